@@ -27,8 +27,8 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: $(STAMP)  ## More kills, processes and seeds: each strategy, state and recipe that `make test` takes one of.
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m long $(ARGS)
+test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "long or (hypothesis and not zoo)" --hypothesis-profile=many $(ARGS)
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
 	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile $(ARGS)

@@ -1,11 +1,21 @@
-"""What all tests share: who runs them in which order, and what the garbage collector looks at."""
+"""What all tests share: who runs them in which order, migrated tables, and what the garbage collector looks at."""
 
+import fcntl
 import gc
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests.examples import register_profiles
+from tests.system.processes import ROOT, environment
+
+register_profiles()
 gc.disable()  # until all is imported: nothing of that is garbage
 
 LANES = 3
@@ -50,3 +60,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A file of SQLite with all tables, to be copied: the first process of a run migrates, which takes seconds."""
+    own = tmp_path_factory.getbasetemp()
+    state = (own if worker_id == "master" else own.parent) / "migrated"
+    state.mkdir(exist_ok=True)
+    done = state / "done"
+    with (state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+            subprocess.run(command, env=environment(state=str(state)), cwd=ROOT, check=True)
+            with closing(sqlite3.connect(state / "coterie.sqlite3")) as tables:
+                tables.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a copy is of the file alone
+            done.touch()
+    return state / "coterie.sqlite3"

@@ -34,11 +34,11 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
     """One platform for all tests."""
     assert CONSOLE_PAGE.exists(), "build the console first: make console"
     directory = tmp_path_factory.mktemp("console")
-    seeded = prepare_state(directory / "prepared", pairs=1, state=str(directory / "state"))
+    seeded = prepare_state(directory / "prepared", pairs=1, tables=migrated, state=str(directory / "state"))
     platform = Platform(directory / "state")
     try:
         platform.start()

@@ -1,13 +1,16 @@
 """What tests of the platform share."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
@@ -19,6 +22,16 @@ from coterie_wire.messages import Capabilities
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="0.1.0")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None, request: pytest.FixtureRequest) -> bool:
+    """The test database is there before it is set up, where it is a file: a copy of one that has been migrated."""
+    if connection.vendor != "sqlite":
+        return False
+    migrated: Path = request.getfixturevalue("migrated")
+    shutil.copyfile(migrated, settings.DATABASES["default"]["TEST"]["NAME"])
+    return True
 
 
 @pytest.fixture(scope="session")

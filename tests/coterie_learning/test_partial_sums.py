@@ -34,6 +34,7 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Float32, encode_tensors
+from tests.examples import examples
 
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
@@ -84,7 +85,7 @@ def tree(data: st.DataObject, updates: Sequence[Counted], depth: int) -> Sums:
 
 
 @given(data=st.data())
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(100, 1_000), deadline=None)
 def test_any_tree_with_any_failures_gives_the_bits_of_a_star(data: st.DataObject) -> None:
     """A supernode that fails leaves its devices to others, or to send their updates themselves."""
     found = data.draw(st.lists(st.integers(1, 500), min_size=1, max_size=9))

@@ -32,11 +32,11 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
     """One platform for all tests."""
     assert PHONE_PAGE.exists(), "build the phone's page first: make phone"
     directory = tmp_path_factory.mktemp("phone")
-    seeded = prepare_state(directory / "prepared", pairs=PAIRS, state=str(directory / "state"))
+    seeded = prepare_state(directory / "prepared", pairs=PAIRS, tables=migrated, state=str(directory / "state"))
     platform = Platform(directory / "state")
     try:
         platform.start()

@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
 
 
 @pytest.fixture(scope="package")
-def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepared:
+def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str, migrated: Path) -> Prepared:
     """A platform's state with model pairs; the first process of a test run makes it, the others copy it."""
     own = tmp_path_factory.getbasetemp()
     shared = (own if worker_id == "master" else own.parent) / "prepared"
@@ -38,7 +38,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepar
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not told.exists():
-            told.write_bytes(msgspec.json.encode(prepare_state(shared, pairs=PAIRS, state=str(shared / "state"))))
+            seeded = prepare_state(shared, pairs=PAIRS, tables=migrated, state=str(shared / "state"))
+            told.write_bytes(msgspec.json.encode(seeded))
     state = tmp_path_factory.mktemp("platform") / "state"
     shutil.copytree(shared / "state", state)
     return Prepared(state, msgspec.json.decode(told.read_bytes(), type=Seeded), shared / "state")

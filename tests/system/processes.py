@@ -1,6 +1,7 @@
 """A platform in embedded mode as real processes, which tests kill."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,9 +28,13 @@ def environment(**settings: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "coterie.config.settings", **given}
 
 
-def prepare_state(directory: Path, *, pairs: int, **settings: str) -> Seeded:
-    """Prepare what the settings name, in a process of its own."""
+def prepare_state(directory: Path, *, pairs: int, tables: Path | None = None, **settings: str) -> Seeded:
+    """Prepare what the settings name, in a process of its own; from a copy of `tables` or from nothing."""
     directory.mkdir(parents=True, exist_ok=True)
+    if tables is not None:
+        state = Path(settings["state"])
+        state.mkdir(parents=True)
+        shutil.copyfile(tables, state / "coterie.sqlite3")
     command = [sys.executable, "-m", "tests.system.seed", str(directory), str(pairs)]
     done = subprocess.run(command, env=environment(**settings), stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return msgspec.json.decode(done.stdout, type=Seeded)

@@ -20,6 +20,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.trial import ReportTrial
 from tests.coterie.rollouts.world import TERMS, World, comparison, follow
 from tests.coterie.world import START, ScriptedDevice
+from tests.examples import examples
 
 DEVICES = 3
 BY_DEVICE = ("check_in", "check_in", "better", "better", "worse", "fault", "leave")
@@ -96,7 +97,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=8)
+@settings(max_examples=examples(3, 16))
 @given(events=EVENTS)
 def test_every_rollout_ends_once_and_only_a_promotion_moves_the_champion(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

@@ -35,6 +35,7 @@ from tests.coterie.world import (
     make_version,
     merge_round,
 )
+from tests.examples import examples
 
 DEVICES = 4
 BY_DEVICE = ("ready", "rest", "half", "progress", "replay", "blocked", "release")
@@ -142,7 +143,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=6)
+@settings(max_examples=examples(2, 12))
 @given(events=EVENTS)
 def test_every_round_ends_once_and_counts_what_it_acknowledged(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

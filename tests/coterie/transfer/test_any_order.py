@@ -16,6 +16,7 @@ from coterie.transfer.transitions import STEPS, State
 from coterie_wire.errors import WireError
 from tests.coterie.transfer.peers import FAILS_2, KNOWS_2, Member, make_peers, portion
 from tests.coterie.world import START
+from tests.examples import examples
 
 MEMBERS = 4
 HARMLESS = {"transfer.ended", "transfer.not_delivered", "transfer.unknown"}
@@ -128,7 +129,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(4, 24), deadline=None)
 @given(events=EVENTS)
 def test_every_request_ends_once(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

@@ -19,6 +19,7 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors
 from tests.coterie_learning.merge.folding import folded
 from tests.coterie_learning.merge.remembering import Remembering
+from tests.examples import examples
 
 FOLDS: Sequence[Merge] = [Remembering(), *(kind() for kind in MERGE.kinds.values() if kind.reads != "models")]
 every_merge = pytest.mark.parametrize("merge", FOLDS, ids=lambda merge: merge.name)
@@ -43,7 +44,7 @@ def same_state(left: ServerState, right: ServerState) -> bool:
 
 
 @every_merge
-@settings(max_examples=30)  # of each kind, the same for all
+@settings(max_examples=examples(10, 30))  # of each kind, the same for all
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 20))
 def test_the_order_of_updates_changes_no_bit(merge: Merge, seed: int, count: int) -> None:
     updates = [drawn(seed + number, 0.1) for number in range(count)]

@@ -7,10 +7,15 @@ import pytest
 
 from coterie.simulation.errors import MalformedFile
 from coterie.simulation.fleet.samples import read_samples
+from coterie_wire.bundle import ModelSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, compiled
 
-MODEL = compiled().spec
 COUNT = 12
+
+
+@pytest.fixture(scope="module")
+def model() -> ModelSpec:
+    return compiled().spec
 
 
 def arrays(**changes: object) -> dict[str, np.ndarray]:
@@ -33,30 +38,30 @@ def parquet(path: Path, columns: dict[str, object]) -> Path:
     return path
 
 
-def test_an_npz_file(tmp_path: Path) -> None:
-    found = read_samples(npz(tmp_path / "s.npz"), MODEL)
+def test_an_npz_file(model: ModelSpec, tmp_path: Path) -> None:
+    found = read_samples(npz(tmp_path / "s.npz"), model)
     np.testing.assert_array_equal(found.data.inputs["x"], arrays()["x"])
     assert found.data.classes.tolist() == arrays()["y"].tolist()
     assert found.columns["user"].tolist() == arrays()["user"].tolist()
 
 
-def test_a_directory_numbers_its_files(tmp_path: Path) -> None:
+def test_a_directory_numbers_its_files(model: ModelSpec, tmp_path: Path) -> None:
     npz(tmp_path / "b.npz", user=None)
     npz(tmp_path / "a.npz")
-    found = read_samples(tmp_path, MODEL)
+    found = read_samples(tmp_path, model)
     assert found.columns["file"].tolist() == [0] * COUNT + [1] * COUNT
     assert set(found.columns) == {"file"}, "what not all files have tells nobody apart"
     assert len(found.data.labels) == 2 * COUNT
 
 
-def test_a_parquet_file_of_lists_or_of_columns(tmp_path: Path) -> None:
+def test_a_parquet_file_of_lists_or_of_columns(model: ModelSpec, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     given = arrays()
     flat, beside = given["x"].reshape(COUNT, -1), {"y": given["y"], "user": [f"u{one}" for one in given["user"]]}
     lists = parquet(tmp_path / "lists.parquet", {"x": flat.tolist(), **beside})
     wide = parquet(tmp_path / "wide.parquet", {f"f{place}": flat[:, place] for place in range(flat.shape[1])} | beside)
     for path in (lists, wide):
-        found = read_samples(path, MODEL, column="user")
+        found = read_samples(path, model, column="user")
         np.testing.assert_array_equal(found.data.inputs["x"], given["x"])
         assert found.columns["user"].tolist() == beside["user"]
 
@@ -71,14 +76,14 @@ def test_a_parquet_file_of_lists_or_of_columns(tmp_path: Path) -> None:
         ({"user": np.zeros(3, np.int64)}, "one row a sample"),
     ],
 )
-def test_what_cannot_be_used_is_told(tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
+def test_what_cannot_be_used_is_told(model: ModelSpec, tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
     with pytest.raises(MalformedFile, match=wrong):
-        read_samples(npz(tmp_path / "s.npz", **changes), MODEL)
+        read_samples(npz(tmp_path / "s.npz", **changes), model)
 
 
-def test_a_directory_without_samples(tmp_path: Path) -> None:
+def test_a_directory_without_samples(model: ModelSpec, tmp_path: Path) -> None:
     with pytest.raises(MalformedFile, match=r"no file that ends with"):
-        read_samples(tmp_path, MODEL)
+        read_samples(tmp_path, model)
     (tmp_path / "s.csv").write_text("x,y\n")
     with pytest.raises(MalformedFile, match="neither"):
-        read_samples(tmp_path / "s.csv", MODEL)
+        read_samples(tmp_path / "s.csv", model)
