@@ -17,7 +17,8 @@ from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie_learning.plan import parse_plan
 from coterie_wire.bundle import ModelSpec, TensorSpec
 
-TRIALS, COHORT = 60, 4
+COHORT = 4
+trials_of_each = pytest.mark.parametrize("trials", [24, pytest.param(60, marks=pytest.mark.long)])
 SCENARIO: dict[str, object] = {
     "title": "Small",
     "devices": COHORT,
@@ -47,7 +48,7 @@ def scenario(**changes: object) -> Scenario:
 
 
 @cache
-def found(kind: str) -> Audit:
+def found(kind: str, trials: int) -> Audit:
     fields = {
         "none": {},
         "central_noise": {"norm": 0.5, "noise_multiplier": 2.0},
@@ -56,7 +57,7 @@ def found(kind: str) -> Audit:
         "distributed_noise": {**SUMMED, "norm": 0.5, "noise_multiplier": 2.0},
     }[kind]
     plan = parse_plan({**PLAN, "privacy": {"kind": kind, **fields}})
-    return audit(plan, scenario(), trials=TRIALS, samples=10, seed=3, report=unreported)
+    return audit(plan, scenario(), trials=trials, samples=10, seed=3, report=unreported)
 
 
 def of(audited: Audit, attack: str, attacker: str) -> Tried:
@@ -64,11 +65,13 @@ def of(audited: Audit, attack: str, attacker: str) -> Tried:
     return one
 
 
-def test_without_privacy_the_platform_learns_who_trained_and_on_what() -> None:
+@trials_of_each
+def test_without_privacy_the_platform_learns_who_trained_and_on_what(trials: int) -> None:
     for attack in ("membership", "inversion"):
-        assert of(found("none"), attack, "the platform").private.value > 0.6
+        assert of(found("none", trials), attack, "the platform").private.value > 0.6
 
 
+@trials_of_each
 @pytest.mark.parametrize(
     ("kind", "protected"),
     [
@@ -77,8 +80,8 @@ def test_without_privacy_the_platform_learns_who_trained_and_on_what() -> None:
         ("distributed_noise", {"the platform", "who has versions"}),
     ],
 )
-def test_noise_holds_against_whom_it_is_meant_for_and_nobody_else(kind: str, protected: set[str]) -> None:
-    audited = found(kind)
+def test_noise_holds_against_whom_it_is_meant_for_and_nobody_else(kind: str, protected: set[str], trials: int) -> None:
+    audited = found(kind, trials)
     assert audited.noise_multiplier == 2.0
     allowed = most_allowed(2.0)
     for one in audited.found:
@@ -88,8 +91,9 @@ def test_noise_holds_against_whom_it_is_meant_for_and_nobody_else(kind: str, pro
             assert one.private.value > 0.5, one
 
 
-def test_a_sum_hides_single_samples_and_not_that_a_device_is_in_it() -> None:
-    audited = found("secure_aggregation")
+@trials_of_each
+def test_a_sum_hides_single_samples_and_not_that_a_device_is_in_it(trials: int) -> None:
+    audited = found("secure_aggregation", trials)
     assert of(audited, "inversion", "the platform").private.value < 0.5
     assert of(audited, "inversion", "the platform").plain.value > 0.9
     assert of(audited, "membership", "the platform").private.value > 0.3, "few devices: the sum tells"
