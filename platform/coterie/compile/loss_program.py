@@ -138,10 +138,10 @@ class LossProgram:
                 first_not_finite(self._program.graph, self._arguments(output, target)),
             )
         if not torch.equal(together, again):
-            runs = (given_by(self._program.graph, self._arguments(output, target)) for _ in range(2))
+            one, other = (given_by(self._program.graph, self._arguments(output, target)) for _ in range(2))
             raise _refused(
                 "its numbers differ from call to call: leave dropout and all that is drawn at random to the model",
-                first_to_differ(*runs, alike=torch.equal),
+                first_to_differ(one, other, torch.equal),
             )
         if not self._whole_batches and not torch.allclose(together, torch.stack(alone), rtol=1e-4, atol=1e-5):
             raise _refused(

@@ -152,6 +152,7 @@ class Command(BaseCommand):
         _check(plan=plan, scenario=scenario, own=(pair, data), devices=devices, seed=seed, outputs=(json, plot))
         _check_ways(baselines=baselines, network=network, target=target, split=split, plot=plot)
         rounds = given.pop("rounds", None) if split is None else None
+        assert rounds is None or isinstance(rounds, int)
         if rounds is not None and (baselines or rounds < 1):
             raise CommandError("--rounds is at least 1, and goes without --baselines")
         if split is not None and pair is None:
