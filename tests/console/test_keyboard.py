@@ -5,13 +5,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browser import settle
 from tests.console.conftest import Join, Visit, World
+from tests.console.hands import MOST_STOPS, tab_to
 from tests.console.pages import PAGES
 from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.system.real_agent import RealAgent
 
 pytestmark = pytest.mark.console
 DEVICE = "library"
-MOST_STOPS = 400
 CONTROLS = """() => {
   const controls = "a[href], button, input, select, textarea, summary, [role=button], [role=tab], [tabindex='0']";
   const field = (element) => element.closest(".mantine-InputWrapper-root")?.querySelector("input");
@@ -89,13 +89,3 @@ def enter(page: Page, control: Locator) -> None:
     """Go to a control and press it."""
     tab_to(page, control)
     page.keyboard.press("Enter")
-
-
-def tab_to(page: Page, control: Locator) -> None:
-    """From wherever the keyboard is, onward, as often as it takes."""
-    expect(control).to_be_visible()
-    for _ in range(MOST_STOPS):
-        if control.evaluate("element => element === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"the Tab key does not come to {control}")

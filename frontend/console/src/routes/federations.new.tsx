@@ -70,7 +70,7 @@ function NewFederation() {
   const pair = form.values.pair || (pairs?.[0]?.id ?? "");
   const [typed] = useDebouncedValue(plan, TYPING_MS);
   const [tag] = useDebouncedValue(device_tag, TYPING_MS);
-  const { data: checked } = useQuery({
+  const { data: checked, isFetching } = useQuery({
     ...planCheckQuery({ plan: typed ?? {}, device_tag: tag, pair: pair || null, cloud_data: cloud_data || null }),
     enabled: typed !== undefined,
   });
@@ -84,7 +84,13 @@ function NewFederation() {
     if (needed && fitting !== undefined) setFieldValue("cloud_data", fitting.id);
   }, [needed, pair, pairs, datasets, setFieldValue]);
   const refusal = refusalOf(checked?.problems);
-  const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
+  const checking = isFetching || typed !== plan ? "Its plan is being checked." : undefined;
+  const blocked =
+    name.trim() === ""
+      ? "Give it a name first."
+      : pair === ""
+        ? "Choose its model pair first."
+        : (checking ?? refusal);
   return (
     <>
       <UnsavedChanges present={changed !== undefined || form.isDirty()} />
