@@ -1,8 +1,9 @@
 """Strategies of training in the cloud: what they gain, and where they lose.
 
 AdaComm runs on a simulated clock: a step of all workers takes 1, an averaging 10; the rule is the strategy's own, the
-network and its gradients are NumPy's. Gradient coding and the hooks run in real processes on this machine. Settings are
-those of the papers' reproductions, fixed before the runs; every line of a group has the same seeds.
+network and its gradients are NumPy's. Gradient coding, the hooks and divided models run in real processes on this
+machine. Early ends are decided on generated loss curves. Settings are those of the papers' reproductions, fixed before
+the runs; every line of a group has the same seeds.
 """
 
 import asyncio
@@ -10,21 +11,26 @@ import multiprocessing
 import secrets
 import statistics
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import psutil
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from coterie.child.job import Progress
+from coterie.child.job import Limits, Progress
+from coterie.child.run import run_child
+from coterie.cloud import bootstrap_job, worker_job
 from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.bootstrap_job import BootstrapArguments
+from coterie.cloud.early_end import early_end
 from coterie.cloud.exchange.frames import Frame, largest
 from coterie.cloud.exchange.server import SECRET, WORKER
 from coterie.cloud.exchange.worker import Shares, answer_all
@@ -42,7 +48,7 @@ SEEDS = (0, 1, 2)
 
 def measure() -> list[Figure]:
     """All figures."""
-    return [*_periods(), *_codes(), *_late(), *_hooks()]
+    return [*_periods(), *_codes(), *_late(), *_hooks(), *_divided(), *_early_ends()]
 
 
 class Shard(NamedTuple):
@@ -254,3 +260,105 @@ def _hooks() -> Iterator[Figure]:
         against = f"none, {plain['sent_bytes'] / 1e6:.2f} MB"
         yield Figure(case, "sent by a worker in an epoch", size / 1e6, "MB", against, plain["sent_bytes"] / size)
         yield Figure(case, "accuracy on samples held back", values["validation_accuracy"], "share")
+
+
+DIVIDED: tuple[tuple[str, dict[str, object]], ...] = (
+    ("one_process", {"kind": "one_process"}),
+    ("data_parallel, two workers", {"kind": "data_parallel", "workers": 2}),
+    ("sharded, two workers", {"kind": "sharded", "workers": 2}),
+    ("pipeline, two workers, 1F1B", {"kind": "pipeline", "workers": 2}),
+    ("pipeline, two workers, interleaved", {"kind": "pipeline", "workers": 2, "stages_each": 2}),
+)
+WIDE, NARROW = 1536, 16
+
+
+def _divided() -> Iterator[Figure]:
+    """Memory while it trains: a wide model's less a narrow one's, so that PyTorch itself does not count."""
+    whole = None
+    for name, strategy in DIVIDED:
+        (least, _), (most, values) = (_watched(strategy, width) for width in (NARROW, WIDE))
+        memory = [big - small for big, small in zip(most, least, strict=True)]
+        if whole is None:
+            whole = max(memory), values
+        case = f"{name}, 7.2 million parameters"
+        against = f"one_process, {whole[0] / 1e6:.0f} MB"
+        yield Figure(case, "memory of the first worker", memory[0] / 1e6, "MB", against, whole[0] / memory[0])
+        if len(memory) > 1:
+            others = max(memory[1:])
+            yield Figure(case, "memory of the others, at most", others / 1e6, "MB", against, whole[0] / others)
+        away = abs(values["loss"] / whole[1]["loss"] - 1)
+        yield Figure(case, "loss, away from one_process", away, "relative", "target <= 1e-4")
+        yield Figure(case, "sent by a worker in an epoch", values["sent_bytes"] / 1e6, "MB")
+
+
+def _watched(strategy: dict[str, object], width: int) -> tuple[list[int], Mapping[str, float]]:
+    """The most that each process of a training held after its first epoch, in their order, and its figures."""
+    told: list[Progress] = []
+    most: dict[int, int] = {}
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            if told:
+                for number, process in enumerate(_workers(strategy)):
+                    with suppress(psutil.NoSuchProcess):
+                        most[number] = max(most.get(number, 0), process.memory_info().rss)
+
+    with _deep_job(strategy, width=width) as job:
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            if strategy["kind"] == "one_process":
+                run_child(bootstrap_job.JOB, job, limits=Limits(memory_bytes=8 << 30), on_progress=told.append)
+            else:
+                bootstrap_stored(job, told.append)
+        finally:
+            done.set()
+            watcher.join()
+    return [most[number] for number in sorted(most)], told[-1].values
+
+
+def _workers(strategy: dict[str, object]) -> list[psutil.Process]:
+    """The processes that train, in the order of their numbers: they are started so."""
+    module = bootstrap_job.__name__ if strategy["kind"] == "one_process" else worker_job.__name__
+    children = psutil.Process().children()
+    found = []
+    for child in children:
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if child.cmdline()[-1:] == [module]:
+                found.append(child)
+    return sorted(found, key=lambda child: child.pid)
+
+
+@contextmanager
+def _deep_job(strategy: dict[str, object], *, width: int) -> Iterator[BootstrapArguments]:
+    """Digits, and an MLP with four hidden layers."""
+    with _job(strategy, width=width, epochs=4, rows=512) as job:
+        torch.manual_seed(0)
+        hidden = [layer for _ in range(3) for layer in (nn.Linear(width, width), nn.ReLU())]
+        module = nn.Sequential(nn.Linear(64, width), nn.ReLU(), *hidden, nn.Linear(width, 10))
+        torch.export.save(export_module(module, (torch.zeros(2, 64),)), job.cloud)
+        yield job
+
+
+def _early_ends() -> Iterator[Figure]:
+    """Losses that fall exponentially or by a power, with noise."""
+    for noise in (0.0, 1e-4, 1e-3):
+        generator = np.random.default_rng(0)
+        saved, whole, excess, flat = 0, 0, [], 0
+        for _ in range(2000):
+            epochs = int(generator.integers(20, 400))
+            floor, above = generator.uniform(0.05, 1), generator.uniform(0.5, 5)
+            pace = np.arange(epochs) / (epochs * np.exp(generator.normal(np.log(0.03), 0.7)))
+            fall = np.exp(-pace) if generator.random() < 0.5 else (1 + pace) ** -generator.uniform(2, 4)
+            curve = floor * (1 + above * fall) * (1 + noise * generator.normal(size=epochs))
+            losses = curve.tolist()
+            run = next((n for n in range(1, epochs) if early_end(losses[:n], epochs, 0.001)), epochs)
+            excess.append(100 * (curve[:run].min() / curve.min() - 1))
+            if curve[: int(0.4 * epochs)].min() <= 1.001 * curve.min():
+                flat, saved, whole = flat + 1, saved + epochs - run, whole + epochs
+        case = f"early end at 0.1 %, 2000 curves with noise of {noise:.2%}"
+        yield Figure(case, "jobs within 0.1 % at 40 % of their epochs", flat / 2000, "share", "Philly: 0.75")
+        yield Figure(case, "time of these saved", saved / whole, "share", "target >= 0.5")
+        goal = "target <= 0.1" if noise < 1e-3 else "no target: the noise is as large"
+        yield Figure(case, "excess loss of all, 95th percentile", float(np.percentile(excess, 95)), "%", goal)

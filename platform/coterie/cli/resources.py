@@ -187,6 +187,7 @@ RESOURCES = (
                     Taken("epochs", "most passes over the data, for the cloud model"),
                     Taken("learning_rate", "step size of the cloud model's AdamW"),
                     Taken("batch_size", "samples in a step of the cloud model"),
+                    Taken("least_gain", "share of its loss that the remaining epochs must promise, or it ends"),
                     *OF_DISTILLATION,
                 ),
             ),

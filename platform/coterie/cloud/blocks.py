@@ -1,7 +1,7 @@
 """A cloud model as a chain of blocks: its graph of operators, cut where one tensor passes from one side to the other.
 
-Boundaries of ``nn.Sequential`` are such places, and those between residual blocks are. A parameter belongs to one block;
-a size that later operators need is read off the tensor that crosses.
+Boundaries of ``nn.Sequential`` are such places, and those between residual blocks are. A parameter belongs to one
+block; a size that later operators need is read off the tensor that crosses.
 """
 
 from collections.abc import Mapping, Sequence

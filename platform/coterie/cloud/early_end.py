@@ -1,8 +1,8 @@
 """When a loss curve tells that the rest of a job is not worth its time.
 
-Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): three quarters of Philly's jobs came within 0.1 % of their lowest loss in
-40 % of their epochs. There the remedy is a threshold on the last epochs' gain; here the pace of the last epochs is carried
-on to the end of the job. A curve gets flatter as it falls, so that what a job would still gain is less than that.
+Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): three quarters of Philly's jobs came within 0.1 % of their lowest loss
+in 40 % of their epochs. There the remedy is a threshold on the last epochs' gain; here the pace of the last epochs is
+carried on to the end of the job. A curve gets flatter as it falls, so what a job would still gain is less than that.
 """
 
 import math
@@ -39,5 +39,6 @@ def early_end(losses: Sequence[float], epochs: int, least_gain: float) -> Ending
         return None
     share = promised / abs(best) if best else 0.0
     return Ending(
-        "flat", f"it ended after {done} of {epochs} epochs: at its pace the others would have gained {share:.2%} of the loss"
+        "flat",
+        f"it ended after {done} of {epochs} epochs: at its pace the others would have gained {share:.2%} of the loss",
     )

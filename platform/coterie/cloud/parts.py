@@ -4,13 +4,12 @@ A part is a tensor file. Files follow one another in the order of workers; along
 tensor is the whole of it. Tensors without an axis are the same in all files that have them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from coterie.cloud.checkpoints import read_file
 from coterie_wire.tensors import Array, decode_tensors, read_header
 
 
@@ -64,7 +63,12 @@ def join_parts(files: Iterable[bytes], wanted: Callable[[str], Span | None]) -> 
             begun[name] = first + len(array)
             here = array[max(0, span.start - first) : max(0, span.stop - first)]
             found.setdefault(name, []).append(here.copy())
-    return {name: pieces[0] if pieces[0].ndim == 0 else np.concatenate(pieces) for name, pieces in found.items()}
+    return {name: pieces[0] if pieces[0].ndim == 0 else _joined(pieces) for name, pieces in found.items()}
+
+
+def _joined(pieces: list[Array]) -> Array:
+    whole: Array = np.concatenate(pieces)  # type: ignore[assignment]  # they are of one dtype
+    return whole
 
 
 def _tensors(content: bytes) -> Iterator[tuple[str, Array]]:

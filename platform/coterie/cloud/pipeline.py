@@ -120,7 +120,7 @@ class Stages:
         self.release()
 
     def step(self, rows: Rows) -> tuple[float, int]:
-        """Change the parameters by a batch; gives its loss, 0 where another worker has the last stage, and bytes sent."""
+        """Change the parameters by a batch; gives its loss, or 0 without the last stage, and the bytes sent."""
         batch = Microbatches.of(rows, self._strategy.microbatches)
         line, last = self._lines[len(batch.rows)], len(self._blocks) - 1
         inputs = as_tensors(self._rank.learner.dataset.take(batch.rows)) if self._computes(0) else []

@@ -160,8 +160,8 @@ class BootstrapSerializer(DistillSerializer):
         min_value=0,
         max_value=1,
         default=DEFAULTS.least_gain,
-        help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the job "
-        "ends with the best so far; 0: it ends for no curve",
+        help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the "
+        "job ends with the best so far; 0: it ends for no curve",
     )
     strategy = serializers.JSONField(
         default=dict(ALONE),

@@ -24,7 +24,11 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.5
     least_gain: Annotated[
         float,
-        Meta(ge=0, le=1, description="share of its least loss that the cloud model's remaining epochs must promise; 0: none"),
+        Meta(
+            ge=0,
+            le=1,
+            description="share of its least loss that the cloud model's remaining epochs must promise; 0: none",
+        ),
     ] = 0.0
     seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))

@@ -34,7 +34,9 @@ class PairReport(msgspec.Struct, frozen=True):
     """Float32 matrix products on one thread of the machine that checked, in 10^9 operations a second."""
     devices: tuple[DeviceEstimate, ...]
     cloud_splits: tuple[str, ...] | None = None
-    """Modules before which the cloud model can be split between workers, in order; blank: where none begins. None: it was
-    not looked at."""
+    """Modules before which the cloud model can be split between workers, in order; blank: where none begins.
+
+    None: there was no cloud model.
+    """
     cloud_obstacle: str = ""
     """What keeps it from being split at more places."""

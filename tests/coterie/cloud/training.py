@@ -11,7 +11,7 @@ from coterie.compile.program import export_module
 
 
 def write_job(directory: Path, *, plain: bool = False, hidden: int = 1) -> None:
-    """Its model with so many `hidden` layers, and its samples; a `plain` one does not depend on how batches are divided."""
+    """Its model and its samples; a `plain` one has nothing that depends on how a batch is divided."""
     torch.manual_seed(0)
     between = (nn.ReLU(),) if plain else (nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2))
     deeper = [layer for _ in range(hidden - 1) for layer in (nn.Linear(32, 32), nn.ReLU())]

@@ -2829,6 +2829,13 @@ export interface components {
              */
             learning_rate: number;
             /**
+             * Format: double
+             * @description share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the job ends with the best so far; 0: it ends for no curve
+             * @default 0
+             * @example 0.001
+             */
+            least_gain: number;
+            /**
              * Format: int64
              * @default 0
              * @example 0

@@ -1,8 +1,8 @@
 """Pipeline parallelism: each worker has some layers, and parts of a batch follow one another through them.
 
-Narayanan et al. 2019, "PipeDream" (SOSP), whose schedule 1F1B is flushed after each batch here; interleaved: Narayanan et
-al. 2021 (SC, arXiv 2104.04473). Of w workers with m parts of a batch, each is idle for (w - 1)/(m + w - 1) of the time at
-1F1B, so it loses where parts are few, or so small that each costs more to begin than to compute.
+Narayanan et al. 2019, "PipeDream" (SOSP), whose schedule 1F1B is flushed after each batch here; interleaved: Narayanan
+et al. 2021 (SC, arXiv 2104.04473). Of w workers with m parts of a batch, each is idle for (w - 1)/(m + w - 1) of the
+time at 1F1B, so it loses where parts are few, or so small that each costs more to begin than to compute.
 """
 
 from typing import Annotated

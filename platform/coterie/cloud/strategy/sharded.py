@@ -1,8 +1,8 @@
 """Sharded data parallelism: each worker keeps a share of every parameter, its gradient and the optimiser's memory.
 
 Rajbhandari et al. 2020, "ZeRO" (SC, arXiv 1910.02054), stage 3; Zhao et al. 2023, "PyTorch FSDP" (VLDB, arXiv
-2304.11277). A block's parameters are gathered for as long as it computes. It sends half as much again as `data_parallel`,
-so it loses where a whole model has room in each worker.
+2304.11277). A block's parameters are gathered for as long as it computes. It sends half as much again as
+`data_parallel`, so it loses where a whole model has room in each worker.
 """
 
 from coterie.cloud.strategy import Strategy
