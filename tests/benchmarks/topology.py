@@ -22,7 +22,7 @@ from coterie_learning.codec.int8 import Int8
 from coterie_learning.fold import Aggregation, Counted, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
-from coterie_learning.partial_sums import PartialFile, PartialSum, encode_sums, fingerprint, sum_specs
+from coterie_learning.partial_sums import PartialFile, PartialSum, added, encode_sums, fingerprint, sum_specs
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.message import Message
@@ -31,11 +31,13 @@ from coterie_wire.relaying import HandIn, OfferPartial, Receipt, sign_receipt
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Float32
 from tests.benchmarks.report import Figure
+from tests.coterie_learning.tree_schedules import Schedule
 
 UPLINK_BYTES_S = 8e6 / 8
 PIECE_BYTES = 16 << 10
 FRAMING_BYTES = 400
 """Of HTTP, for each message."""
+REGION, TREES = Int8(), 1000
 LOCAL, SEED = Sgd(), bytes(32)
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (784,)),),
@@ -64,7 +66,42 @@ SITES = (
 
 
 def measure() -> list[Figure]:
-    return [figure for site in SITES for figure in _figures(site)]
+    return [figure for site in SITES for figure in _figures(site)] + [*_region(), *_schedules()]
+
+
+def _region() -> Iterator[Figure]:
+    """Sums of sites that meet at a supernode above: what leaves the region, of what leaves it with one tier alone."""
+    sites, each = 8, 4
+    own = []
+    for site in range(sites):
+        updates = [_opened(REGION, _update(REGION, site * each + number)) for number in range(each)]
+        own.append(partial_aggregate(MODEL.parameters, [_counted(one, 100) for one in updates], parts=LOCAL.parts))
+    one_tier = sum(len(encode_sums(sums, of="fold")) for sums in own)
+    started = time.process_time()
+    content = encode_sums(added(own), of="fold")
+    adding_s = time.process_time() - started
+    name = f"{sites} sites of {each} devices, {REGION.name}"
+    yield Figure(
+        name, "sums out of the region", len(content) / one_tier, "x of one tier's", "-", one_tier / len(content)
+    )
+    yield Figure(name, "adding sums, of the processor", 1000 * adding_s, "ms")
+
+
+def _schedules() -> Iterator[Figure]:
+    """Random trees in which supernodes, devices and links fail, on the rules that production decides by."""
+    wrong = twice = lost = deepest = 0
+    started = time.process_time()
+    for seed in range(TREES):
+        found = Schedule(seed).run()
+        wrong += found.total.tolist() != found.expected.tolist()
+        twice += any(times > 1 for times in found.counted.values())
+        lost += not found.counted.keys() >= found.reachable
+        deepest = max(deepest, found.depth)
+    name = f"{TREES} random trees and failures, up to {deepest} supernodes on a way"
+    yield Figure(name, "sums that are not a star's", float(wrong), f"of {TREES}", "target 0")
+    yield Figure(name, "with an update counted twice", float(twice), f"of {TREES}", "target 0")
+    yield Figure(name, "without one of a device that was there", float(lost), f"of {TREES}", "target 0")
+    yield Figure(name, "one, of the processor", 1000 * (time.process_time() - started) / TREES, "ms")
 
 
 def _figures(site: Site) -> Iterator[Figure]:

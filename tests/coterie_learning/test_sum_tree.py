@@ -12,15 +12,15 @@ def tags(*names: str) -> dict[str, list[str]]:
 
 
 def test_whatever_fails_the_sum_is_that_of_a_star_and_no_update_counts_twice() -> None:
-    deepest, most_cut = 0, 0
+    deepest, resent = 0, 0
     for seed in range(SCHEDULES):
         found = Schedule(seed).run()
         assert found.total.tolist() == found.expected.tolist(), seed
         assert set(found.counted.values()) <= {1}, seed
         assert found.counted.keys() >= found.reachable, seed
-        deepest, most_cut = max(deepest, found.depth), max(most_cut, found.updates)
+        deepest, resent = max(deepest, found.depth), resent + found.updates
     assert deepest == 4
-    assert most_cut > 10
+    assert resent > SCHEDULES / 2, "supernodes that hold updates are lost"
 
 
 def test_without_failures_each_group_sends_one_sum() -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -51,15 +51,17 @@ class Neighbourhood:
         assert round_["state"] == "published", round_["reason_sentence"]
         return round_
 
-    def files(self) -> dict[str, bytes]:
-        """Every update that the supernode or the platform has a file of, by its hash."""
+    def files(self, also: Sequence[Path]) -> dict[str, bytes]:
+        """Every update that the supernode or the platform has a file of, or that is in `also`, by its hash."""
         shelf = (self.supernode.home / "state" / "relay").rglob("*.update")
         kept = (self.site.platform.state / "updates").rglob("?" * 64)
-        return {hashlib.sha256(content).hexdigest(): content for content in map(Path.read_bytes, [*shelf, *kept])}
+        return {
+            hashlib.sha256(content).hexdigest(): content for content in map(Path.read_bytes, [*shelf, *kept, *also])
+        }
 
-    def assert_bits_of_a_star(self, round_: dict[str, Any]) -> None:
+    def assert_bits_of_a_star(self, round_: dict[str, Any], also: Sequence[Path] = ()) -> None:
         """The flat merge of the same updates, which the platform has never seen all of, makes the same file."""
-        files, contents = self.files(), Contents(SPEC, Float32Codec(), Sgd())
+        files, contents = self.files(also), Contents(SPEC, Float32Codec(), Sgd())
         told = [part["delivered"] for part in round_["assignments"] if part["delivered"]]
         found = weights([update["samples"] for update in told])
         counted = [
@@ -94,7 +96,7 @@ def new_neighbourhood(
             }
             federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=plan, rounds_wanted=1)
             token = site.operator.enrolment_token(tag=name, also=["site:hall-3"], uses=MEMBERS + 1)
-            relay = f'processor_share = {share}\n[relay]\naddress = "{address}"\nport = {free_port()}\n'
+            relay = f"processor_share = {share}\n{relay_settings(address)}"
             supernode = RealAgent(tmp_path / "supernode", site.url, token, settings=relay)
             members = [RealAgent(tmp_path / f"member-{number}", site.url, token) for number in range(MEMBERS)]
             for agent in (supernode, *members):
@@ -102,6 +104,11 @@ def new_neighbourhood(
             return Neighbourhood(site, federation, supernode, members)
 
         yield make
+
+
+def relay_settings(address: str = "127.0.0.1") -> str:
+    """However busy this machine is, the supernode keeps its neighbours."""
+    return f'[relay]\naddress = "{address}"\nport = {free_port()}\nmax_load = 1000.0\n'
 
 
 def free_port() -> int:
@@ -169,3 +176,54 @@ def test_neighbours_that_do_not_reach_their_supernode_send_themselves(
     assert codes == {"route.supernode_away"}
     assert routes["folds"] == []
     neighbourhood.assert_bits_of_a_star(round_)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("killed", [False, True])
+def test_sums_of_two_sites_meet_at_a_gateway(site: Site, tmp_path: Path, killed: bool) -> None:
+    """Two levels; the gateway is killed as soon as it has a sum, or it is not."""
+    name = f"two-levels-{'killed' if killed else 'whole'}"
+    each, places = 2, ("a", "b")
+    devices = len(places) * (each + 1) + 1
+    plan = {
+        "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.01},
+        "codec": {"kind": "float32"},
+        "topology": {"kind": "supernodes", "wait_s": WAIT_S, "above": ["region:"]},
+        "pace": {"kind": "sync", "target_updates": devices, "min_updates": 2, "over_selection": 1, "absent_s": 5},
+    }
+    federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=plan, rounds_wanted=1)
+
+    def token(*also: str) -> str:
+        return site.operator.enrolment_token(tag=name, also=list(also), uses=devices)
+
+    with ExitStack() as stack:
+        gateway = RealAgent(tmp_path / "gateway", site.url, token("region:north"), settings=relay_settings())
+        leaders, members = [], []
+        for place in places:
+            there = token(f"site:{place}", "region:north")
+            leaders.append(RealAgent(tmp_path / f"leader-{place}", site.url, there, settings=relay_settings()))
+            members += [RealAgent(tmp_path / f"member-{place}{number}", site.url, there) for number in range(each)]
+        # It leads no site, so that it alone can stand above both.
+        whole = Neighbourhood(site, federation, gateway, members)
+        for agent in (gateway, *leaders, *members):
+            stack.callback(agent.kill)
+            agent.set_conditions(UNPLUGGED)
+            agent.start("run" if agent in members else "relay")
+        for agent in (gateway, *leaders, *members):
+            device = f"/devices/{agent.id}/"
+            eventually(lambda device=device: site.operator.get(device)["capabilities"].get("peer_key"))
+        for agent in (gateway, *leaders, *members):
+            agent.set_conditions(READY)
+        if killed:
+            eventually(lambda: [fold for fold in whole.routes()["folds"] if fold["parent"]], within_s=120)
+            above = {fold["parent"] for fold in whole.routes()["folds"] if fold["parent"]}
+            (top,) = [agent for agent in (gateway, *leaders) if agent.id in above]
+            top.kill()
+        round_ = whole.published()
+        delivered = [part["device"] for part in round_["assignments"] if part["state"] == "delivered"]
+        assert len(delivered) == len(set(delivered)) == round_["metrics"]["updates"]
+        assert set(delivered) >= {member.id for member in members}
+        ways = {(fold["state"], fold["way_code"]) for fold in whole.routes()["folds"]}
+        assert ("accepted", "fold.top") in ways or killed
+        files = [path for agent in leaders for path in (agent.home / "state" / "relay").rglob("*.update")]
+        whole.assert_bits_of_a_star(round_, also=files)

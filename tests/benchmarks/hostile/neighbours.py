@@ -267,7 +267,9 @@ class _Party:
         stack.callback(operator.post, f"/federations/{federation}/finish/")
         token = operator.enrolment_token(tag=topology, also=["site:hall-3"], uses=HOSTILE + 1)
         here = f'address = "127.0.0.1"\nport = {self.port}\n'
-        settings = SLOW + (f"[relay]\n{here}" if topology == "supernodes" else f"[gossip]\nmeet = true\n{here}")
+        settings = SLOW + (
+            f"[relay]\nmax_load = 1000.0\n{here}" if topology == "supernodes" else f"[gossip]\nmeet = true\n{here}"
+        )
         self.agent = RealAgent(directory / topology, url, token, settings=settings, local_api=True)
         stack.callback(self.agent.kill)
         self.agent.set_conditions(UNPLUGGED)

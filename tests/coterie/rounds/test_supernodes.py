@@ -293,11 +293,8 @@ def test_who_has_no_supernode_sends_directly_and_says_why(change: dict[str, list
 
 def shed(site: Site, keep: int) -> None:
     """The supernode says in a check-in that it can keep only so many."""
-    told = dict(site.leader.row.capabilities)
-    told["relay"] = told["relay"] | {
-        "shedding": {"keep": keep, "reason": {"code": "relay.x", "sentence": "it is busy"}}
-    }
-    site.leader.row.capabilities = told
+    shedding = {"keep": keep, "reason": {"code": "relay.disk_full", "sentence": "it is busy"}}
+    site.leader.row.capabilities["relay"] |= {"shedding": shedding}
     site.leader.row.save()
 
 

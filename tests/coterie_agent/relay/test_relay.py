@@ -18,10 +18,23 @@ from coterie_agent.relay.desk import Desk
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.fold import Counted, partial_aggregate
 from coterie_learning.local.sgd import Sgd
-from coterie_learning.partial_sums import encode_sums
+from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
-from coterie_wire.relaying import PATH, Lead, Order, Route, SignedReceipt, Ticket, Weighed, public_key, verify_receipt
+from coterie_wire.relaying import (
+    PATH,
+    Lead,
+    Order,
+    Part,
+    Route,
+    SignedReceipt,
+    SumRoute,
+    Ticket,
+    Weighed,
+    public_key,
+    verify_receipt,
+    verify_sum_receipt,
+)
 from coterie_wire.tensor_files import InMemory
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
 from tests.coterie_agent.fake_platform import PLAN
@@ -179,3 +192,82 @@ def test_updates_of_other_rounds_go(door: Door, tmp_path: Path) -> None:
     door.hand_over(update(1))
     door.desk.lead(msgspec.structs.replace(LEAD, round="8"))
     assert [path.name for path in (tmp_path / "relay").iterdir()] == ["8"]
+
+
+INNER = bytes([5]) * 32
+SEED = bytes([6]) * 32
+PART = ASSIGNMENT.replace("a", "c")
+
+
+class Above:
+    """A door that is to add the sum of another supernode to its own."""
+
+    def __init__(self, door: Door) -> None:
+        self.door, self.sums = door, alone(update(2), weight=3)
+        self.payload = encode_sums(self.sums, of=PART)
+        door.hand_over(update(1))
+        found = fingerprint(SEED, self.sums.items())
+        part = Part(fold=PART, supernode="inner", weight=3, seed=SEED, fingerprint=found, roll="7" * 64)
+        share = Weighed(ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 5)
+        self.order = Order(fold="whole", shares=(share,), parts=(part,))
+        door.desk.lead(msgspec.structs.replace(LEAD, order=self.order))
+
+    def hand_over(self, payload: bytes, *, member: str = "inner") -> SignedReceipt:
+        ticket = Ticket(1, PART, member, public_key(INNER), "supernode", 4, NOW + 60)
+        signed = sign_content(msgspec.json.encode(ticket), SIGNING_KEY)
+        address = f"127.0.0.1:{self.door.server.server_port}"
+        receipt = HandingOver(
+            route=SumRoute("supernode", address, public_key(SUPERNODE), 4, signed),
+            what="sum to a supernode",
+            sha256=hashlib.sha256(payload).hexdigest(),
+            size_bytes=len(payload),
+            read=lambda offset, size: payload[offset : offset + size],
+            secret=INNER,
+            chunk_bytes=500,
+            record_sent=lambda _what, _bytes: None,
+        ).run(stop=lambda: False)
+        assert receipt is not None
+        return receipt
+
+
+def alone(payload: bytes, *, weight: int) -> Sums:
+    file = Contents(SPEC, Int8(), Sgd()).open(InMemory(payload), ())
+    return partial_aggregate(SPEC.parameters, [Counted(lambda: nullcontext(file), weight)], parts=("delta",))
+
+
+def test_the_sum_of_another_is_checked_and_vouched_for_and_added(door: Door) -> None:
+    above = Above(door)
+    assert door.desk.waits_for(above.order) == 1
+    receipt = above.hand_over(above.payload)
+    found = verify_sum_receipt(receipt, public_key(SUPERNODE))
+    assert (found.fold, found.epoch, found.roll) == (PART, 4, "7" * 64)
+    assert above.hand_over(above.payload) == receipt
+    assert door.desk.waits_for(above.order) == 0
+    whole = added([alone(update(1), weight=5), above.sums])
+    assert door.desk.sum(above.order) == encode_sums(whole, of="whole")
+
+
+def test_a_sum_that_is_not_that_of_its_updates_is_refused_and_may_be_sent_again(door: Door) -> None:
+    above = Above(door)
+    one_off = {name: numbers + (np.arange(numbers.size) == 0) for name, numbers in above.sums.items()}
+    for wrong, code in (
+        (encode_sums(one_off, of=PART), "partial.altered"),
+        (encode_sums(above.sums, of="another"), "partial.malformed"),
+        (b"x" * 100_000, "relay.too_large"),
+    ):
+        with pytest.raises(NeighbourRefused) as refused:
+            above.hand_over(wrong)
+        assert refused.value.code == code
+    with pytest.raises(NeighbourRefused) as refused:
+        above.hand_over(above.payload, member="stranger")
+    assert refused.value.code == "relay.not_expected"
+    assert above.hand_over(above.payload)
+
+
+def test_a_sum_that_was_damaged_since_is_not_added(door: Door, tmp_path: Path) -> None:
+    above = Above(door)
+    above.hand_over(above.payload)
+    (tmp_path / "relay-sums" / "7" / f"{PART}.update").write_bytes(b"damaged")
+    with pytest.raises(AgentError) as lost:
+        door.desk.sum(above.order)
+    assert lost.value.code == "relay.update_lost"

@@ -72,8 +72,7 @@ const SUMS: readonly SmallColumn<Sum>[] = [
   },
   {
     header: "Why this way",
-    cell: ({ way_sentence, way_code }) =>
-      way_code === "" ? "" : <Reason sentence={way_sentence} code={way_code} />,
+    cell: ({ way_sentence, way_code }) => (way_code === "" ? "" : <Reason sentence={way_sentence} code={way_code} />),
   },
   { header: "Sum", cell: ({ state }) => <State of={state} /> },
   { header: "Updates", cell: ({ updates }) => updates },
