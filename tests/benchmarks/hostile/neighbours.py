@@ -267,9 +267,8 @@ class _Party:
         stack.callback(operator.post, f"/federations/{federation}/finish/")
         token = operator.enrolment_token(tag=topology, also=["site:hall-3"], uses=HOSTILE + 1)
         here = f'address = "127.0.0.1"\nport = {self.port}\n'
-        settings = SLOW + (
-            f"[relay]\nmax_load = 1000.0\n{here}" if topology == "supernodes" else f"[gossip]\nmeet = true\n{here}"
-        )
+        table = "[relay]\nmax_load = 1000.0" if topology == "supernodes" else "[gossip]\nmeet = true"
+        settings = f"{SLOW}{table}\n{here}"
         self.agent = RealAgent(directory / topology, url, token, settings=settings, local_api=True)
         stack.callback(self.agent.kill)
         self.agent.set_conditions(UNPLUGGED)
