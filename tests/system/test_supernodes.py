@@ -188,7 +188,7 @@ def test_sums_of_two_sites_meet_at_a_gateway(site: Site, tmp_path: Path, killed:
     plan = {
         "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.01},
         "codec": {"kind": "float32"},
-        "topology": {"kind": "supernodes", "wait_s": WAIT_S, "above": ["region:"]},
+        "topology": {"kind": "supernodes", "wait_s": 30, "above": ["region:"]},
         "pace": {"kind": "sync", "target_updates": devices, "min_updates": 2, "over_selection": 1, "absent_s": 5},
     }
     federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=plan, rounds_wanted=1)
