@@ -80,9 +80,11 @@ class Trial:
         """`people` take part, `new` do not; everything begins with `first`."""
         self._recipe, self._seed, self._people, self._new = recipe, seed, people, new
         self._plan, self._first, self._graphs = plan, first, first.graphs
+        self._rounds = expected_of(recipe).rounds
 
     def run(self, *, rounds: int, report: Report) -> Found:
         """All of it; `report` is told what goes on."""
+        self._rounds = rounds
         compared = self.compare(report)
         data = [self._dataset(one.train) for one in self._people]
         federation = Federation(self._first, self._plan, data, self._seed)
@@ -137,11 +139,11 @@ class Trial:
         """The first parameters trained on `data`, stopped early: the better of two step sizes on what it held out.
 
         A step that is right where it is averaged over devices may be too large for one training alone. Where steps
-        train nothing, it is a federation of one that has all the data.
+        train nothing, it is a federation of one that has all the data, of as many rounds.
         """
         if not self._plan.local.trains:
             federation = Federation(self._first, self._plan, [data], derive_seed(self._seed, of, number))
-            for round_number in range(1, expected_of(self._recipe).rounds + 1):
+            for round_number in range(1, self._rounds + 1):
                 federation.hold_round(round_number)
             return federation.parameters
         return min((self._trained(data, of, number, share) for share in STEP_SHARES), key=lambda one: one[0])[1]

@@ -7,7 +7,7 @@ __all__ = ["CloudModel", "DeviceModel", "example"]
 
 
 class DeviceModel(BoostedTrees):
-    """60 trees of 5 levels. [n, 6] to logits [n, 2]."""
+    """60 trees of 5 levels: 57,479 parameters, of which 49,152 are cells of tables. [n, 6] to logits [n, 2]."""
 
     def __init__(self) -> None:
         super().__init__([(-3.0, 3.0)] * COLUMNS, outputs=CLASSES, trees=60, levels=5, bins=128)
