@@ -97,7 +97,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=examples(3, 16))
+@settings(max_examples=examples(3, 8))
 @given(events=EVENTS)
 def test_every_rollout_ends_once_and_only_a_promotion_moves_the_champion(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

@@ -143,7 +143,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=examples(2, 12))
+@settings(max_examples=examples(2, 6))
 @given(events=EVENTS)
 def test_every_round_ends_once_and_counts_what_it_acknowledged(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

@@ -129,7 +129,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=examples(4, 24), deadline=None)
+@settings(max_examples=examples(4, 12), deadline=None)
 @given(events=EVENTS)
 def test_every_request_ends_once(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():
