@@ -28,7 +28,13 @@ def siege(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Itera
         requests = TIMES * len(KINDS)
         yield (
             besiege(
-                platform, prepared.seeded, connections=CONNECTIONS, requests=requests, seconds=SECONDS, alone_s=3.0
+                platform,
+                prepared.seeded,
+                connections=CONNECTIONS,
+                requests=requests,
+                seconds=SECONDS,
+                alone_s=3.0,
+                after_s=3.0,
             ),
             platform,
         )

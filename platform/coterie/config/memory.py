@@ -12,7 +12,7 @@ ARENAS = 2
 needed at most; numbers above that bring nothing where one thread runs Python at a time."""
 M_ARENA_MAX = -8
 """Its name in glibc's <malloc.h>."""
-GIVE_BACK_EVERY_S = 20.0
+GIVE_BACK_EVERY_S = 60.0
 
 
 def bound_arenas() -> None:
@@ -28,13 +28,23 @@ def settle() -> None:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
+    threading.Thread(target=_give_back_for_ever, name="memory", daemon=True).start()
+
+
+def give_back() -> None:
+    """Collect what has become garbage among objects that are old, and give free memory back to the system.
+
+    Requests that fail leave cycles of exceptions and frames; those that a collection meets alive count as old, which
+    the thresholds hardly ever look at. Where none was met since the last time, nothing is collected.
+    """
+    if any(gc.get_count()[1:]):
+        gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        threading.Thread(target=_give_back, args=(trim,), name="memory", daemon=True).start()
+    if trim is not None:  # glibc's; by itself it returns only what is free at the end of its heap
+        trim(0)
 
 
-def _give_back(trim: "ctypes._FuncPointer") -> None:
-    """The C library returns only what is free at the end of its heap, and one small object there holds up the rest."""
+def _give_back_for_ever() -> None:
     while True:
         time.sleep(GIVE_BACK_EVERY_S)
-        trim(0)
+        give_back()
