@@ -49,9 +49,11 @@ PARTS = Steps(
 def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **changes: object) -> bool:
     """Take `round_` from the state it was read in to `to`; False if another worker has moved it meanwhile."""
     federation = str(round_.federation_id)
-    with span(f"round to {to.value}", federation=federation, round=round_.number, **_why(reason)):
+    with span(f"round to {to.value}", federation=federation, round=round_.number) as traced:
         if not STEPS.take(round_, to, reason=reason, reason_at=now, **changes):
             return False
+        if reason is not None:
+            traced.tell("reason", reason.code)
         ROUND_STEPS.labels(to.value).inc()
         tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
         if to in TOLD:
@@ -59,10 +61,6 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
             why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
             announce(TOLD[to], {**told, **why}, now=now)
         return True
-
-
-def _why(reason: Reason | None) -> dict[str, str]:
-    return {} if reason is None else {"reason": reason.code}
 
 
 def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
