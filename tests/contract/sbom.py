@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "sbom.cdx.json"
 OURS = {"coterie", "coterie-agent"}
-EXTRAS = ("platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry")
+EXTRAS = ("platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry", "tensorboard")
 Component = Mapping[str, object]
 
 

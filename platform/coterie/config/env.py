@@ -19,6 +19,7 @@ LISTS = {
     "copies",
     "trusted_proxies",
     "webhook_hosts",
+    "exporters",
     "second_factor_for",
     "oidc_administrators",
     "oidc_operators",
@@ -33,6 +34,7 @@ SECRETS = {
     "s3_secret",
     "oidc_client_secret",
     "email_password",
+    "mlflow_token",
 }
 IN_FILE = "_file"
 """Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
@@ -136,6 +138,15 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: Literal["off", "otlp"] = "off"
     """Send traces by OpenTelemetry's protocol over HTTP to where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; the standard
     ``OTEL_*`` variables hold here. Needs ``coterie[telemetry]``."""
+    exporters: tuple[str, ...] = ()
+    """Names of exporters that rounds, figures and versions go to, separated by commas: ``tensorboard``, ``mlflow``, or
+    those of installed packages."""
+    tensorboard_dir: Path | None = None
+    """Where event files go; by default ``tensorboard`` in the state directory. Needs ``coterie[tensorboard]``."""
+    mlflow_url: str = ""
+    """Of the tracking server, as ``http://mlflow:5000``."""
+    mlflow_token: str = ""
+    """Shown as a bearer's; blank: none."""
     debug: bool = False
 
     @classmethod

@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "coterie.rounds",
     "coterie.cloud_training",
     "coterie.twin",
+    "coterie.exports",
     "coterie.repairs",
     "coterie.alerts",
     "coterie.owners",
@@ -128,6 +129,9 @@ CREDENTIAL_DAYS = ENV.credential_days
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
 QUARANTINE_AFTER = ENV.quarantine_after
+EXPORTERS = ENV.exporters
+TENSORBOARD_DIR = ENV.tensorboard_dir.absolute() if ENV.tensorboard_dir is not None else STATE / "tensorboard"
+MLFLOW_URL, MLFLOW_TOKEN = ENV.mlflow_url, ENV.mlflow_token
 TELEMETRY = ENV.telemetry
 METRICS_HOST, METRICS_PORT = ENV.metrics_host, ENV.metrics_port
 COPIES = tuple(copy.absolute() for copy in ENV.copies)
@@ -200,6 +204,7 @@ PERIODIC_TASKS = {
     "coterie.owners.tasks.sweep": 5.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.twin.tasks.look": 5.0,
+    "coterie.exports.tasks.sweep": 15.0,
     "coterie.fleet_evaluation.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.alerts.tasks.sweep": 15.0,

@@ -26,6 +26,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.credentials import hash_secret
 from coterie.core.pulse import record_pulse
+from coterie.exports.models import Exported
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.credentials import offer_credential, renew_credential
 from coterie.fleet.latencies import record_latencies
@@ -218,6 +219,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     forget_device(device=make_device("forgotten"), now=now)
     renew_credential(device=delivering.row, leaked=False, now=now)
     offer_credential(device=delivering.row, sha256=hash_secret("next"), now=now)
+    Exported.objects.create(exporter="mlflow", round=federation.rounds.first(), state="published", at=now)
     compared = {"happened_duration_s": 41.0, "happened_lost": 1, "happened_up_bytes": 1000, "compared_at": now}
     expected = {f"{figure}{end}": 1.0 for figure in ("lost", "up_bytes") for end in ("_low", "", "_high")}
     durations = {"duration_low_s": 30.0, "duration_s": 40.0, "duration_high_s": 60.0}

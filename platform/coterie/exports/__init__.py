@@ -1,0 +1,1 @@
+"""Rounds, their figures and versions for programs that draw and compare experiments: TensorBoard, MLflow, others."""

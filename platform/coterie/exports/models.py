@@ -1,0 +1,23 @@
+"""Which rounds were exported: what has no row here is still to be told."""
+
+from django.db import models
+
+from coterie.rounds.models import Round
+
+
+class Exported(models.Model):
+    """That an exporter keeps a round as it ended."""
+
+    exporter = models.CharField(max_length=100)
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=10)
+    """In which it ended; one that is merged again ends twice."""
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        verbose_name_plural = "exported"
+        constraints = [models.UniqueConstraint(fields=["exporter", "round", "state"], name="exported_once")]
+
+    def __str__(self) -> str:
+        return f"{self.round} ({self.state}) by {self.exporter}"

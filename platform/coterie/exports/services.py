@@ -1,0 +1,44 @@
+"""Tells exporters of rounds that have ended, each once, in the order of their ends; rounds never wait for it."""
+
+import logging
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from coterie.core.rows import insert_all
+from coterie.exports.errors import NotTaken
+from coterie.exports.facts import fact_of
+from coterie.exports.installed import chosen_exporters
+from coterie.exports.interface import Exporter
+from coterie.exports.models import Exported
+from coterie.rounds.models import Round
+
+logger = logging.getLogger(__name__)
+AT_ONCE = 50
+"""Rounds of one call of an exporter."""
+
+
+def sweep(*, now: datetime) -> None:
+    """Tell each exporter the next rounds that it does not keep; one that fails keeps none of the others back."""
+    for name, exporter in chosen_exporters().items():
+        try:
+            export_next(name, exporter, now=now)
+        except NotTaken as error:
+            logger.warning("%s [%s]", error, error.code)
+
+
+def export_next(name: str, exporter: Exporter, *, now: datetime) -> int:
+    """Have `exporter` keep the next rounds; how many. Killed anywhere, they come again. Raises NotTaken."""
+    rounds = list(waiting_for(name)[:AT_ONCE])
+    if rounds:
+        exporter.export([fact_of(round_) for round_ in rounds])
+        insert_all([Exported(exporter=name, round=one, state=one.state, at=now) for one in rounds], or_nothing=True)
+    return len(rounds)
+
+
+def waiting_for(exporter: str) -> QuerySet[Round]:
+    """Rounds that have ended and that it does not keep, those that ended first before others."""
+    kept = Exported.objects.filter(exporter=exporter, round=OuterRef("pk"), state=OuterRef("state"))
+    ended = Round.objects.filter(state__in=[Round.State.PUBLISHED, Round.State.ABANDONED], finished_at__isnull=False)
+    related = ("federation", "merge__result_version__pair", "merge__result_version__parameters")
+    return ended.exclude(Exists(kept)).select_related(*related).order_by("finished_at", "pk")

@@ -1,0 +1,12 @@
+"""The exports' job, as Celery performs it."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.exports import services
+
+
+@shared_task(name="coterie.exports.tasks.sweep")
+def sweep() -> None:
+    """Tell exporters what they do not know; runs all the time."""
+    services.sweep(now=timezone.now())
