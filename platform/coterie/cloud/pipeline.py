@@ -186,9 +186,9 @@ class Stages:
             if self._computes(stage)
         ]
         sent = 0
-        for stage in range(count - 1):
-            numbers = crossing[stage + 1][0].numel()
-            sent += 4 * numbers * (self._computes(stage) + self._computes(stage + 1)) * (self._rank.count > 1)
+        for former in range(count - 1):
+            ends = self._computes(former) + self._computes(former + 1)  # of the tensor, and of its gradient
+            sent += 4 * crossing[former + 1][0].numel() * ends * (self._rank.count > 1)
         parts = self._strategy.microbatches
         if self._strategy.stages_each == 1:
             (stage,) = stages

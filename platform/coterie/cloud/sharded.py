@@ -47,7 +47,8 @@ class Shards:
         self._numbers = {parameter for parameter in self._cloud.parameters.values() if parameter.dim() == 0}
         for block in blocks:
             fully_shard(block, mesh=mesh, ignored_params=self._numbers)
-        self.model = fully_shard(Chain(blocks), mesh=mesh, ignored_params=self._numbers)
+        self.model = Chain(blocks)
+        fully_shard(self.model, mesh=mesh, ignored_params=self._numbers)
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
         self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
         self.release()

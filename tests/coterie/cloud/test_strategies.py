@@ -72,6 +72,7 @@ def test_interleaved_stages_have_the_loss_curve_of_one_process(tmp_path: Path) -
         )
 
 
+@pytest.mark.long
 def test_a_model_without_so_many_stages_is_refused(plain_job: Path) -> None:
     with pytest.raises(CannotSplit, match="it has no 3 stages; it can be split before 2"):
         train(plain_job, kind="pipeline", workers=3, microbatches=3)

@@ -3,6 +3,7 @@ import uuid
 import pytest
 
 from coterie.child.job import Progress, Unconfined
+from coterie.cloud.errors import CannotSplit
 from coterie.cloud_training.errors import (
     DatasetDoesNotFit,
     JobHasEnded,
@@ -61,6 +62,16 @@ class TestBootstrap:
     def test_needs_data_that_fit(self, facts: dict[str, object]) -> None:
         with pytest.raises(DatasetDoesNotFit):
             bootstrap_pair(pair=make_pair(), dataset=make_dataset(**facts), options=TrainingOptions(), now=later(0))
+
+    def test_needs_a_model_that_the_strategy_can_divide(self) -> None:
+        pair = make_pair()
+        pair.report = {"cloud_splits": ["head"], "cloud_obstacle": "not before 'body': 2 tensors are needed after it"}
+        options = TrainingOptions(strategy={"kind": "pipeline", "workers": 3, "microbatches": 3})
+        with pytest.raises(CannotSplit, match="no 3 stages; it can be split before head; not before 'body'"):
+            bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0))
+        options = TrainingOptions(strategy={"kind": "pipeline", "workers": 2, "split_before": ["head"]})
+        job = refreshed(bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0)))
+        assert job.options["strategy"]["split_before"] == ["head"]
 
     def test_is_one_at_a_time(self, job: TrainingJob) -> None:
         with pytest.raises(PairBusy):

@@ -81,10 +81,10 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
 
 def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     pair = make_pair()
-    options = TrainingOptions(epochs=3, distil_epochs=4, seed=7)
+    options = TrainingOptions(epochs=3, distil_epochs=4, seed=7, least_gain=0.001)
     job = bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0))
     train = work.bootstrap_arguments(job, tmp_path, START)
-    assert (train.epochs, train.seed) == (3, 7)
+    assert (train.epochs, train.seed, train.least_gain) == (3, 7, 0.001)
     trained = BootstrapResult(
         written(train.output),
         epochs=2,
@@ -94,6 +94,7 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
         training_accuracy=0.95,
         held_back=12,
         warning="12 samples were held back, too few",
+        ended="it ended after 2 of 3 epochs",
     )
     finish = work.publish_cloud(job, train, trained, later(1))
     TrainingJob.objects.update(state="succeeded")
@@ -103,7 +104,9 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     assert cloud is not None and cloud.metrics["class_accuracy"] == [0.8, None, 1.0]
     assert (cloud.metrics["training_accuracy"], cloud.metrics["held_back"]) == (0.95, 12)
     told = TrainingJob.objects.get(pk=job.pk).progress_sentence
-    assert told == "right on 90% of 12 samples held back, 95% of the others: 12 samples were held back, too few"
+    figures = "right on 90% of 12 samples held back, 95% of the others: 12 samples were held back, too few"
+    assert told == f"it ended after 2 of 3 epochs; {figures}"
+    assert [line.text for line in job.lines.all()] == ["it ended after 2 of 3 epochs"]
 
     job = TrainingJob.objects.get(kind="distill")
     distil = work.distill_arguments(job, tmp_path, START)
