@@ -117,7 +117,6 @@ class Stages:
         for size in sorted(sizes):
             batch = Microbatches.of(some[:size], strategy.microbatches)
             self._lines[len(batch.rows)] = self._line(len(batch.rows) // strategy.microbatches)
-        self.release()
 
     def step(self, rows: Rows) -> tuple[float, int]:
         """Change the parameters by a batch; gives its loss, or 0 without the last stage, and the bytes sent."""

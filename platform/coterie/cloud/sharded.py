@@ -51,7 +51,6 @@ class Shards:
         fully_shard(self.model, mesh=mesh, ignored_params=self._numbers)
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
         self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
-        self.release()
 
     @property
     def sent_bytes(self) -> int:

@@ -101,6 +101,8 @@ def test_a_checkpoint_of_shares_is_read_by_another_number_of_workers(plain_job: 
         assert list(went_on) == [epochs], "it goes on where the others were"
         found |= went_on
     np.testing.assert_allclose(list(found.values()), list(alone.values()), rtol=1e-4)
+    assert losses(5, tmp_path, kind="pipeline") == {}, "all epochs are done; the result alone is missing"
+    assert losses(5, tmp_path, kind="sharded") == {}
 
 
 @pytest.mark.parametrize("name", ["data_parallel", "local_sgd"])
