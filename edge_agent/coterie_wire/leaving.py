@@ -38,7 +38,6 @@ LEAVES: Mapping[str, Told] = {
     "OfferToLead.members": Told("neighbours whose updates it takes at once"),
     "OfferToLead.sums": Told("whether it adds up sums of other supernodes, too"),
     "Shedding.keep": Told("neighbours that it can keep as their supernode, when that is fewer"),
-    "Shedding.reason": Told('why, as "it is on battery"'),
     "Capabilities.evaluates": Told("that it takes part in federated evaluations"),
     "Capabilities.shadows": Told("that a version may answer beside its own"),
     "Capabilities.renews": Told("that it can draw another credential"),
