@@ -69,8 +69,9 @@ class Watch:
             ),
             *judge_space(self.free_bytes()),
         )
-        self.situation.judge(conditions, blockers)
+        # First, so that no check-in says that the device is ready and still sheds its neighbours.
         self.situation.shed(self.look_at_load(conditions))
+        self.situation.judge(conditions, blockers)
 
     def _asked(self) -> Requirements | None:
         """What the plan of the assignment in hand asks, else what the federation asks before it invites the device."""
