@@ -102,6 +102,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "place": check_ins,
     "anomaly": sensors,
     "tabular": faults,
+    "trees": faults,
     "photos": pictures,
     "keyword": recordings,
 }
