@@ -19,6 +19,10 @@ class BoostedTrees(nn.Module):
     Complete trees, so that the graph is the same for every version and the trees are its parameters.
     """
 
+    _first_node: Tensor
+    _first_leaf: Tensor
+    _first_bin: Tensor
+
     def __init__(
         self, ranges: list[tuple[float, float]], *, outputs: int, trees: int = 30, levels: int = 4, bins: int = 32
     ) -> None:
@@ -57,7 +61,7 @@ class BoostedTrees(nn.Module):
 
     def _cells_of(self, x: Tensor, leaf: Tensor) -> Tensor:
         """The rows of the tables that a sample counts in, [n, columns]: its node of the level that grows, its bins."""
-        _, tree, level = self.place.detach().split(1)
+        tree, level = self.place.detach()[1:2], self.place.detach()[2:3]
         last = len(self._first_node) - 1
         growing = torch.clamp(tree, max=last).to(torch.int64).reshape(1, 1).expand(x.shape[0], 1)
         node = torch.floor(torch.gather(leaf, 1, growing).to(torch.float32) * torch.exp2(level - self._levels))

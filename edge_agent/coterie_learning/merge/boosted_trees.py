@@ -116,7 +116,8 @@ class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
 
     def _score(self, gradients: Float64, curvatures: Float64) -> Float64:
         """Twice what the loss of samples with these sums [..., K] falls by with a leaf of their own."""
-        return _quotient(gradients**2, curvatures + self.l2).sum(axis=-1)
+        found: Float64 = _quotient(gradients**2, curvatures + self.l2).sum(axis=-1)
+        return found
 
     def _start(self, model: Tensors, gradients: Float64, curvatures: Float64) -> Mapping[str, Float32 | Float64]:
         """Edges at the quantiles, and what all samples have in common."""
@@ -140,10 +141,12 @@ def quantiles(edges: Float32, mass: Float64) -> Float64:
     shares = (1 - EVEN_SHARE) * mass / mass.sum() + EVEN_SHARE * _quotient(inner, inner.sum())
     reached = np.concatenate([[0.0], np.cumsum(shares)])
     wanted = reached[-1] * np.arange(1, len(mass)) / len(mass)
-    return np.interp(wanted, reached, bounds)
+    found: Float64 = np.interp(wanted, reached, bounds)
+    return found
 
 
 def _quotient(numbers: Float64, by: Float64 | np.float64) -> Float64:
     """0 where there is nothing to divide by."""
     safe = np.where(by > 0, by, 1.0)
-    return np.where(by > 0, numbers / safe, 0.0)
+    found: Float64 = np.where(by > 0, numbers / safe, 0.0)
+    return found
