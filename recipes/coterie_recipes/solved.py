@@ -57,7 +57,8 @@ class BoostedTrees(nn.Module):
         for _ in range(self._levels):
             at = node + self._first_node
             node = 2 * node + 1 + (torch.gather(x, 1, feature[at]) > threshold[at]).to(torch.int64)
-        return node - self._nodes
+        leaf: Tensor = node - self._nodes
+        return leaf
 
     def _cells_of(self, x: Tensor, leaf: Tensor) -> Tensor:
         """The rows of the tables that a sample counts in, [n, columns]: its node of the level that grows, its bins."""
