@@ -194,7 +194,7 @@ def see_groups(scene: Scene) -> None:
 
 def see_what_left_a_device(scene: Scene) -> None:
     scene.device("ready")
-    expect(scene.sees("What left the device")).to_contain_text("in thirty days")
+    expect(scene.sees("What left the device")).to_contain_text("thirty days")
 
 
 def save_a_table(scene: Scene) -> None:
