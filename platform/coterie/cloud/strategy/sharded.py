@@ -2,7 +2,7 @@
 
 Rajbhandari et al. 2020, "ZeRO" (SC, arXiv 1910.02054), stage 3; Zhao et al. 2023, "PyTorch FSDP" (VLDB, arXiv
 2304.11277). A block's parameters are gathered for as long as it computes. It sends half as much again as
-`data_parallel`, so it loses where a whole model has room in each worker.
+`data_parallel`, so it loses where a whole model has room in each worker; what is gathered takes room, too.
 """
 
 from coterie.cloud.strategy import Strategy
