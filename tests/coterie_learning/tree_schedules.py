@@ -104,11 +104,11 @@ class Schedule:
         self.updates = {device: generator.integers(-(2**40), 2**40, 4) for device in self.route}
         self.changed_s = dict.fromkeys(self.route, -1000.0)
         self.away = {
-            name: (start := rng.uniform(-5, 40), start + rng.choice((5.0, 20.0, 1e9)))
+            name: (start := rng.uniform(-5, 8), start + rng.choice((5.0, 20.0, 1e9)))
             for name in self.supernodes
             if rng.random() < self.failing
         }
-        self.lost = {device: rng.uniform(0, 60) for device in self.route if rng.random() < 0.1}
+        self.lost = {device: rng.uniform(0, 15) for device in self.route if rng.random() < 0.3}
         """Devices that are gone from a moment on; what they have handed in is not."""
         self.down = {(rng.choice(self.supernodes), rng.choice(self.supernodes)) for _ in range(rng.randint(0, 3))}
         """Pairs that do not reach each other."""
@@ -228,7 +228,7 @@ class Schedule:
     def _weights(self) -> Mapping[str, int]:
         """Capped by the median, so that they change with whoever counts."""
         devices = self._counting()
-        cap = 2 * int(statistics.median(self.samples[device] for device in devices)) if devices else 0
+        cap = int(statistics.median(self.samples[device] for device in devices)) if devices else 0
         return {device: min(self.samples[device], cap) for device in devices}
 
     def _shares(self) -> Mapping[str, Sequence[Share]]:
