@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     updates: int
     """That came to it by themselves."""
     depth: int
-    """Supernodes on the longest way."""
+    """Supernodes on the longest way that was asked for."""
 
 
 @dataclass
@@ -80,6 +80,7 @@ class Schedule:
     tries: dict[tuple[str, int], int] = field(default_factory=dict)
     numbers: int = 0
     had_tree: bool = False
+    deepest: int = 0
 
     def __post_init__(self) -> None:
         rng = self.rng = random.Random(self.seed)
@@ -220,6 +221,7 @@ class Schedule:
         for name in wanted.keys() - good:
             self.numbers += 1
             self.rows[name] = Row(self.numbers, wanted[name], self.parents.get(name), self.now_s)
+        self.deepest = max([self.deepest, *map(self._depth, self.rows)])
         return are_all_in(wanted, {name: row.seen() for name, row in self.rows.items()})
 
     def _counting(self) -> Sequence[str]:
@@ -255,8 +257,7 @@ class Schedule:
         for device, weight in weights.items():
             expected += weight * self.updates[device]
         reachable = frozenset(device for device in self.route if device not in self.lost)
-        depth = max((self._depth(name) for name in tops), default=0)
-        return Outcome(total, counted, expected, reachable, len(tops), len(self.direct), depth)
+        return Outcome(total, counted, expected, reachable, len(tops), len(self.direct), self.deepest)
 
     def _below(self, name: str) -> Sequence[Share]:
         row = self.rows[name]
