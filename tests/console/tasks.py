@@ -193,7 +193,7 @@ def see_groups(scene: Scene) -> None:
 
 
 def see_what_left_a_device(scene: Scene) -> None:
-    scene.device("ready")
+    scene.device("delivered")
     expect(scene.sees("What left the device")).to_contain_text("thirty days")
 
 
@@ -216,7 +216,7 @@ def make_a_webhook(scene: Scene) -> None:
     scene.go("Settings")
     scene.hand.press(scene.page.get_by_role("tab", name="Webhooks"))
     scene.hand.type(scene.page.get_by_label("Name", exact=True), scene.named("hook"))
-    scene.hand.type(scene.page.get_by_label("Address"), "https://8.8.8.8/hook")
+    scene.hand.type(scene.page.get_by_label("Address", exact=True), "https://8.8.8.8/hook")
     scene.hand.choose(scene.field("It is told when"), scene.page.get_by_role("option").first)
     scene.press("Make a webhook")
     expect(scene.page.get_by_text(f"The secret of {scene.named('hook')} is shown once")).to_be_visible()
