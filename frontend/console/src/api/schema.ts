@@ -9587,6 +9587,10 @@ export interface operations {
                 ready?: boolean | null;
                 /** @description code of what stands first against training */
                 reason?: string;
+                /** @description id of an order that it has not followed yet */
+                renewal?: number;
+                /** @description its agent can renew its credential */
+                renews?: boolean | null;
                 /** @description words that all must occur */
                 search?: string;
                 /** @description with -: backwards */
