@@ -202,7 +202,6 @@ def test_sums_of_two_sites_meet_at_a_gateway(site: Site, tmp_path: Path) -> None
             there = token(f"site:{place}", "region:north")
             leaders.append(RealAgent(tmp_path / f"leader-{place}", site.url, there, settings=relay_settings()))
             members += [RealAgent(tmp_path / f"member-{place}{number}", site.url, there) for number in range(each)]
-        # It leads no site, so that it alone can stand above both.
         whole = Neighbourhood(site, federation, gateway, members)
         for agent in (gateway, *leaders, *members):
             stack.callback(agent.kill)
