@@ -67,7 +67,8 @@ class Mouse(Hand):
         control.click()
 
     def _choose(self, field: Locator, option: Locator) -> None:
-        field.click()
+        # Of a field with several values that shows nothing yet, the box around it lies over it.
+        field.click(force=not field.get_attribute("placeholder"))
         option.click()
 
 

@@ -249,8 +249,9 @@ def upload_a_pair(scene: Scene) -> None:
     scene.hand.type(scene.page.get_by_label("Name", exact=True), scene.named("Gestures"))
     scene.hand.give_file(scene.page.get_by_role("button", name="Device model"), str(scene.program))
     scene.hand.give_file(scene.page.get_by_role("button", name="Cloud model"), str(scene.program))
-    classes = scene.page.get_by_label("Classes")
-    scene.hand.type(classes, "up,down,")
+    classes = scene.field("Classes")
+    scene.hand.type(classes, "up,down")
+    scene.page.keyboard.press("Enter")
     scene.press("Upload and check")
     expect(scene.page.get_by_role("heading", level=1, name=scene.named("Gestures"))).to_be_visible()
 

@@ -23,7 +23,7 @@ def test_a_channel_is_made_and_tried_and_a_rule_tells_it(visit: Visit, seeded: S
     expect(notice.first).to_contain_text("test")
     page.get_by_role("tab", name="Rules").click()
     page.get_by_label("Name", exact=True).fill(RULE)
-    page.get_by_role("combobox", name="Tell").or_(page.get_by_label("Tell", exact=True)).first.click()
+    page.get_by_role("combobox", name="Tell").or_(page.get_by_label("Tell", exact=True)).first.click(force=True)
     page.get_by_role("option", name=CHANNEL).click()
     page.get_by_role("button", name="Make a rule", exact=True).click()
     expect(page.get_by_role("table", name="Rules")).to_contain_text(RULE)
