@@ -325,6 +325,8 @@ class FakePlatform:
                 body = content if isinstance(content, bytes) else msgspec.json.encode(content)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
+                if self.close_connection:
+                    self.send_header("Connection", "close")
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -250,9 +250,10 @@ class TwoSides:
         assert device_of_credential(self.identity.credential()) == self.device
 
     def renew_undisturbed(self) -> None:
-        """However it was before, one life without faults gets it done."""
+        """However it was before, two lives without faults get it done: one drawn before the order does not follow it."""
         before = self.identity.credential()
         self.live("done", leaked=False, passes=timedelta(seconds=APART_S), uses=True)
+        self.live("no order", leaked=False, passes=timedelta(seconds=APART_S), uses=True)
         assert self.shown == self.identity.credential() != before
         assert Device.objects.get(pk=self.device.pk).renewal is None
 

@@ -144,7 +144,7 @@ def test_a_fleet_of_samples_that_are_divided(plan: str, pair: Write, data: Write
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ({"split": None, "rounds": 3, "keep": Path("kept")}, "--rounds, --keep: for fleets"),
+        ({"split": None, "each": 5, "keep": Path("kept")}, "--each, --keep: for fleets"),
         ({"rounds": 0}, "--rounds is at least 1"),
         ({"held_out": 1.0}, "between 0 and 1"),
         ({"each": 5}, "give --devices"),

@@ -3361,6 +3361,7 @@ export interface components {
             readonly ready: boolean;
             /** @description why it would not train now; empty: it is ready */
             readonly reasons: components["schemas"]["Reason"][];
+            /** @example 9 */
             readonly renewal: number | null;
             readonly state: components["schemas"]["DeviceState"];
             /** @description how it stands, in one word */
@@ -4301,6 +4302,7 @@ export interface components {
             readonly id: string;
             /** Format: uuid */
             readonly parent: string | null;
+            /** @example building-b-gateway */
             readonly parent_name: string | null;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
@@ -4313,13 +4315,16 @@ export interface components {
             readonly supernode: string;
             /** @example hall-3-gateway */
             readonly supernode_name: string;
+            /** @example 1 */
             readonly tier: number;
             /**
              * @description that its supernode holds: in the sum, or left out of it
              * @example 10
              */
             readonly updates: number;
+            /** @example fold.parent_late */
             readonly way_code: string;
+            /** @example the supernode above did not take the sum in time; it goes to the platform */
             readonly way_sentence: string;
         };
         /**
@@ -4531,6 +4536,7 @@ export interface components {
             number: number;
             /** Format: uuid */
             pair: string;
+            /** @example Digits */
             pair_name: string;
         };
         /** @description A device that asks for help, and whoever was asked. */
@@ -6530,9 +6536,15 @@ export interface components {
             readonly ordered_at: string;
             /** @example kiosk */
             tag?: string;
-            /** @description of these: their agent cannot, and goes on as it is */
+            /**
+             * @description of these: their agent cannot, and goes on as it is
+             * @example 2
+             */
             readonly unable: number;
-            /** @description have not followed it yet, and no later order asks them */
+            /**
+             * @description have not followed it yet, and no later order asks them
+             * @example 41
+             */
             readonly waiting: number;
         };
         /** @description An order to take another credential, and how far devices are with it. */

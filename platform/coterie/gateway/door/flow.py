@@ -33,7 +33,9 @@ class WatchedTransport:
         self._timer: TimerHandle | None = None
 
     def write(self, data: bytes) -> None:
-        """Send `data` when the client reads."""
+        """Send `data` when the client reads; nothing, where it has gone."""
+        if self._transport.is_closing():  # uvloop's transport raises then, where asyncio's does nothing
+            return
         self._written_bytes += len(data)
         self._transport.write(data)
 
