@@ -250,7 +250,7 @@ class TwoSides:
         assert device_of_credential(self.identity.credential()) == self.device
 
     def renew_undisturbed(self) -> None:
-        """However it was before, two lives without faults get it done: one drawn before the order does not follow it."""
+        """However it was before, two lives without faults do it: what was drawn before an order does not follow it."""
         before = self.identity.credential()
         self.live("done", leaked=False, passes=timedelta(seconds=APART_S), uses=True)
         self.live("no order", leaked=False, passes=timedelta(seconds=APART_S), uses=True)

@@ -66,7 +66,9 @@ export function DeviceActions({ device }: { device: Device }) {
         confirm="It takes another credential when it checks in next, and need not be enrolled again. The present one ends a day later."
         done={`${device.name} renews its credential when it checks in next.`}
         changes={changes}
-        call={(via) => api.POST("/api/devices/{id}/renew-credential/", { params: { path }, body: { leaked: false }, ...via })}
+        call={(via) =>
+          api.POST("/api/devices/{id}/renew-credential/", { params: { path }, body: { leaked: false }, ...via })
+        }
       />
       <Button component="a" size="sm" variant="default" href={`/api/devices/${device.id}/export/`} download>
         Export what is known

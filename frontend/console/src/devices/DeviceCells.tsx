@@ -40,11 +40,7 @@ export function LastPart({ of }: { of: Device }) {
   if (part == null) return <>–</>;
   return (
     <>
-      <Anchor
-        component={Link}
-        to={`/federations/${part.federation}/rounds/${part.round}`}
-        size="sm"
-      >
+      <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
         {part.federation_name}, {part.round_number}
       </Anchor>
       <div>

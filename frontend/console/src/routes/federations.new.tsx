@@ -86,11 +86,7 @@ function NewFederation() {
   const refusal = refusalOf(checked?.problems);
   const checking = isFetching || typed !== plan ? "Its plan is being checked." : undefined;
   const blocked =
-    name.trim() === ""
-      ? "Give it a name first."
-      : pair === ""
-        ? "Choose its model pair first."
-        : (checking ?? refusal);
+    name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : (checking ?? refusal);
   return (
     <>
       <UnsavedChanges present={changed !== undefined || form.isDirty()} />
