@@ -40,6 +40,8 @@ export default defineConfig(({ command }) => ({
   test: {
     environment: "happy-dom",
     setupFiles: ["src/testing/setup.ts"],
+    // The gate runs beside browsers on two cores.
+    testTimeout: 60_000,
     include: ["src/**/*.test.{ts,tsx}"],
     // One file instead of six thousand.
     alias: {

@@ -37,5 +37,5 @@ export default defineConfig(({ command }) => ({
   },
   worker: { format: "es" },
   server: { proxy: { "/device/": platform, "/static/gateway/": platform } },
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  test: { include: ["src/**/*.test.ts"], environment: "node", testTimeout: 60_000 },
 }));
