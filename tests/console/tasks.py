@@ -246,12 +246,14 @@ def see_why_a_job_failed(scene: Scene) -> None:
 def upload_a_pair(scene: Scene) -> None:
     scene.go("Models")
     scene.hand.press(scene.page.get_by_role("link", name="Upload a pair"))
+    expect(scene.page.get_by_role("heading", level=1, name="Upload a pair")).to_be_visible()
     scene.hand.type(scene.page.get_by_label("Name", exact=True), scene.named("Gestures"))
     scene.hand.give_file(scene.page.get_by_role("button", name="Device model"), str(scene.program))
     scene.hand.give_file(scene.page.get_by_role("button", name="Cloud model"), str(scene.program))
     classes = scene.field("Classes")
-    scene.hand.type(classes, "up,down")
-    scene.page.keyboard.press("Enter")
+    for name in ("up", "down"):
+        scene.hand.type(classes, name)
+        scene.page.keyboard.press("Enter")
     scene.press("Upload and check")
     expect(scene.page.get_by_role("heading", level=1, name=scene.named("Gestures"))).to_be_visible()
 

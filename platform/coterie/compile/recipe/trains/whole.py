@@ -4,7 +4,7 @@ from coterie.compile.recipe.trains import Trains
 
 
 class Whole(Trains, frozen=True, tag="all"):
-    """Those with ``requires_grad``."""
+    """Those with requires_grad."""
 
     def trains(self, name: str) -> bool:  # noqa: ARG002 - all do
         return True
