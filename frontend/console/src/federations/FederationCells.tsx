@@ -2,10 +2,10 @@ import { Anchor, Group, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { components } from "../api/schema";
 import { ShareBar } from "../chart/ShareBar";
-import { Sparkline } from "../chart/Sparkline";
 import { State } from "../components/State";
-import { counted, percent } from "../components/units";
+import { counted } from "../components/units";
 import { When } from "../components/When";
+import { AccuracyOf, ChampionOf } from "../models/ChampionCells";
 import { besideRows } from "../table/beside";
 import type { Federation } from "./queries";
 
@@ -13,34 +13,14 @@ type Figures = components["schemas"]["FederationFigures"];
 type Round = components["schemas"]["BriefRound"];
 
 export const { Beside: FederationFigures, useBeside: useFigures } = besideRows<Figures>();
-const LINE = 72;
 
 /** How exact the version in use is, and how the latest came to be. */
 export function ChampionAccuracy({ of }: { of: Federation }) {
-  const figures = useFigures(of.id);
-  const accuracy = figures?.champion?.accuracy;
-  return (
-    <Group gap="xs" wrap="nowrap" justify="flex-end">
-      <Sparkline values={figures?.accuracies ?? []} width={LINE} />
-      {accuracy == null ? "–" : percent(accuracy)}
-    </Group>
-  );
+  return <AccuracyOf figures={useFigures(of.id)} />;
 }
 
 export function Champion({ of }: { of: Federation }) {
-  const champion = useFigures(of.id)?.champion;
-  if (champion == null) return <>–</>;
-  return (
-    <Anchor
-      component={Link}
-      to={`/models/${of.pair}`}
-      search={{ version: champion.version } as never}
-      size="sm"
-      aria-label={`Version ${champion.number}`}
-    >
-      {champion.number}
-    </Anchor>
-  );
+  return <ChampionOf pair={of.pair} figures={useFigures(of.id)} />;
 }
 
 export function LastRound({ of }: { of: Federation }) {

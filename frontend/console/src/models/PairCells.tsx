@@ -1,42 +1,20 @@
-import { Anchor, Group } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
 import type { components } from "../api/schema";
-import { Sparkline } from "../chart/Sparkline";
-import { counted, percent } from "../components/units";
+import { counted } from "../components/units";
 import { besideRows } from "../table/beside";
+import { AccuracyOf, ChampionOf } from "./ChampionCells";
 import type { Pair } from "./queries";
 
 type Figures = components["schemas"]["PairFigures"];
 
 export const { Beside: PairFigures, useBeside: useFigures } = besideRows<Figures>();
-const LINE = 72;
 
 /** How exact the device model in use is, and how the latest came to be. */
 export function ChampionAccuracy({ of }: { of: Pair }) {
-  const figures = useFigures(of.id);
-  const accuracy = figures?.champion?.accuracy;
-  return (
-    <Group gap="xs" wrap="nowrap" justify="flex-end">
-      <Sparkline values={figures?.accuracies ?? []} width={LINE} />
-      {accuracy == null ? "–" : percent(accuracy)}
-    </Group>
-  );
+  return <AccuracyOf figures={useFigures(of.id)} />;
 }
 
 export function Champion({ of }: { of: Pair }) {
-  const champion = useFigures(of.id)?.champion;
-  if (champion == null) return <>–</>;
-  return (
-    <Anchor
-      component={Link}
-      to={`/models/${of.id}`}
-      search={{ version: champion.version } as never}
-      size="sm"
-      aria-label={`Version ${champion.number}`}
-    >
-      {champion.number}
-    </Anchor>
-  );
+  return <ChampionOf pair={of.id} figures={useFigures(of.id)} />;
 }
 
 export function Versions({ of }: { of: Pair }) {
