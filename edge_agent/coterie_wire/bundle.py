@@ -123,8 +123,14 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the loss is none of those that a `task` has; left out where it is not, as manifests of old do."""
     length: Length | UnsetType = UNSET
     """How samples differ in length; left out where all samples of the model have one shape."""
+    cut: str | UnsetType = UNSET
+    """The input whose gradient by the batch's loss the train step also gives, as ``gradient.NAME``: there the model is
+    one half of a split network. Left out where it is none."""
 
     def __post_init__(self) -> None:
+        floats = {tensor.name for tensor in self.inputs if tensor.dtype == "float32"}
+        if self.cut is not UNSET and self.cut not in floats:
+            raise ValueError("the cut is no input of numbers")
         if self.length is not UNSET:
             taken = {tensor.name: tensor.shape for tensor in self.inputs}
             every = {**taken, self.target.name: self.target.shape, self.output.name: self.output.shape}

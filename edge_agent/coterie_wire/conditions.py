@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 Answer = Literal["yes", "no", "unknown"]
 Network = Literal["wifi", "ethernet", "metered", "none", "unknown"]
+Hour = Annotated[int, Meta(ge=0, le=23)]
 TemperatureC = Annotated[float, Meta(ge=-100, le=200)]
 
 
@@ -31,12 +32,20 @@ class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, Meta(ge=0, le=120)] | None, Meta(description="hottest at which it trains, in °C; null: any")
     ] = None
     hours: Annotated[
-        tuple[Annotated[int, Meta(ge=0, le=23)], Annotated[int, Meta(ge=0, le=23)]] | None,
+        tuple[Hour, Hour] | None,
         Meta(description="local hours [from, to) in which it trains; from > to spans midnight"),
     ] = None
     unknown: Annotated[
         Literal["refuse", "allow"], Meta(description="what an unknown answer means where a condition is asked for")
     ] = "refuse"
+
+
+def is_within(hours: tuple[int, int], hour: int) -> bool:
+    """Whether a local hour is in [from, to); from > to spans midnight, and from an hour to itself is all day."""
+    start, end = hours
+    if start <= end:
+        return start <= hour < end or start == end
+    return hour >= start or hour < end
 
 
 class Reason(msgspec.Struct, frozen=True):

@@ -43,7 +43,18 @@ def train_inputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
 def train_outputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
     """What ``train_step.onnx`` gives, by name."""
     figures = ("loss", "correct") if spec.task in MEASURED else ("loss",)
-    return _by_name((*(TensorSpec(name, "float32", ()) for name in figures), *_called("next", carried(spec))))
+    return _by_name(
+        (
+            *(TensorSpec(name, "float32", ()) for name in figures),
+            *(_batched(tensor, spec.batch_size) for tensor in _called("gradient", cut(spec))),
+            *_called("next", carried(spec)),
+        )
+    )
+
+
+def cut(spec: ModelSpec) -> tuple[TensorSpec, ...]:
+    """The input at which the network is split, of one sample; none where it is whole."""
+    return tuple(tensor for tensor in spec.inputs if tensor.name == spec.cut)
 
 
 def predict_inputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:

@@ -37,10 +37,12 @@ LEAVES: Mapping[str, Told] = {
     "OfferToLead.address": Told("address that its neighbours reach it at, where its owner lets it sum their updates"),
     "OfferToLead.members": Told("neighbours whose updates it takes at once"),
     "OfferToLead.sums": Told("whether it adds up sums of other supernodes, too"),
+    "OfferToLead.islands": Told("whether it keeps the roles of its neighbourhood while the platform is away"),
     "Shedding.keep": Told("neighbours that it can keep as their supernode, when that is fewer"),
     "Capabilities.evaluates": Told("that it takes part in federated evaluations"),
     "Capabilities.shadows": Told("that a version may answer beside its own"),
     "Capabilities.renews": Told("that it can draw another credential"),
+    "Capabilities.asks_platform": Told("that its owner lets samples go to the platform for an answer"),
     "NextCredential.sha256": Told("hash of the credential that it draws, from which nobody finds the credential"),
     "OfferToMeet.address": Told("address that its peers reach it at, where its owner lets it meet them"),
     "OfferToAnswer.subjects": Told("what its owner lets it be counted in, when the platform asks a fleet"),
@@ -72,6 +74,11 @@ LEAVES: Mapping[str, Told] = {
     # What it tells of its data.
     "DataMetadata.samples": Told("number of its samples", masked="not sent"),
     "DataMetadata.class_counts": Told("number of its samples of each class", masked="not sent"),
+    "LabelFacts.asked": Told("samples that its owner has labelled when asked", masked="not sent"),
+    "LabelFacts.implied": Told("samples that a program on it has labelled", masked="not sent"),
+    "LabelFacts.unlabelled": Told("samples without a label", masked="not sent"),
+    "LabelFacts.questions": Told("questions about labels that its owner was asked", masked="not sent"),
+    "LabelFacts.answers": Told("how many of these were answered", masked="not sent"),
     # An update.
     "update: parameters": Told("what training changed", "noise", "summed"),
     "update: running statistics": Told("means and variances of its activations", "clear", "summed"),
@@ -109,6 +116,12 @@ LEAVES: Mapping[str, Told] = {
     "partial aggregate": Told("the sum of its neighbours' updates", "noise", "not sent"),
     # What goes to peers, not to the platform, which reads none of it: only under topology `gossip`.
     "model among peers": Told("its model and how many samples it has, which peers read", "not sent", "not sent"),
+    # What goes to other devices alone, where its owner lets it find them, or be found, without the platform.
+    "address record": Told("its name at the platform, its public key, and the addresses that it answers at"),
+    "announcement": Told("its public key and its port, to whoever is on its local network"),
+    "question for an address": Told("its name, its public key, and whose address or which neighbours it looks for"),
+    # What supernodes of one neighbourhood tell each other while the platform is away.
+    "roles of an island": Told("its name, who of them leads, and which of them holds which assignment's update"),
     # A secure sum.
     "ReadLog.identity": Told("public key that it signs with"),
     "ReadLog.known": Told("entries of the log of identities that it has read"),
@@ -137,14 +150,26 @@ LEAVES: Mapping[str, Told] = {
     # Help between devices, which privacy kinds refuse.
     "ReportProfile.federation": Told("federation", "not sent", "not sent"),
     "Profile.batch": Told("batches seen", "not sent", "not sent"),
-    "Profile.classes": Told("classes among its latest batches", "not sent", "not sent"),
-    "Profile.counts": Told("samples of each; rounded or left out where the owner wants it", "not sent", "not sent"),
-    "Profile.hits": Told("how many of each were predicted rightly", "not sent", "not sent"),
+    "Profile.classes": Told(
+        "classes among its latest batches; those that stand out from the noise where there is any",
+        "not sent",
+        "not sent",
+    ),
+    "Profile.counts": Told(
+        "samples of each; rounded or left out where the owner wants it, with noise where the plan's help has any",
+        "not sent",
+        "not sent",
+    ),
+    "Profile.hits": Told(
+        "how many of each were predicted rightly, with noise where the plan's help has any", "not sent", "not sent"
+    ),
     "Profile.drifting": Told("whether its model fails it", "not sent", "not sent"),
     "Profile.willing": Told("whether its owner lets it help", "not sent", "not sent"),
     "AskHelp.request": Told("number of a help request", "not sent", "not sent"),
     "AskHelp.federation": Told("federation", "not sent", "not sent"),
-    "AskHelp.classes": Told("classes that its model fails on", "not sent", "not sent"),
+    "AskHelp.classes": Told(
+        "classes that its model fails on, by what its profile tells where that has noise", "not sent", "not sent"
+    ),
     "WithdrawHelp.request": Told("number of a help request", "not sent", "not sent"),
     "OfferPortion.transfer": Told("which transfer it serves", "not sent", "not sent"),
     "OfferPortion.sha256": Told("hash of a portion", "not sent", "not sent"),
@@ -157,6 +182,10 @@ LEAVES: Mapping[str, Told] = {
     "GiveVerdict.accuracy_before": Told("accuracy of its own model before", "not sent", "not sent"),
     "GiveVerdict.accuracy_after": Told("accuracy of its own model after", "not sent", "not sent"),
     "GiveVerdict.samples": Told("samples judged on", "not sent", "not sent"),
+    # Samples themselves, which go to the platform for an answer only where the plan and the device's owner allow it.
+    "AskPlatform.federation": Told("federation whose model is to answer", "not sent", "not sent"),
+    "AskPlatform.samples": Told("the samples that are to be answered, as they are", "not sent", "not sent"),
+    "AskPlatform.remaining_s": Told("how long it waits for the answer", "not sent", "not sent"),
     # What its owner asks.
     "ReadExport.section": Told("which part of what the platform knows of it its owner reads"),
     "ReadExport.after": Told("how far its owner has read"),
@@ -170,6 +199,20 @@ LEAVES: Mapping[str, Told] = {
     "Fit.loss": Told("loss of a version on its samples", masked="not sent"),
     "Fit.accuracy": Told("accuracy of a version on its samples", masked="not sent"),
     "Shadowed.agreement": Told("how often a version answers programs on it as the one in use does", masked="not sent"),
+    "JoinAlliance.alliance": Told("which alliance its owner agrees to"),
+    "JoinAlliance.key": Told("public key that its letters are sealed with"),
+    "JoinAlliance.partner": Told("public key of the other party that its owner agrees to"),
+    "JoinAlliance.people": Told("how many people its table has"),
+    "JoinAlliance.columns": Told("how many columns its table has"),
+    "ExchangeLetters.alliance": Told("which alliance its letters are of"),
+    "ExchangeLetters.first": Told("number of a letter"),
+    "ExchangeLetters.letters": Told("points, values and gradients for the other party, which only that one can read"),
+    "ExchangeLetters.received": Told("letters of the other party that it has taken"),
+    "ExchangeLetters.ended": Told("whether it has finished, or cannot go on"),
+    "AllianceFigures.common": Told("how many people both parties know"),
+    "AllianceFigures.epoch": Told("epochs that have ended"),
+    "AllianceFigures.loss": Told("loss of the latest epoch, over all people"),
+    "AllianceFigures.accuracy": Told("accuracy on all people held out"),
     "ReportPersonal.federation": Told("federation", masked="not sent"),
     "ReportPersonal.version": Told("version that it held", masked="not sent"),
     "ReportPersonal.answers": Told("whether its personal model answers its owner", masked="not sent"),

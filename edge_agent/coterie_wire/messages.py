@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from coterie_wire.allying import Alliance, ExchangeLetters, JoinAlliance, LettersNews
 from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import Difference, Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
+from coterie_wire.fallback import AskPlatform, PlatformAnswer, PlatformOffer
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -83,6 +86,8 @@ class Capabilities(Message, frozen=True):
     """A candidate may answer beside the version that it holds."""
     renews: bool = False
     """It draws another credential when the platform wants it to."""
+    asks_platform: bool = False
+    """The owner lets samples go to the platform, to be answered where the device's own model does not."""
 
 
 class Enrol(Message, frozen=True):
@@ -105,12 +110,29 @@ class Enrolled(Message, frozen=True):
     check_in_s: Seconds
 
 
+class LabelFacts(Message, frozen=True):
+    """Where a device has its labels from, and what they cost its owner."""
+
+    asked: Count = 0
+    """Samples whose class its owner has said when asked."""
+    implied: Count = 0
+    """Samples whose class a program saw. The others came with theirs."""
+    unlabelled: Count = 0
+    """Samples without one, of which it may ask."""
+    questions: Count = 0
+    """Asked since the device has its store."""
+    answers: Count = 0
+    """Of these; the others were skipped, or one is open."""
+
+
 class DataMetadata(Message, frozen=True):
     """What a device tells about its data, never the data."""
 
     samples: Count = 0
     class_counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
     """Of class 0, 1, …; where a model has more classes than are told, `samples` still counts all."""
+    labels: LabelFacts | UnsetType = UNSET
+    """Left out where all samples came with their labels, none waits for one and nobody was asked."""
 
 
 class Progress(Message, frozen=True):
@@ -146,6 +168,13 @@ class CheckIn(Message, frozen=True):
     """How quick the device is, in place of what it told before; empty: as it told."""
 
 
+class PrivacyBudget(Message, frozen=True):
+    """How much a federation may tell of any of its devices under noise, in all."""
+
+    epsilon: Annotated[float, Meta(gt=0, le=1e3)]
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+
+
 class Assignment(Message, frozen=True):
     """Take part in a round: train this version under this plan, upload the difference."""
 
@@ -170,6 +199,18 @@ class Assignment(Message, frozen=True):
     """From the version that the device holds to that of `manifest`, where the platform has a smaller one."""
     gathering: Gathering | None = None
     """With whom the device averages its model before it sends the update; None: with nobody."""
+    budget: PrivacyBudget | None = None
+    """What the platform holds the federation to, where the plan spends any."""
+
+
+class CheckInWindow(Message, frozen=True):
+    """When the device comes back: at a moment that it draws, each as likely, of `within_s` seconds from `after_s` on.
+
+    It comes at once, as ever, when it is woken or its conditions change.
+    """
+
+    after_s: Seconds
+    within_s: Seconds
 
 
 class Directive(Message, frozen=True):
@@ -220,6 +261,10 @@ class Directive(Message, frozen=True):
     """A candidate that is to answer on the device without being shown, until the device has told the outcome."""
     renew_credential: bool = False
     """The device is to draw another credential and say so with `NextCredential`."""
+    platform_answers: PlatformOffer | None = None
+    """The platform answers for the device, whose owner allows it; None: it does not."""
+    window: CheckInWindow | None = None
+    """When to check in again, in place of `check_in_s`; None: as `check_in_s` says."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -308,10 +353,14 @@ EXCHANGES: Mapping[str, Exchange] = {
     "share-secrets": Exchange(ShareSecrets, SumNews),
     "offer-masked": Exchange(OfferMasked, UploadState),
     "reveal-shares": Exchange(RevealShares, SumNews),
+    "join-alliance": Exchange(JoinAlliance, Alliance),
+    "exchange-letters": Exchange(ExchangeLetters, LettersNews),
     "read-export": Exchange(ReadExport, ExportPage),
     "forget": Exchange(Forget, ForgetNews),
     "read-receipt": Exchange(ReadReceipt, ForgetNews),
     "next-credential": Exchange(NextCredential, Done),
+    "ask-platform": Exchange(AskPlatform, PlatformAnswer),
+    "ask-peer-ticket": Exchange(AskPeerTicket, PeerTicketGiven),
     "leave": Exchange(Leave, Done),
 }
 

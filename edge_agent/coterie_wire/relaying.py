@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from nacl.exceptions import BadSignatureError, CryptoError
 from nacl.public import Box
 from nacl.signing import SigningKey, VerifyKey
@@ -53,6 +53,8 @@ class OfferToLead(Message, frozen=True):
     """It adds up sums of other supernodes, too, and sends its own through others."""
     shedding: Shedding | None = None
     """It has less room now than its owner lets it have."""
+    islands: bool = False
+    """It keeps the roles of its neighbourhood with others while the platform is away."""
 
 
 class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +84,8 @@ class Route(Message, frozen=True):
     """What the update's fingerprint is drawn from; no supernode knows it."""
     tier_seeds: Annotated[tuple[Seed, ...], Meta(max_length=MAX_TIERS)] = ()
     """What further fingerprints are drawn from, by which supernodes check the sums of others: each knows its own."""
+    island: SignedManifest | None = None
+    """A signed `coterie_wire.island.Island`, of which one takes the update while the platform is away."""
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,7 +162,7 @@ class Order(Message, frozen=True):
 
 
 class Lead(Message, frozen=True):
-    """The device is the supernode of its neighbours in a round."""
+    """The device is the supernode of its neighbours in a round, or would be one of its island."""
 
     round: Identifier
     plan: msgspec.Raw
@@ -167,6 +171,8 @@ class Lead(Message, frozen=True):
     """The version that updates are differences from."""
     order: Order | None = None
     """None: it receives updates."""
+    island: SignedManifest | None = None
+    """A signed `coterie_wire.island.Island` that it is a voter of; it may have no neighbours before it is cut off."""
 
 
 class SumReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,6 +209,8 @@ class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: Count
     classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASSES)] = ()
     """Those whose rows of the output layer the update holds, where the plan customises it."""
+    away: bool | UnsetType = UNSET
+    """The platform does not answer; so whoever leads the island is to take it, whose ticket this is."""
 
 
 class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -212,6 +220,8 @@ class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     receipt: SignedReceipt | None = None
     refusal: Reason | None = None
     """Why nothing was taken."""
+    ask: Identifier | UnsetType = UNSET
+    """The voter of the island that has it, or takes it."""
 
 
 def public_key(secret: bytes) -> bytes:
