@@ -1,0 +1,1 @@
+"""Vertical learning with another party: its columns, its half of the network, and its letters."""

@@ -1,0 +1,1 @@
+"""Alliances: two devices with different columns about the same people, whose sealed letters are relayed."""

@@ -1,0 +1,52 @@
+"""Says why an alliance waits, and ends those that cannot go on."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from coterie.alliances import reasons
+from coterie.alliances.models import Alliance, Party
+from coterie.alliances.selectors import active_alliances
+from coterie.alliances.transitions import STEPS, end
+from coterie.fleet.models import Device
+from coterie_wire.allying import AllianceFigures
+
+AWAY_AFTER = timedelta(seconds=30)
+
+
+def sweep(*, now: datetime) -> None:
+    """Look at all that have not ended."""
+    for key in active_alliances().values_list("pk", flat=True):
+        look_at(alliance_id=key, now=now)
+
+
+@transaction.atomic
+def look_at(*, alliance_id: UUID, now: datetime) -> None:
+    """Say how far it is, or who is away; end it where a device has left."""
+    alliance = Alliance.objects.select_for_update().filter(pk=alliance_id, state__in=Alliance.ACTIVE).first()
+    if alliance is None:
+        return
+    parties = list(Party.objects.filter(alliance=alliance).select_related("device"))
+    gone = [party for party in parties if party.device.state != Device.State.ENROLLED]
+    if gone or len(parties) < 2:
+        name = gone[0].device.name if gone else "a device that was forgotten"
+        end(alliance, Alliance.State.FAILED, reason=reasons.party_left(name), now=now)
+    elif alliance.state == Alliance.State.WAITING:
+        missing = [party.device.name for party in parties if party.key is None]
+        STEPS.explain(alliance, reasons.needs_consent(missing))
+    else:
+        _explain(alliance, parties, now)
+
+
+def _explain(alliance: Alliance, parties: list[Party], now: datetime) -> None:
+    for party in parties:
+        if party.finished_at is None and party.seen_at is not None and now - party.seen_at > AWAY_AFTER:
+            seconds = AWAY_AFTER.total_seconds()
+            STEPS.explain(alliance, reasons.partner_away(party.device.name, seconds=seconds))
+            return
+    if not alliance.common:
+        STEPS.explain(alliance, reasons.aligning())
+        return
+    figures = AllianceFigures(common=alliance.common, epoch=alliance.epoch)
+    STEPS.explain(alliance, reasons.training(figures, epochs=alliance.terms["epochs"]))

@@ -1,0 +1,31 @@
+"""What is known of alliances."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from coterie.alliances.errors import UnknownAlliance
+from coterie.alliances.models import Alliance, Party
+from coterie.fleet.models import Device
+
+
+def active_alliances() -> QuerySet[Alliance]:
+    """All that wait or work, oldest first."""
+    return Alliance.objects.filter(state__in=Alliance.ACTIVE).order_by("created_at", "id")
+
+
+def versions_of_alliances() -> QuerySet[Party]:
+    """The parties whose versions must be kept."""
+    return Party.objects.filter(alliance__state__in=Alliance.ACTIVE)
+
+
+def party_of(device: Device, alliance: str) -> Party:
+    """The device's part. Raises UnknownAlliance."""
+    try:
+        key = UUID(alliance)
+    except ValueError as error:
+        raise UnknownAlliance(alliance=alliance) from error
+    party = Party.objects.filter(alliance=key, device=device).first()
+    if party is None:
+        raise UnknownAlliance(alliance=alliance)
+    return party

@@ -1,0 +1,12 @@
+"""The jobs of alliances, as Celery performs them."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.alliances import advancing
+
+
+@shared_task(name="coterie.alliances.tasks.sweep")
+def sweep() -> None:
+    """Say why they wait; runs all the time."""
+    advancing.sweep(now=timezone.now())
