@@ -1,0 +1,81 @@
+"""Asks another device for records: one sealed question, one sealed answer."""
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nacl.exceptions import CryptoError
+
+from coterie_agent.discovery.book import AddressBook
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.link.neighbour import ask_neighbour
+from coterie_agent.store.neighbours import Found
+from coterie_wire.discovery import ID_BYTES, RECORDS_PATH, Enquiry, Known, Located, SignedRecord
+from coterie_wire.errors import WireError
+from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+
+log = logging.getLogger(__name__)
+MAX_ANSWER_BYTES = 1 << 20
+"""Nine records, and a list of ten thousand excluded devices."""
+WITHIN_S = 10.0
+RecordSent = Callable[[str, int], None]
+
+
+class Told(NamedTuple):
+    """What a device answered, checked."""
+
+    itself: Located | None
+    near: tuple[Located, ...]
+
+
+class Enquirer:
+    """Asks in the name of one device. Safe to use from several threads."""
+
+    def __init__(self, book: AddressBook, record_sent: RecordSent) -> None:
+        self._book, self._record_sent = book, record_sent
+
+    def ask(self, key: bytes, address: str, target: int, *, found: Found = "table") -> Told:
+        """Who is near `target`, by the device with this key; its own record is kept as `found` says.
+
+        Raises Unreachable where no answer comes that is its own, or this device has no ticket to show.
+        """
+        ticket, secret = self._book.ticket(), self._book.secret
+        if ticket is None:
+            raise Unreachable("this device has no ticket of the platform that holds, by which others would know it")
+        number = secrets.token_bytes(16)
+        enquiry = Enquiry(
+            key, number, target.to_bytes(ID_BYTES, "big"), excluded_at=self._book.excluded_at, record=self._book.record
+        )
+        try:
+            body = with_body(ticket, seal(with_body(enquiry), secret=secret, to=key))
+        except CryptoError as error:  # anybody can announce 32 bytes on a local network
+            raise Unreachable(f"what answers at {address} is known by a key that is none") from error
+        self._record_sent("address record" if enquiry.record else "question for an address", len(body))
+        reply = ask_neighbour(address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S)
+        try:
+            known, _ = read_with_body(unseal(reply, secret=secret, by=key), Known)
+        except WireError as error:
+            raise Unreachable(f"what answers at {address} is not the device: {error.detail}") from error
+        if known.number != number:
+            raise Unreachable(f"what answers at {address} repeats an older answer")
+        if known.excluded is not None:
+            self._hear_excluded(known)
+        itself = None if known.own is None else self._taken(known.own, found)
+        if itself is not None and itself.key == key:
+            self._book.heard_from(itself)
+        return Told(itself, tuple(filter(None, (self._taken(signed, "table") for signed in known.near))))
+
+    def _hear_excluded(self, known: Known) -> None:
+        assert known.excluded is not None
+        try:
+            self._book.hear_excluded(known.excluded)
+        except WireError as error:
+            log.info("a list of excluded devices is not used: %s [%s]", error.detail, error.code)
+
+    def _taken(self, signed: SignedRecord, found: Found) -> Located | None:
+        try:
+            return self._book.take(signed, found)
+        except WireError as error:
+            log.info("a record is not used: %s [%s]", error.detail, error.code)
+            return None
