@@ -1,0 +1,103 @@
+"""The threads of an island: one follows the platform's absence, one the time, and one calls each other voter."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coterie_agent.discovery.book import AddressBook
+from coterie_agent.errors import AgentError
+from coterie_agent.island.membership import MAX_PARCEL_BYTES, Membership
+from coterie_agent.link.neighbour import ask_neighbour
+from coterie_agent.situation import Now, Situation
+from coterie_agent.threads import start_guarded
+from coterie_wire.errors import WireError
+from coterie_wire.island import ISLAND_PATH, Voter
+from coterie_wire.relaying import Lead
+
+log = logging.getLogger(__name__)
+SENT = "roles of an island"
+_WITHIN_S = 3.0
+"""Of a parcel and its answer."""
+_TOLD_S = 10.0
+"""Between two entries in the owner's list of what was sent: voters speak five times a second."""
+_PAUSE_S = 0.1
+"""Before a voter that does not answer is called again."""
+
+
+def current_lead(now: Now, membership: Membership | None) -> Lead | None:
+    """What the platform says of leading, or said before the agent was started without it."""
+    if now.directive is not None:
+        return now.directive.lead
+    return None if membership is None else membership.kept_lead
+
+
+@dataclass(kw_only=True)
+class IslandThread:
+    """Takes part in the island while the platform is away."""
+
+    membership: Membership
+    situation: Situation
+    record_sent: Callable[[str, int], None]
+    book: AddressBook | None = None
+    _callers: dict[Voter, threading.Thread] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Run until the situation's `stop` is set."""
+        start_guarded(
+            "island-time", self._pass_time, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end
+        )
+        while not (now := self.situation.now).stopping:
+            try:
+                self.membership.follow(current_lead(now, self.membership), is_cut_off=now.is_cut_off)
+            except WireError as error:
+                log.error("takes no part in an island: %s [%s]", error.detail, error.code)
+            self.situation.wait(now.edition, None)
+        self.membership.stop()
+
+    def _pass_time(self) -> None:
+        leader: str | None = None
+        while not self.situation.now.stopping:
+            self._call_others()
+            status = self.membership.status()
+            self.situation.tell_island(status)
+            if status is not None and status.leader not in (None, leader):
+                log.info("the platform is away, and device %s leads this neighbourhood", status.leader)
+            leader = None if status is None else status.leader or leader
+            self.membership.pass_time()
+
+    def _call_others(self) -> None:
+        self._callers = {voter: thread for voter, thread in self._callers.items() if thread.is_alive()}
+        for voter in self.membership.others():
+            if voter not in self._callers:
+                thread = threading.Thread(target=self._call, args=(voter,), name="island-caller", daemon=True)
+                self._callers[voter] = thread
+                thread.start()
+
+    def _call(self, voter: Voter) -> None:
+        """Bring one voter what is for it, for as long as the island lasts."""
+        unsaid_bytes, said_at = 0, -float("inf")
+        while (found := self.membership.parcel(voter)) is not None:
+            parcel, body = found
+            unsaid_bytes += len(body)
+            try:
+                if time.monotonic() - said_at >= _TOLD_S:
+                    self.record_sent(SENT, unsaid_bytes)
+                    unsaid_bytes, said_at = 0, time.monotonic()
+                self.membership.hear(voter, parcel, self._ask(voter, body))
+            except (AgentError, WireError) as error:
+                log.debug("%s", error.detail)
+                self.situation.wait_for_stop(_PAUSE_S)
+        if unsaid_bytes:
+            self.record_sent(SENT, unsaid_bytes)
+
+    def _ask(self, voter: Voter, body: bytes) -> bytes:
+        """Raises Unreachable."""
+        if self.book is None:
+            return self._ask_at(voter.address, body)
+        with self.book.way_to(voter.device, voter.key, voter.address, "updates") as address:
+            return self._ask_at(address, body)
+
+    def _ask_at(self, address: str, body: bytes) -> bytes:
+        return ask_neighbour(address, ISLAND_PATH, body, at_most_bytes=MAX_PARCEL_BYTES, within_s=_WITHIN_S)

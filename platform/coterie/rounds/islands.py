@@ -1,0 +1,85 @@
+"""Islands: which supernodes of a neighbourhood keep its roles while they do not reach the platform.
+
+The platform says so in advance, and learns nothing of what they agree on: when it is there again, its routes hold.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from coterie.core.identity import signing_key
+from coterie.federations.selectors import members
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import with_tag
+from coterie.rounds.models import Assignment, Round, Route
+from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, score_of, site_of
+from coterie_wire.bundle import SignedManifest, sign_content
+from coterie_wire.island import VOTERS, Island, Voter
+from coterie_wire.version import PROTOCOL
+
+
+def voters_of(round_: Round, site: str) -> Sequence[Device]:
+    """The best three of the site that offer it; none where it has fewer.
+
+    Those that were there since the round opened, whether they are there now or not, so that the three stay the same.
+    """
+    topology = round_.parsed_plan().topology
+    offering = members(round_.federation).filter(
+        capabilities__relay__islands=True, quarantine="", paused_at=None, present_until__gte=round_.opened_at
+    )
+    own = [
+        device
+        for device in with_tag(offering, site)
+        if site_of(device, topology.site_tag()) == site and capabilities_of(device).peer_key is not None
+    ]
+    found = sorted(own, key=lambda device: (-score_of(device), device.pk))[:VOTERS]
+    return found if len(found) == VOTERS else ()
+
+
+def island_of(round_: Round, device: Device) -> SignedManifest | None:
+    """That of the site of `device`; None: it has none."""
+    site = site_of(device, round_.parsed_plan().topology.site_tag())
+    voters = () if site is None else voters_of(round_, site)
+    if not voters:
+        return None
+    assert round_.deadline_at is not None, "an open round has a deadline"
+    island = Island(
+        protocol=PROTOCOL,
+        round=str(round_.pk),
+        voters=tuple(_voter(voter) for voter in voters),
+        expires_at=(round_.deadline_at + CLOCKS_DIFFER).timestamp(),
+    )
+    return sign_content(msgspec.json.encode(island), signing_key())
+
+
+def in_reserve(devices: Sequence[Device]) -> Mapping[UUID, int]:
+    """By device, the open round in whose neighbourhood it is a voter; of several, the first."""
+    offering = [device for device in devices if (device.capabilities.get("relay") or {}).get("islands")]
+    if not offering:
+        return {}
+    routes = Route.objects.filter(
+        supernode__isnull=False,
+        assignment__round__state=Round.State.OPEN,
+        assignment__state__in=Assignment.UNENDED,
+    ).order_by()
+    led = sorted(routes.values_list("assignment__round", "supernode").distinct())
+    rounds = Round.objects.select_related("federation").in_bulk({round_ for round_, _ in led})
+    supernodes = Device.objects.in_bulk({supernode for _, supernode in led})
+    found: dict[UUID, int] = {}
+    sites = dict.fromkeys(
+        (key, site_of(supernodes[pk], rounds[key].parsed_plan().topology.site_tag())) for key, pk in led
+    )
+    for key, site in sites:
+        if site is not None and any(site in device.tags for device in offering):
+            voters = {voter.pk for voter in voters_of(rounds[key], site)}
+            for device in offering:
+                if device.pk in voters:
+                    found.setdefault(device.pk, key)
+    return found
+
+
+def _voter(device: Device) -> Voter:
+    told = capabilities_of(device)
+    assert told.relay is not None and told.peer_key is not None, "a voter has both"
+    return Voter(device=str(device.pk), key=told.peer_key, address=told.relay.address)
