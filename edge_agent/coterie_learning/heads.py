@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie_learning.local import Scope, lacking_head
+from coterie_learning.subsets import chosen, chosen_specs, pick_chosen, place_chosen
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
@@ -121,6 +122,15 @@ def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tupl
 
     Raises WireError ``plan.no_head`` or ``update.wrong_classes``.
     """
+    specs = sent_specs(model, scope, classes)
+    return specs if scope.share == 1 else chosen_specs(specs, scope.share)
+
+
+def sent_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
+    """The tensors that an update says something of, whole, where it may have a random subset of their parameters.
+
+    Raises WireError ``plan.no_head`` or ``update.wrong_classes``.
+    """
     check_classes(classes, model, scope)
     if scope.is_whole:
         return model.parameters
@@ -133,21 +143,26 @@ def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tupl
     )
 
 
-def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
-    """The part of a whole update that travels: `update_specs` says which."""
+def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int], draw: int = 0) -> Tensors:
+    """The part of a whole update that travels: `update_specs` says which, and `draw` tells the random subset of it."""
     if scope.is_whole:
         return update
-    head = _customised(model, scope)
-    return {
+    head, specs = _customised(model, scope), sent_specs(model, scope, classes)
+    sent = {
         spec.name: update[spec.name][list(classes)] if spec.name in head and scope.head == "seen" else update[spec.name]
-        for spec in update_specs(model, scope, classes)
+        for spec in specs
     }
+    return sent if scope.share == 1 else pick_chosen(sent, chosen(specs, scope.share, draw))
 
 
-def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
+def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int], draw: int = 0) -> Tensors:
     """The inverse of `pick`: a whole update, zero wherever nothing was trained."""
     if scope.is_whole:
         return part
+    if scope.share < 1:
+        specs = sent_specs(model, scope, classes)
+        zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in specs}
+        part = place_chosen(part, chosen(specs, scope.share, draw), zeros)
     head = _customised(model, scope)
     whole: dict[str, Float32] = {}
     for spec in model.parameters:

@@ -9,11 +9,12 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from coterie_learning import down, groups, merge, pace, rollout, selection, topology
+from coterie_learning import down, fallback, groups, merge, pace, rollout, selection, topology
 from coterie_learning.codec import Codec
 from coterie_learning.custom_kinds import Offer, offers
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
 from coterie_learning.down import Down
+from coterie_learning.fallback import Fallback
 from coterie_learning.groups import Groups
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry, Resources
@@ -41,9 +42,24 @@ MERGE = Registry("merge", merge, Merge)
 DOWN = Registry("down", down, Down)
 GROUPS = Registry("groups", groups, Groups)
 ROLLOUT = Registry("rollout", rollout, Rollout)
+FALLBACK = Registry("fallback", fallback, Fallback)
 SLOTS: Mapping[str, Registry[Kind]] = {
     registry.slot: registry
-    for registry in (LOCAL, CODEC, PRIVACY, PACE, SELECTION, TOPOLOGY, MERGE, DOWN, PERSONAL, HELP, GROUPS, ROLLOUT)
+    for registry in (
+        LOCAL,
+        CODEC,
+        PRIVACY,
+        PACE,
+        SELECTION,
+        TOPOLOGY,
+        MERGE,
+        DOWN,
+        PERSONAL,
+        HELP,
+        GROUPS,
+        ROLLOUT,
+        FALLBACK,
+    )
 }
 """The registry of each slot, in the order in which plans are written."""
 PRESETS = Path(__file__).parent / "presets"
@@ -72,6 +88,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help: Help
     groups: Groups
     rollout: Rollout
+    fallback: Fallback
 
     @property
     def needs_cloud_model(self) -> bool:
@@ -149,6 +166,7 @@ def read_plan(raw: object) -> Plan:
         help=HELP.parse(slots.help),
         groups=GROUPS.parse(slots.groups),
         rollout=ROLLOUT.parse(slots.rollout),
+        fallback=FALLBACK.parse(slots.fallback),
     )
 
 
@@ -211,3 +229,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})
     rollout: object = msgspec.field(default_factory=lambda: {"kind": "at_once"})
+    fallback: object = msgspec.field(default_factory=lambda: {"kind": "none"})

@@ -34,11 +34,6 @@ class Counts(msgspec.Struct, frozen=True):
     samples: Int64
     wrong: Int64
 
-    @classmethod
-    def of_samples(cls, samples: tuple[int, ...]) -> Self:
-        """Samples by class, none of them wrong."""
-        return cls(np.array(samples, np.int64), np.zeros(len(samples), np.int64))
-
     @property
     def error(self) -> float:
         """Share of all samples that were wrong; 0 where there are none."""

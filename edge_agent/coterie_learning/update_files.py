@@ -8,10 +8,11 @@ import numpy as np
 
 from coterie_learning.codec import Codec
 from coterie_learning.exact_sum import LARGEST
-from coterie_learning.heads import output_layer, update_specs
+from coterie_learning.heads import output_layer, sent_specs, update_specs
 from coterie_learning.local import DELTA, Local
 from coterie_learning.payloads import Coded, Extent, Payload
-from coterie_learning.updates import decode_scalars, split_update
+from coterie_learning.subsets import PlacedPayload, chosen
+from coterie_learning.updates import decode_draw, decode_scalars, split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
@@ -30,20 +31,35 @@ class Contents(NamedTuple):
         """The update in `source`, whose statistics are read and whose headers are checked.
 
         Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``,
-        ``update.wrong_classes`` or ``update.not_finite``.
+        ``update.wrong_classes``, ``update.out_of_range`` or ``update.not_finite``.
         """
         specs = gathered(self.model)
         begin = encoded_bytes(specs) if specs else 0
         statistics = split_update(source.read(0, begin), self.model).statistics
-        expected = update_specs(self.model, self.local.scope(), classes)
-        rest, payloads = source.part(begin, source.size_bytes), {}
-        for place, part in enumerate(self.local.parts):
-            file = rest if place + 1 == self.local.files() else _first(rest)
-            rest = rest.part(file.size_bytes, rest.size_bytes)
-            payloads[part] = self.codec.open(file, expected=expected)
+        rest, files = source.part(begin, source.size_bytes), []
+        for _ in range(self.local.files() - 1):
+            files.append(_first(rest))
+            rest = rest.part(files[-1].size_bytes, rest.size_bytes)
+        payloads = self._payloads([*files, rest][: len(self.local.parts)], rest, classes)
         names = self.local.scalars
-        scalars = decode_scalars(rest.read(0, rest.size_bytes), names) if names else {}
+        beside = [*files, rest][len(self.local.parts) :]
+        scalars = decode_scalars(_bytes(beside[0]), names) if names else {}
         return UpdateFile(self, payloads, statistics, scalars, classes)
+
+    def _payloads(self, files: Sequence[Source], last: Source, classes: Sequence[int]) -> Mapping[str, Payload]:
+        """By part; the `last` file of the update tells the random subset that it is of, if it is of one."""
+        scope = self.local.scope()
+        expected = update_specs(self.model, scope, classes)
+        opened = [self.codec.open(file, expected=expected) for file in files]
+        if scope.share < 1:
+            specs = sent_specs(self.model, scope, classes)
+            positions = chosen(specs, scope.share, decode_draw(_bytes(last)))
+            opened = [PlacedPayload(one, specs, positions) for one in opened]
+        return dict(zip(self.local.parts, opened, strict=True))
+
+
+def _bytes(source: Source) -> bytes | memoryview:
+    return source.read(0, source.size_bytes)
 
 
 def _first(source: Source) -> Source:
@@ -93,7 +109,8 @@ class UpdateFile:
         Raises OSError or WireError ``tensors.malformed``.
         """
         payload = self._payloads[part]
-        if not self._contents.codec.summable or name not in payload.specs or name in self._customised:
+        is_coded = self._contents.codec.summable and self._contents.local.scope().share == 1
+        if not is_coded or name not in payload.specs or name in self._customised:
             return None
         return payload.coded(name, start, stop)
 

@@ -3,6 +3,7 @@
 from coterie_learning.codec import Codec, PayloadBytes
 from coterie_learning.heads import update_specs
 from coterie_learning.local import Local
+from coterie_learning.updates import DRAW_SPEC
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.tensors import encoded_bytes
@@ -22,4 +23,6 @@ def update_bytes(local: Local, codec: Codec, model: ModelSpec) -> PayloadBytes:
     beside = encoded_bytes(statistics) if statistics else 0
     if local.scalars:
         beside += encoded_bytes([TensorSpec(name, "float32", ()) for name in local.scalars])
+    if scope.share < 1:
+        beside += encoded_bytes([DRAW_SPEC])
     return PayloadBytes(*(beside + parts * size_bytes for size_bytes in found))

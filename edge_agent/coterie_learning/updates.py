@@ -1,8 +1,9 @@
 """An update as bytes: what the codec made of each of its parts, after the running statistics if there are any.
 
 The first part is the difference of the parameters, and of most kinds the only one. Each part is a tensor file, whose
-header tells where the next begins; last come the numbers that belong to no parameter, if there are some. Statistics
-travel whole and in float32: they are few, and a variance that is rounded to zero ruins a model.
+header tells where the next begins; last come the numbers that belong to no parameter, if there are some, and what tells
+the random subset of the parameters, if it is of one. Statistics travel whole and in float32: they are few, and a
+variance that is rounded to zero ruins a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,9 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encoded_bytes, file_bytes
+
+DRAW = "subset"
+DRAW_SPEC = TensorSpec(DRAW, "int64", ())
 
 
 class Parts(NamedTuple):
@@ -52,6 +56,22 @@ def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 
 def encode_scalars(scalars: Mapping[str, float]) -> bytes:
     """Numbers by name as the last part of an update."""
     return encode_tensors({name: np.asarray(scalar, np.float32) for name, scalar in scalars.items()})
+
+
+def encode_draw(draw: int) -> bytes:
+    """What tells a random subset (`coterie_learning.subsets`), as the last part of an update."""
+    return encode_tensors({DRAW: np.asarray(draw, np.int64)})
+
+
+def decode_draw(payload: bytes | memoryview) -> int:
+    """Raises WireError ``update.malformed`` or ``update.out_of_range``."""
+    try:
+        draw = int(decode_tensors(payload, expected=(DRAW_SPEC,))[DRAW])
+    except WireError as error:
+        raise WireError("update.malformed", f"subset of the update: {error.detail}") from error
+    if draw < 0:
+        raise WireError("update.out_of_range", f"the subset of the update is told by {draw}, below 0")
+    return draw
 
 
 def decode_scalars(payload: bytes | memoryview, names: Sequence[str]) -> Mapping[str, float]:

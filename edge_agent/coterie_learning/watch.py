@@ -1,13 +1,26 @@
 """When a device reports its profile, and when and for which classes it asks for help: Cartel, batch by batch."""
 
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from coterie_learning.detectors import AnyDriftState
 from coterie_learning.help import WatchRules
 from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_shannon
+from coterie_learning.profile_noise import noised
+from coterie_learning.seen import Seen
+from coterie_learning.unlabelled import Unlabelled, observe_unlabelled
+
+
+class Request(NamedTuple):
+    """What a device tells when it asks for help."""
+
+    classes: tuple[int, ...]
+    """Those that it needs help with; none where noise hides that it needs any."""
+    counts: Counts
+    """Of its newest batches."""
 
 
 class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -16,12 +29,16 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drift: AnyDriftState
     profile: ClassProfile
     reported: tuple[Whole, ...] = ()
-    """Samples of each class in the profile that was last reported; empty: never."""
+    """Samples of each class in the profile that was last reported, as they were told; empty: never."""
+    reported_wrong: tuple[Whole, ...] = ()
+    """How many of them were told to be predicted wrongly."""
     batches_unreported: Whole = 0
     batches_quiet: Whole | None = None
     """Batches since the last help request; None: there was none."""
     batches_drifted: Annotated[int, Meta(ge=0)] | None = None
     """Batches since the detector last found drift; None: never, or too long ago to matter."""
+    unlabelled: Unlabelled | None = None
+    """What predictions showed; None: none was counted."""
 
     def observe(self, rules: WatchRules, labels: Int64, predicted: Int64) -> Self:
         """The state after a batch of true `labels` [n], `predicted` [n] by the model before it trains on the batch.
@@ -45,10 +62,19 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             batches_drifted=drifted,
         )
 
+    def predicted(self, rules: WatchRules, seen: Seen) -> Self:
+        """The state after predictions for samples whose labels nobody knows."""
+        return msgspec.structs.replace(self, unlabelled=observe_unlabelled(self.unlabelled, rules, seen))
+
     @property
     def drifting(self) -> bool:
-        """Whether the detector found drift within the newest batches: such a device is not asked for help."""
-        return self.batches_drifted is not None
+        """Whether the detector found drift within the newest batches: such a device is not asked for help.
+
+        Among labelled samples, or among predictions.
+        """
+        return self.batches_drifted is not None or (
+            self.unlabelled is not None and self.unlabelled.groups_drifted is not None
+        )
 
     def recent(self, rules: WatchRules) -> Counts:
         """What a help request describes."""
@@ -74,8 +100,20 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         usual = 1 - self.profile.before(rules.recent_batches).error
         return self.recent(rules).troubled(below=rules.troubled_recall * usual, samples=samples)
 
+    def request(self, rules: WatchRules, key: bytes) -> Request:
+        """What a device that asks for help tells.
+
+        With noise, drawn from the secret `key`, the classes follow from what the request and the last report tell.
+        """
+        counts = self.recent(rules)
+        if not rules.noise_multiplier:
+            return Request(self.asks_for(rules), counts)
+        counts = noised(counts, rules.noise_multiplier, key)
+        below = rules.troubled_recall * (1 - self._last_told().error)
+        return Request(counts.troubled(below=below, samples=rules.troubled_samples), counts)
+
     def asked(self) -> Self:
-        """The state after a help request."""
+        """The state after a help request, or one that noise has left nothing of."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
     def report_is_due(self, rules: WatchRules) -> bool:
@@ -84,13 +122,28 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return False
         if not self.reported or self.batches_unreported >= rules.report_batches:
             return True
-        now, before = self.metadata(rules), Counts.of_samples(self.reported)
+        if rules.noise_multiplier:
+            return False
+        now, before = self.metadata(rules), self._last_told()
         return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
-    def reported_now(self, rules: WatchRules) -> Self:
-        """The state after the profile was reported."""
-        samples = tuple(self.metadata(rules).samples.tolist())
-        return msgspec.structs.replace(self, reported=samples, batches_unreported=0)
+    def report(self, rules: WatchRules, key: bytes) -> tuple[Counts, Self]:
+        """What a report tells now, and the state after it.
+
+        With noise, drawn from the secret `key`, that is what was told last until another report is due.
+        """
+        counts = self.metadata(rules)
+        if rules.noise_multiplier:
+            if not self.report_is_due(rules):
+                return self._last_told(), self
+            counts = noised(counts, rules.noise_multiplier, key)
+        samples, wrong = tuple(counts.samples.tolist()), tuple(counts.wrong.tolist())
+        return counts, msgspec.structs.replace(self, reported=samples, reported_wrong=wrong, batches_unreported=0)
+
+    def _last_told(self) -> Counts:
+        samples = np.array(self.reported, np.int64)
+        wrong = np.array(self.reported_wrong, np.int64) if self.reported_wrong else np.zeros_like(samples)
+        return Counts(samples, wrong)
 
 
 def begin_watch(rules: WatchRules, classes: int) -> Watch:

@@ -61,6 +61,7 @@ def run(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_kind_passes_its_test_and_the_laws_of_every_merge(added: Path) -> None:
     laws = ROOT / "tests/coterie_learning/merge/test_every_merge.py"
     own = added / "test_winsorised_mean.py"

@@ -112,6 +112,7 @@ def test_they_are_negotiated_as_any_other_and_found_without_loading_them(acme: O
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_they_keep_the_laws_of_their_slots_and_pass_their_own_tests(acme: OtherEnvironment) -> None:
     done = acme.run("-m", "pytest", "-p", "no:cacheprovider", "-v", "-k", "acme", *LAWS, str(ACME_KINDS / "tests"))
     assert done.returncode == 0, done.stdout[-4000:]

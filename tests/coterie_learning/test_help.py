@@ -5,6 +5,7 @@ import pytest
 from coterie_learning.device_plan import HELP
 from coterie_learning.drift import Detector
 from coterie_learning.help import Help
+from coterie_wire.errors import WireError
 
 
 @pytest.mark.parametrize("kind", HELP.kinds.values(), ids=list(HELP.kinds))
@@ -21,6 +22,11 @@ def test_rules_are_complete_and_within_their_bounds(kind: type[Help]) -> None:
     assert 0 < rules.share <= 1
     assert min(rules.serves_at_once, rules.neighbours_tried) >= 1
     assert min(rules.match_s, rules.deliver_s, rules.judge_s) > 0
+
+
+def test_requests_with_noise_are_apart() -> None:
+    with pytest.raises(WireError, match="cool_down_batches"):
+        HELP.parse({"kind": "cartel", "noise_multiplier": 1.0, "cool_down_batches": 0})
 
 
 def test_somebody_helps_under_one_kind_and_nobody_under_another() -> None:

@@ -110,7 +110,13 @@ def test_what_both_sides_remember_takes_no_stale_updates(algorithm: str) -> None
 
 @pytest.mark.parametrize("name", presets())
 def test_presets_fit_a_classifier_with_everything(name: str) -> None:
-    assert list(presets()[name].misfits(classifier(), EVERYTHING)) == []
+    """Or, where devices only sum, a model that is solved, and then no other."""
+    plan = presets()[name]
+    fitting, other = (classifier(), solved()) if plan.local.trains else (solved(), classifier())
+    assert list(plan.misfits(fitting, EVERYTHING)) == []
+    assert plan.local.trains or {misfit.reason.code for misfit in plan.misfits(other, EVERYTHING)} == {
+        "plan.needs_tables"
+    }
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_noise_is_added_to_the_exact_sum_and_to_every_part_of_the_model() -> Non
     assert np.count_nonzero(silent["b"]) == 15
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [1, 7, 4096, COUNT])
 def test_a_repeated_merge_draws_the_same_whatever_its_blocks(block: int) -> None:
     if block == 1:
@@ -76,6 +77,7 @@ def test_updates_of_other_units_get_noise_in_theirs() -> None:
         assert abs(noised.std() / unit - 1) < 0.02
 
 
+@pytest.mark.long
 def test_a_canary_is_seen_no_better_than_the_guarantee_allows() -> None:
     """The advantage of the best threshold on a one-dimensional sum is at most 2Φ(1/2z) - 1 (Dong et al. 2019)."""
     multiplier, runs = 1.0, 4000

@@ -68,6 +68,7 @@ def test_the_schema_names_every_slot_and_kind() -> None:
     assert sorted(schema) == [
         "codec",
         "down",
+        "fallback",
         "groups",
         "help",
         "local",

@@ -9,6 +9,8 @@ from coterie_learning.help.cartel import Cartel
 from coterie_learning.watch import Watch, begin_watch
 
 CARTEL = Cartel(cool_down_batches=3, report_batches=4)
+KEY, OTHER_KEY = bytes(32), bytes([1] * 32)
+NOISY = msgspec.structs.replace(CARTEL, noise_multiplier=1.0)
 OLD = np.repeat([0, 1], 10)
 NEW = np.repeat([0, 1, 2], [7, 7, 6])
 
@@ -93,13 +95,49 @@ def test_metadata_are_told_at_first_when_they_move_and_every_few_batches() -> No
         watch = well(watch, labels)
         told.append(watch.report_is_due(CARTEL))
         if told[-1]:
-            watch = watch.reported_now(CARTEL)
+            watch = watch.report(CARTEL, KEY)[1]
     # At first; after four batches; and with 18 of 160 samples new, 0.058 bits, but not with 12 of 140, 0.044 bits.
     assert told == [True, False, False, False, True, False, False, True]
 
 
+def test_without_noise_a_report_tells_counts_as_they_are_whatever_the_key() -> None:
+    watch = badly(badly(begin_watch(CARTEL, 3), NEW), NEW)
+    for key in (KEY, OTHER_KEY):
+        told, _ = watch.report(CARTEL, key)
+        assert (told.samples.tolist(), told.wrong.tolist()) == ([14, 14, 12], [0, 0, 12])
+        classes, counts = watch.request(CARTEL, key)
+        assert (classes, counts.samples.tolist()) == ((2,), [14, 14, 12])
+
+
+def test_with_noise_nothing_is_told_anew_before_the_next_report_is_due() -> None:
+    watch, told, times = begin_watch(NOISY, 3), [], []
+    for number in range(9):
+        watch = badly(watch, NEW if number else OLD, NOISY)
+        if watch.report_is_due(NOISY):
+            times.append(number)
+        counts, watch = watch.report(NOISY, bytes([number] * 32))
+        told.append((counts.samples.tolist(), counts.wrong.tolist()))
+    assert times == [0, 4, 8], "not when class shares move"
+    assert told[0:4] == [told[0]] * 4 and told[4:8] == [told[4]] * 4
+    assert told[0] != told[4]
+
+
+def test_with_noise_the_classes_of_a_request_follow_from_what_it_tells() -> None:
+    watch = begin_watch(NOISY, 3)
+    for labels in (OLD, OLD, NEW, NEW):
+        watch = badly(watch, labels, NOISY)
+    assert watch.asks_for(NOISY) == (2,)
+    for noise, asks in ((0.1, True), (30.0, False)):
+        rules = msgspec.structs.replace(NOISY, noise_multiplier=noise)
+        told, after = watch.report(rules, KEY)
+        classes, counts = after.request(rules, OTHER_KEY)
+        usual = 1 - told.error
+        assert classes == counts.troubled(below=rules.troubled_recall * usual, samples=rules.troubled_samples)
+        assert classes == ((2,) if asks else ()), "noise hides that it needs any"
+
+
 def test_a_stored_watch_goes_on_as_it_was() -> None:
-    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).reported_now(CARTEL), NEW), NEW).asked()
+    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).report(CARTEL, KEY)[1], NEW), NEW).asked()
     assert msgspec.json.decode(msgspec.json.encode(watch), type=Watch) == watch
 
 

@@ -1,6 +1,7 @@
 """Optimisation steps: the samples and graph inputs of each step, and the tensors of a checkpoint."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, cast
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 from coterie_learning.client.order import batch_ids, steps_per_epoch
 from coterie_learning.local import GRADIENT_RATE, Layers, Local
 from coterie_learning.random import step_seed
+from coterie_learning.subsets import Positions, pick_chosen, place_chosen
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, PER_PARAMETER, carried, length_axes, version_names
 from coterie_wire.tensors import Array, Float32, Tensors, check_finite, decode_tensors, encode_tensors
@@ -74,11 +76,13 @@ class Optimisation:
         seed: int,
         frozen: frozenset[str] = frozenset(),
         personal: frozenset[str] = frozenset(),
+        chosen: Mapping[str, Positions] = MappingProxyType({}),
     ) -> None:
         """`start` are the tensors of a version; `inputs` are those that a step takes by parameter, by their roles.
 
         A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start;
-        `personal` are the parameters that stay on the device.
+        `personal` are the parameters that stay on the device; where some of a tensor's are `chosen`, the others stay as
+        they are in `start`.
         """
         self._model, self._train, self._local, self._seed = model, train, local, seed
         self._roles = version_names(model)
@@ -98,6 +102,8 @@ class Optimisation:
             "personal": personal,
             "shared": frozenset(parameters - personal),
         }
+        self._chosen = chosen
+        self._start: Tensors = {name: start[name] for name in chosen}
         self._epoch = steps_per_epoch(len(train), model.batch_size)
         self._gradients: list[Tensors] = []
         """Of the step that is under way, where a step has several."""
@@ -130,6 +136,7 @@ class Optimisation:
         else:
             self._move()
         self._steps.write(before)
+        self._undo_unchosen()
         self.steps_done += 1
 
     def parameters(self) -> Tensors:
@@ -158,6 +165,12 @@ class Optimisation:
         ]
         self._begun, self._gradients = (under_way[0], under_way[1:]) if under_way else ({}, [])
         self.steps_done = steps_done
+
+    def _undo_unchosen(self) -> None:
+        if self._chosen:
+            after = {name: self._steps.read(self._roles[name]) for name in self._chosen}
+            found = place_chosen(pick_chosen(after, self._chosen), self._chosen, self._start)
+            self._steps.write({self._roles[name]: tensor for name, tensor in found.items()})
 
     def _move(self) -> None:
         """Use the latest run for its gradient, and go where the kind wants to take the next, or the step to end."""

@@ -109,19 +109,30 @@ def choose(version: Measured, trained: Measured, before: Measured | None, *, unl
     does better than that one by more than noise, since it is of an older version; or, `unless_worse`, where that one
     does not do better: what comes from elsewhere goes on until it is shown to be worse.
     """
-    gain = score(trained) - score(version)
-    lower_loss = bool(trained.losses.sum() < version.losses.sum())
-    is_better = gain.sum() > 0 or (gain.sum() == 0 and lower_loss)
-    new = Choice("trained", trained) if is_better else Choice("version", version)
+    new = Choice("trained", trained) if _is_better(trained, version) else Choice("version", version)
     if before is None:
         return new
     stays = not _is_clear(new.chosen, before) if unless_worse else _is_clear(before, new.chosen)
     return Choice("personal model", before) if stays else new
 
 
+def still_answers(before: Measured, version: Measured) -> bool:
+    """Whether the personal model of `before` goes on answering beside a version that has come, until it is trained.
+
+    Neither has learned on the samples held out, and the next training decides once more: whichever does better.
+    """
+    return not _is_better(version, before)
+
+
 def score(found: Measured) -> Float64:
     """Of each sample, the more the better: the share that is right; where nothing is right or wrong, minus the loss."""
     return -found.losses if found.right is None else found.right
+
+
+def _is_better(better: Measured, than: Measured) -> bool:
+    """By more that is right, or as much at a lower loss."""
+    gain = float((score(better) - score(than)).sum())
+    return gain > 0 or (gain == 0 and bool(better.losses.sum() < than.losses.sum()))
 
 
 def _is_clear(better: Measured, than: Measured) -> bool:

@@ -13,6 +13,7 @@ from coterie_learning.client.update import LOCAL, Update, make_update
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import NO_STATE, States
 from coterie_learning.local import Broadcast, Local
+from coterie_learning.subsets import Positions, chosen, draw_of
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
 
@@ -76,6 +77,7 @@ class ClientRound:
             seed=given.seed,
             frozen=self._part.frozen(),
             personal=local.scope().personal_layers(model),
+            chosen=self._chosen(),
         )
         self.training = Training(
             model,
@@ -110,6 +112,12 @@ class ClientRound:
     def with_late_portions(self, trained: Tensors, portions: Sequence[KeptPortion]) -> Tensors:
         """The personal model after the round, with the `portions` that were kept since it began."""
         return with_portions(trained, self._given.model, portions, self._given.seen)
+
+    def _chosen(self) -> Mapping[str, Positions]:
+        """The parameters that are trained, where it is a random subset."""
+        given = self._given
+        share = given.plan.local.scope().share
+        return {} if share == 1 else chosen(given.model.parameters, share, draw_of(given.seed))
 
     def _start(self) -> Tensors:
         """The personal model, where the plan continues from it; else the received version with the portions kept."""

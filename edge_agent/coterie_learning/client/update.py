@@ -9,9 +9,10 @@ import numpy as np
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import NO_STATE, State, States
 from coterie_learning.heads import pick, place, update_specs
-from coterie_learning.local import Broadcast, Trained
+from coterie_learning.local import Broadcast, Scope, Trained
 from coterie_learning.random import part_seed
-from coterie_learning.updates import encode_scalars, join_update
+from coterie_learning.subsets import chosen, draw_of, pick_chosen, place_chosen
+from coterie_learning.updates import encode_draw, encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.tensors import Float32, Tensors
@@ -58,14 +59,14 @@ def make_update(
     given = broadcast or Broadcast(_parameters(received, model))
     done = Trained(_parameters(trained, model), steps, loss)
     ended = local.end(given, done, states.get(LOCAL, NO_STATE))
-    feeds_back = plan.codec.feeds_back()
+    feeds_back, draw = plan.codec.feeds_back(), draw_of(seed)
     lost = _lost(states.get(CODEC, NO_STATE), local.parts, model.parameters) if feeds_back else None
     picked: dict[str, Float32] = {}
     for part in local.parts:
         whole = ended.parts[part]
         if lost is not None:
             whole = {name: tensor + lost[f"{part}.{name}"] for name, tensor in whole.items()}
-        picked.update(_called(part, pick(whole, model, scope, classes)))
+        picked.update(_called(part, pick(whole, model, scope, classes, draw)))
     protected = plan.privacy.protect(picked, seed=secret)
     payloads: list[bytes] = []
     residual: dict[str, Float32] = {}
@@ -74,18 +75,30 @@ def make_update(
         encoded = plan.codec.encode(named, seed=part_seed(seed, index))
         payloads.append(encoded.payload)
         if feeds_back:
-            residual.update(_called(part, place(encoded.residual, model, scope, classes)))
+            rest = place(encoded.residual, model, scope, classes, draw)
+            residual.update(_called(part, rest if lost is None else _with_unsent(rest, lost, part, scope, draw)))
 
     @cache
     def sent() -> Mapping[str, Tensors]:
         specs = update_specs(model, scope, classes)
         decoded = (plan.codec.decode(payload, expected=specs) for payload in payloads)
-        return {part: place(one, model, scope, classes) for part, one in zip(local.parts, decoded, strict=True)}
+        return {part: place(one, model, scope, classes, draw) for part, one in zip(local.parts, decoded, strict=True)}
 
     state = local.remember(ended, sent)
-    scalars = [encode_scalars({name: ended.scalars[name] for name in local.scalars})] if local.scalars else []
+    beside = [encode_scalars({name: ended.scalars[name] for name in local.scalars})] if local.scalars else []
+    beside += [encode_draw(draw)] if scope.share < 1 else []
     statistics = {spec.name: trained[spec.name] for spec in gathered(model)}
-    return Update(join_update(statistics, *payloads, *scalars), {LOCAL: state, CODEC: State(residual)})
+    return Update(join_update(statistics, *payloads, *beside), {LOCAL: state, CODEC: State(residual)})
+
+
+def _with_unsent(rest: Tensors, lost: Tensors, part: str, scope: Scope, draw: int) -> Tensors:
+    """`rest`, and what was `lost` before of the parameters that were not chosen this time."""
+    if scope.share == 1:
+        return rest
+    specs = [TensorSpec(name, "float32", tensor.shape) for name, tensor in rest.items()]
+    positions = chosen(specs, scope.share, draw)
+    before = {name: lost[f"{part}.{name}"] for name in rest}
+    return place_chosen(pick_chosen(rest, positions), positions, before)
 
 
 def _parameters(tensors: Tensors, model: ModelSpec) -> Tensors:

@@ -39,6 +39,11 @@ class WatchRules(Protocol):
         """Batches after which its profile is told even if nothing moved."""
 
     @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of the noise on each count that leaves the device, in times √2; 0: none. With noise,
+        profiles are told every `report_batches` alone, since when class shares move would tell, too."""
+
+    @property
     def troubled_recall(self) -> float:
         """Share of a class's samples found, below which the device asks for help with the class: for a model that
         usually has all samples right, and lower in proportion for one that does not."""

@@ -44,6 +44,15 @@ class Cartel(Help, frozen=True, tag="cartel"):
     report_batches: Annotated[
         int, Meta(ge=1, le=1_000_000, description="batches after which metadata are told even if nothing moved")
     ] = 10
+    noise_multiplier: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1e3,
+            description="z: standard deviation of the noise that a device adds to each count of its profiles and "
+            "requests, in times √2, which is how far another sample in one's place moves them; 0: none",
+        ),
+    ] = 0.0
     troubled_recall: Annotated[
         float,
         Meta(
@@ -103,6 +112,10 @@ class Cartel(Help, frozen=True, tag="cartel"):
     def __post_init__(self) -> None:
         if self.recent_batches > self.window_batches:
             raise ValueError("recent_batches must not exceed window_batches")
+        if self.noise_multiplier and not self.cool_down_batches:
+            raise ValueError(
+                "noise_multiplier needs cool_down_batches of 1 at least, or requests repeat what they tell"
+            )
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         if self.portion == "learner" and resources is not None and resources.one_model:

@@ -75,6 +75,8 @@ class Scope(msgspec.Struct, frozen=True):
     """Whether the layers before the output layer are trained."""
     personal: tuple[str, ...] = ()
     """Parameters that are trained and never uploaded: shell patterns of their names, or ``head``, the output layer."""
+    share: float = 1.0
+    """Of each tensor's parameters those that are trained and uploaded: a random subset, another one each time."""
 
     @property
     def is_whole(self) -> bool:
@@ -230,7 +232,7 @@ class Local(Kind, frozen=True):
 
     def files(self) -> int:
         """Tensor files that its updates consist of, beside the running statistics."""
-        return len(self.parts) + bool(self.scalars)
+        return len(self.parts) + bool(self.scalars) + (self.scope().share < 1)
 
     def needs_loss(self) -> bool:
         """Whether it wants to know the loss of the received parameters."""

@@ -47,7 +47,7 @@ class TrustedRoot(Comparing, frozen=True, tag="trusted_root"):
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
         """The platform needs samples, and a way to learn from them as devices do."""
         local = plan.local
-        if local.runs() > 1 or local.needs_teacher() or not (local.scope().is_sent and local.scope().trains_all):
+        if local.runs() > 1 or local.needs_teacher() or not local.scope().is_whole:
             detail = f"the platform cannot compute what local {local.name} would make of its samples; take sgd or prox"
             return Reason("plan.root_cannot_learn", detail)
         if resources is not None and not resources.cloud_data:

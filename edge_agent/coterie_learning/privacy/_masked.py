@@ -95,6 +95,9 @@ class Masked(Privacy, frozen=True):
         if plan.local.scope().head == "seen":
             detail = f"local {plan.local.name} sends rows of the classes that a device has seen, which names them"
             return Reason("plan.not_covered", f"{detail}; train the whole output layer")
+        if plan.local.scope().share < 1:
+            detail = f"local {plan.local.name} sends another part of the model from each device, which do not add up"
+            return Reason("plan.sent_in_part", f"{detail}; take local sgd")
         return None
 
     def _not_of_so_many(self, plan: "Plan") -> Reason | None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie_learning.client.personal import choose, is_due, parts_of
+from coterie_learning.client.personal import choose, is_due, parts_of, still_answers
 from coterie_learning.metrics import Measured
 
 
@@ -41,6 +41,14 @@ def test_a_former_personal_model_stays_only_if_it_is_better_by_more_than_noise()
     assert (kept.answers, float(kept.chosen.right.sum())) == ("personal model", 4)  # type: ignore[union-attr]
     assert choose(version, version, right(1, 1, 0, 0)).answers == "personal model"
     assert choose(version, version, right(1, 0, 0, 0)).answers == "version"
+
+
+def test_beside_a_version_that_has_come_it_stays_unless_that_does_better() -> None:
+    version = right(1, 1, 0, 0)
+    assert still_answers(right(0, 1, 1, 1), version)
+    assert still_answers(version, version)
+    assert not still_answers(right(1, 0, 0, 0), version)
+    assert not still_answers(right(0, 0, 1, 1, loss=1.1), version), "as many, at a higher loss"
 
 
 def test_a_model_from_elsewhere_stays_unless_another_is_better_by_more_than_noise() -> None:

@@ -48,6 +48,7 @@ def test_of_equal_steps_it_is_fed_avg() -> None:
     assert held(equal, FedNova(learning_rate=0.01), FedNovaMerge(), rounds=5) == pytest.approx(fed_avg, abs=1e-6)
 
 
+@pytest.mark.long
 def test_who_makes_more_steps_weighs_no_more() -> None:
     """The prototype's figures: 0.943 and 0.454, where 0.5 is right."""
     assert held(UNEQUAL, Sgd(learning_rate=0.01), FedAvg(), rounds=200) == pytest.approx(0.943, abs=0.002)

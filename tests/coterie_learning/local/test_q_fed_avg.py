@@ -54,6 +54,7 @@ def test_without_fairness_it_is_fed_avg_with_devices_counted_once() -> None:
     assert held(UNLIKE, QFedAvg(q=0, learning_rate=0.05), QFedAvgMerge(), rounds=20) == fed_avg
 
 
+@pytest.mark.long
 def test_losses_differ_less_the_larger_q_is() -> None:
     """Two of three devices want 0, one wants 1: without fairness it has four times their loss in the end."""
     ends = [held(UNLIKE, QFedAvg(q=q, learning_rate=0.05), QFedAvgMerge(), rounds=400) for q in (0, 1, 5)]
