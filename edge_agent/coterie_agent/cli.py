@@ -93,6 +93,17 @@ def _parser() -> argparse.ArgumentParser:
     choice = kinds.add_mutually_exclusive_group()
     choice.add_argument("--allow", default="", metavar="PACKAGE", help="load them; they run with the agent's rights")
     choice.add_argument("--withdraw", default="", metavar="PACKAGE", help="load them no more")
+    ally = add("ally", "train with another party that has other columns about the same people, until that is done")
+    ally.add_argument("alliance", nargs="?", default="", metavar="ALLIANCE", help="none: print this device's key")
+    ally.add_argument("--partner", default="", metavar="KEY", help="the other party's key; the first time")
+    ally.add_argument("--table", type=Path, default=Path(), metavar="FILE", help="a .csv with a header; the first time")
+    ally.add_argument("--identifier", default="id", metavar="COLUMN", help="which column says who it is; default: id")
+    ally.add_argument("--label", default="", metavar="COLUMN", help="which column is learned, where this party has it")
+    ally.add_argument(
+        "--predictions", type=Path, default=Path(), metavar="FILE", help="a .csv to write those predicted to"
+    )
+    agree = add("agree", "agree that a federation may tell more of this device, where its budget was raised")
+    agree.add_argument("federation", nargs="?", default="", metavar="FEDERATION", help="none: list those that ask")
     add("identities", "list the keys that devices sign with in secure sums, as this device has read them")
     export = add("export", "print all that is known of this device, here and at the platform, as JSON")
     export.add_argument("--offline", action="store_true", help="leave out what the platform knows; ask nobody")

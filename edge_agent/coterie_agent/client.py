@@ -72,7 +72,8 @@ class Predictions:
         """What the model on this device says about `samples`, 256 at most.
 
         `deadline_ms`: within what the answer must come; without one agent.toml says it. `stream`: of what the samples
-        are; a late answer can be the last one of the same stream, and its field `fallback` says so.
+        are; a late answer can be the last one of the same stream, or the platform's where the device's owner lets
+        samples go there, and its field `fallback` says so.
 
         Raises PredictionRefused, e.g. ``serve.busy`` or ``serve.late``, or AgentError ``serve.not_running``.
         """

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import Telling
+from coterie_learning.labelling import AskPolicy
 from coterie_wire.conditions import Requirements
 from coterie_wire.relaying import MAX_MEMBERS
 from coterie_wire.secure_sum import MOST_MEMBERS
@@ -67,6 +68,9 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was told under noise never amounts to more; 0: nothing is told under noise any more."""
     delta: Annotated[float, Meta(gt=0, lt=1)] = 1e-6
     """The probability, about, with which more is told."""
+    raised: Literal["accept", "ask"] = "accept"
+    """When the platform raises what a federation may tell: go on, within `epsilon`; or take part no more before the
+    owner has agreed (``coterie-agent agree``)."""
 
 
 class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +82,21 @@ class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name or address that peers reach the device by; blank: its own on the network that leads to the platform."""
     port: Annotated[int, Meta(ge=1, le=65535)] = 8718
     """Where it listens for them."""
+
+
+class DiscoverySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets the device find others, and be found by them, while the platform is away."""
+
+    mode: Literal["off", "find", "announce"] = "off"
+    """Nothing; look for devices that are not where the platform last said; or also tell the other devices of the
+    platform where this one answers meetings and updates, and keep for them where others do."""
+    local_network: bool = False
+    """Look on the local network, too (multicast DNS), and announce there: whoever is on it hears that. Needs
+    ``coterie-agent[mdns]``."""
+
+    def __post_init__(self) -> None:
+        if self.local_network and self.mode == "off":
+            raise ValueError('local_network needs mode = "find" or "announce"')
 
 
 class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,6 +124,16 @@ class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     times of 100, measured on this device; where none does, the quickest."""
 
 
+class PlatformSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets samples leave the device, to be answered by the platform where the device does not."""
+
+    send_samples: bool = False
+    """Send those that the device's own model does not answer in time, or cannot, where the federation's plan has the
+    platform answer them. It keeps none of them."""
+    after_ms: Annotated[float, Meta(ge=0, le=60_000)] = 500.0
+    """Milliseconds for which the device's own model is waited for first; the deadline holds for both together."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the device's owner decides; every key has a default."""
 
@@ -116,12 +145,18 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the device does for its neighbours."""
     questions: QuestionSettings = QuestionSettings()
     """In what the device is counted."""
+    labels: AskPolicy = AskPolicy()
+    """How often the device asks its owner what a sample shows."""
     privacy: PrivacySettings = PrivacySettings()
     """How much may be learned of the device."""
     gossip: GossipSettings = GossipSettings()
     """Whether the device's model meets those of others."""
+    discovery: DiscoverySettings = DiscoverySettings()
+    """Whether the device finds others, and is found."""
     serving: ServingSettings = ServingSettings()
     """How programs on this device get predictions."""
+    platform: PlatformSettings = PlatformSettings()
+    """Whether samples leave the device for an answer."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
     max_samples: Annotated[int, Meta(ge=1)] = 100_000
@@ -226,16 +261,30 @@ TEMPLATE = """\
 # without_noise = false        # also where the sum is exact
 # min_devices = 10             # together with so many at least
 
+# How often this device asks you what a sample shows, where a program has given it samples without labels. It asks on
+# its page (coterie-agent page), about the sample that the model is least certain of.
+[labels]
+# per_day = 3                  # questions a day at most; 0: none
+# how = "margin"               # least certain: the two likeliest classes are close; or "entropy": all are
+# quiet = [21, 8]              # local hours [from, to) without questions; [0, 0]: none
+
 # How much all federations together may learn of this device under noise, as it counts itself; lower is stricter.
 [privacy]
 # epsilon = 8.0
 # delta = 1e-6
+# raised = "accept"            # when a federation's own budget is raised: go on within this one, or "ask" you before
 
 # Whether this device averages its model with those of its peers, where a plan says so (topology gossip). They read it.
 [gossip]
 # meet = false
 # address = ""                 # that peers reach it by; blank: its own on this network
 # port = 8718
+
+# Whether this device finds others while the platform is away, and is found by them. Devices of the same platform can
+# then learn its addresses of [gossip] and [relay]; on the local network whoever is there hears a public key and a port.
+[discovery]
+# mode = "off"                 # or "find": look for others; or "announce": also be found
+# local_network = false        # by multicast DNS, too; needs coterie-agent[mdns]
 
 # Predictions for programs on this device, by `coterie-agent serve`: on 127.0.0.1 and a Unix socket (see serve.json).
 [serving]
@@ -248,4 +297,10 @@ TEMPLATE = """\
 # connections = 64
 # threads = 1                  # processor threads of one run
 # run_ms = 10.0                # a smaller form of the model predicts where the version itself takes longer here
+
+# Whether samples of programs may LEAVE this device: those that its own model does not answer in time, or cannot, go to
+# the platform, whose model answers them, where the federation's plan says so. The platform keeps none of them.
+[platform]
+# send_samples = false
+# after_ms = 500.0             # for which the model on the device is waited for first
 """

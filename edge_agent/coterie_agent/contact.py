@@ -8,18 +8,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
 from coterie_agent.renewing import Renewing
 from coterie_agent.sharing import Telling, share_counts
-from coterie_agent.situation import Now, Situation
+from coterie_agent.situation import Now, Situation, comes_back
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.labelling import LabellingStore
 from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.platform_offer import PlatformOfferStore
 from coterie_agent.store.samples import Samples
+from coterie_agent.store.visits import Visit, VisitStore
 from coterie_agent.store.work import WorkStore
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.asking import OfferToAnswer
@@ -28,7 +32,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.latency import Latency
 from coterie_wire.meeting import OfferToMeet
 from coterie_wire.message import Message
-from coterie_wire.messages import MAX_LATENCIES, Capabilities, CheckIn, DataMetadata, Directive
+from coterie_wire.messages import MAX_LATENCIES, Capabilities, CheckIn, DataMetadata, Directive, LabelFacts
 from coterie_wire.relaying import OfferToLead, Shedding
 from coterie_wire.version import PROTOCOL
 
@@ -49,11 +53,23 @@ class Caller(Protocol):
 class Socket(Caller, Protocol):
     """A way that stays open."""
 
+    @property
+    def spread_s(self) -> float:
+        """Where the platform has closed it: within how many seconds the device connects again."""
+
     def close(self) -> None: ...
 
 
 OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
 """Opens a socket that calls its first argument when the platform has news, its second when it has closed."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What the platform knows of the device when it starts again."""
+
+    conditions: Conditions
+    blockers: tuple[str, ...]
+    version: str | None
 
 
 class Reported(NamedTuple):
@@ -75,10 +91,12 @@ class Contact:
 
     situation: Situation
     samples: Samples
+    labelling: LabellingStore
     peers: PeersStore
     work: WorkStore
     journal: Journal
     latencies: LatencyStore
+    visits: VisitStore
     capabilities: Capabilities
     https: Caller
     open_socket: OpenSocket
@@ -94,6 +112,9 @@ class Contact:
     """Where its owner lets it meet its peers."""
     answers: OfferToAnswer | None = None
     """What its owner lets it be counted in."""
+    platform_offer: PlatformOfferStore
+    asks_platform: bool = False
+    """Whether its owner lets samples go to the platform for an answer."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -105,31 +126,51 @@ class Contact:
         self._may_say_more = False
         self._told: tuple[Latency, ...] = ()
         self._told_at = 0.0
+        self._spread_s = 0.0  # width of the window that the device was told, in a large fleet
+        self._known: bytes | None = None  # by the platform, before the first check-in since the start
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
+        self._go_on()
         while not (now := self.situation.now).stopping:
             at = time.monotonic()
             if self._socket is None and at >= self._socket_at:
                 self._connect()
-            elif at >= self._not_before and (at >= self._due_at or (_report_of(now), now.wakes) != self._reported):
+            elif at >= self._not_before and (at >= self._due_at or self._has_news(now)):
                 self._check_in(now)
             else:
-                news = (_report_of(now), now.wakes) != self._reported
-                next_at = self._not_before if news else max(self._due_at, self._not_before)
+                next_at = self._not_before if self._has_news(now) else max(self._due_at, self._not_before)
                 if self._socket is None:
                     next_at = min(next_at, self._socket_at)
                 self.situation.wait(now.edition, max(0.0, next_at - at))
         if self._socket is not None:
             self._socket.close()
 
+    def _go_on(self) -> None:
+        """Come back when it was drawn before the agent was stopped, unless there is work in hand."""
+        visit = self.visits.find()
+        if visit is None:
+            return
+        self._spread_s, self.check_in_s = visit.spread_s, visit.interval_s
+        left_s = visit.due_at - time.time()
+        if left_s <= 0 or self.work.current() is not None:
+            return
+        left_s = min(left_s, visit.longest_s)  # where the clock was set back
+        self._due_at = self._socket_at = time.monotonic() + left_s
+        self._known = visit.said
+        self.situation.link("offline", comes_back(left_s))
+
+    def _has_news(self, now: Now) -> bool:
+        if self._known is not None:
+            return _known_of(now) != self._known
+        return (_report_of(now), now.wakes) != self._reported
+
     def _connect(self) -> None:
         try:
             self._socket = self.open_socket(self.situation.wake, self._lost_socket)
         except AgentError as error:
             self._socket_backoff = self._socket_backoff.failed()
-            delay_s = self._socket_backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
-            self._socket_at = time.monotonic() + delay_s
+            self._socket_at = time.monotonic() + self._delay_s(self._socket_backoff)
             log.debug("%s", error.detail)
         else:
             # News may have been missed meanwhile: check in at once.
@@ -154,12 +195,12 @@ class Contact:
             if self._socket is None:
                 self._failed(error)
             else:
-                self._drop_socket()  # and check in over HTTPS at once
+                self._drop_socket()
         else:
             at = time.monotonic()
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
-            self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # spreads a fleet's check-ins
-            self._backoff, self._reported = Backoff(), reported
+            self._due_at = at + self._draw(directive, now)
+            self._backoff, self._reported, self._known = Backoff(), reported, None
             if message.latencies:
                 self._told, self._told_at = message.latencies, at
             if self.situation.now.link == "offline":
@@ -173,10 +214,32 @@ class Contact:
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
             if directive.requirements is None:  # no federation asks anything of the device: it is in none
                 self.work.leave_federations()
+            self.platform_offer.hold(directive.platform_answers if self.asks_platform else None)
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)
             if directive.renew_credential and self.renewing.renew():
                 self._connect_anew()
+
+    def _draw(self, directive: Directive, now: Now) -> float:
+        """Seconds until the next check-in, which spreads those of a fleet."""
+        window = directive.window
+        if window is None:
+            if self._spread_s:
+                self._spread_s = 0.0
+                self.visits.drop()
+            return self.rng.uniform(0.8, 1.0) * self.check_in_s
+        self._spread_s = window.within_s
+        wait_s = max(_SHORTEST_S, window.after_s + self.rng.uniform(0, window.within_s))
+        self.visits.keep(
+            Visit(
+                due_at=time.time() + wait_s,
+                interval_s=self.check_in_s,
+                spread_s=window.within_s,
+                longest_s=wait_s,
+                said=_known_of(now),
+            )
+        )
+        return wait_s
 
     def _follow_keys(self, directive: Directive) -> None:
         """Before anything of `directive` is read, which the last of its keys has signed."""
@@ -195,15 +258,27 @@ class Contact:
         self._socket, self._socket_at, self._reported = None, 0.0, None
 
     def _drop_socket(self) -> None:
+        """The device checks in over HTTPS at once, unless too many do at the same time: all whose process has ended."""
         assert self._socket is not None
+        spread_s = max(self._socket.spread_s, self._spread_s)
         self._socket.close()
         self._socket = None
         self._socket_backoff = self._socket_backoff.failed()
-        self._socket_at = time.monotonic() + self._socket_backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
+        if spread_s:
+            self._socket_at = self._not_before = time.monotonic() + self.rng.uniform(0, spread_s)
+        else:
+            self._socket_at = time.monotonic() + self._delay_s(self._socket_backoff)
+
+    def _delay_s(self, backoff: Backoff) -> float:
+        """Seconds until the next try: in a large fleet as many as after an answer, so that an outage draws nobody
+        together."""
+        if self._spread_s:
+            return self.rng.uniform(0.5, 1.5) * self.check_in_s
+        return backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
 
     def _failed(self, error: AgentError) -> None:
         self._backoff = self._backoff.failed()
-        self._not_before = time.monotonic() + self._backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
+        self._not_before = time.monotonic() + self._delay_s(self._backoff)
         if self.situation.now.link_problem is None:
             log.warning("no contact with the platform: %s; trying again", error.detail)
         self.situation.link("offline", reason_of(error))
@@ -232,6 +307,7 @@ class Contact:
                 evaluates=True,
                 shadows=True,
                 renews=True,
+                asks_platform=self.asks_platform,
             )
         return CheckIn(
             protocol=PROTOCOL,
@@ -257,8 +333,21 @@ class Contact:
 
     def _metadata(self) -> DataMetadata:
         return DataMetadata(
-            samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
+            samples=self.samples.count(),
+            class_counts=share_counts(self.samples.class_counts(), self.tell),
+            labels=self._labels() if self._may_say_more and self.tell == "counts" else UNSET,
         )
+
+    def _labels(self) -> LabelFacts | UnsetType:
+        state, kinds = self.labelling.state(), self.labelling.kinds()
+        facts = LabelFacts(
+            asked=kinds.get("asked", 0),
+            implied=kinds.get("implied", 0),
+            unlabelled=self.labelling.count(),
+            questions=state.asked,
+            answers=state.answered,
+        )
+        return UNSET if facts == LabelFacts() else facts
 
 
 def _what(latency: Latency) -> tuple[str, str, str, str]:
@@ -276,3 +365,8 @@ def _report_of(now: Now) -> Reported:
         asking=now.asking,
         shedding=now.shedding,
     )
+
+
+def _known_of(now: Now) -> bytes:
+    report = _report_of(now)
+    return msgspec.json.encode(Known(report.conditions, report.blockers, report.version))

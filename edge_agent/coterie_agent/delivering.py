@@ -1,18 +1,25 @@
 """Brings an update to where it is merged: to the platform, or to the supernode that the platform names."""
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.work import WorkStore
 from coterie_agent.upload import Delivery
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.errors import WireError
+from coterie_wire.island import Voter, read_island
 from coterie_wire.messages import Assignment, OfferUpdate, UploadState
-from coterie_wire.relaying import HandIn, Route, SignedReceipt
+from coterie_wire.relaying import HandIn, Route, SignedReceipt, verify_receipt
 
 log = logging.getLogger(__name__)
 _TRIES = 6
@@ -36,19 +43,28 @@ class Delivering:
     peer_secret: bytes
     chunk_bytes: int
     record_sent: Callable[[str, int], None]
+    book: AddressBook | None = None
     _held: Way | None = None
     """Of the update that a supernode holds."""
     _away: tuple[Way, int] | None = None
     """Of one that a supernode did not take, and how often it has not."""
+    _held_in_island: Way | None = None
+    """Of one that is held only for as long as the platform is away."""
 
     def is_held(self, assignment: Assignment, now: Now) -> bool:
         """Whether the supernode that the platform names by `now` holds the update."""
         route = _route_of(assignment, now)
-        return route is not None and self._held == (assignment.assignment, route.epoch)
+        if route is None:
+            return False
+        way = (assignment.assignment, route.epoch)
+        return self._held == way or (self._held_in_island == way and now.is_cut_off)
 
     def run(self, assignment: Assignment, offer: OfferUpdate) -> Literal["held"] | Ended:
         """Deliver the update as it is. Raises Unreachable where who is to have it does not answer, and may yet."""
-        route = _route_of(assignment, self.situation.now)
+        now = self.situation.now
+        route = _route_of(assignment, now)
+        if route is not None and route.island is not None and now.is_cut_off:
+            return self._bring_to_island(assignment, offer, route, route.island)
         if route is not None and not self._has_given_up((assignment.assignment, route.epoch)):
             outcome = self._hand_over(assignment, offer, route)
             if outcome is not None:
@@ -96,20 +112,43 @@ class Delivering:
         self._held = way
         return "held"
 
+    def _bring_to_island(
+        self, assignment: Assignment, offer: OfferUpdate, route: Route, signed: SignedManifest
+    ) -> Literal["held", "stopped"]:
+        """Hand the update to whoever leads the supernodes of the neighbourhood, until the platform is there again.
+
+        Raises Unreachable where none of them takes it now.
+        """
+        try:
+            island = read_island(signed, *self.trusted(), now=time.time())
+        except WireError as error:
+            raise Unreachable(f"nobody takes the update while the platform is away: {error.detail}") from error
+        asked = sorted(island.voters, key=lambda voter: voter.device != route.supernode)
+        for _ in range(2 * len(asked)):
+            if not asked:
+                break
+            voter = asked.pop(0)
+            try:
+                receipt = self._handing_over(offer, route, to=voter).run(stop=self.situation.is_offline)
+                if receipt is None:
+                    return "stopped"
+                if verify_receipt(receipt, voter.key).sha256 == offer.sha256:
+                    log.info("device %s holds the update until the platform is there again", voter.device)
+                    self._held_in_island = (assignment.assignment, route.epoch)
+                    return "held"
+            except (Unreachable, WireError) as error:
+                log.debug("%s", error.detail)
+            except NeighbourRefused as refused:
+                log.debug("%s", refused.detail)
+                named = None if refused.ask is None else island.voter(refused.ask)
+                if named is not None:
+                    asked = [named, *(one for one in asked if one != named)]
+        raise Unreachable("no supernode of this neighbourhood takes the update while the platform is away")
+
     def _receipt(self, way: Way, offer: OfferUpdate, route: Route) -> SignedReceipt | None:
         """That of the supernode; None if the agent is to stop, or has asked often enough. Raises Unreachable."""
         try:
-            return HandingOver(
-                route=route,
-                what="update to a supernode",
-                sha256=offer.sha256,
-                size_bytes=offer.size_bytes,
-                classes=offer.classes,
-                read=self.work.read_payload,
-                secret=self.peer_secret,
-                chunk_bytes=self.chunk_bytes,
-                record_sent=self.record_sent,
-            ).run(stop=self.situation.is_offline)
+            return self._handing_over(offer, route).run(stop=self.situation.is_offline)
         except (Unreachable, NeighbourRefused) as error:
             tries = self._away[1] + 1 if self._away is not None and self._away[0] == way else 1
             self._away = (way, tries)
@@ -118,11 +157,34 @@ class Delivering:
                 return None
             raise Unreachable(error.detail) from error
 
+    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Voter | None = None) -> HandingOver:
+        """To the supernode of the route, or to a voter of the island while the platform is away."""
+        if to is not None:
+            route = msgspec.structs.replace(route, supernode=to.device, key=to.key, address=to.address)
+        return HandingOver(
+            route=route,
+            what="update to a supernode",
+            sha256=offer.sha256,
+            size_bytes=offer.size_bytes,
+            classes=offer.classes,
+            read=self.work.read_payload,
+            secret=self.peer_secret,
+            chunk_bytes=self.chunk_bytes,
+            record_sent=self.record_sent,
+            is_away=to is not None,
+            book=self.book,
+        )
+
     def _has_given_up(self, way: Way) -> bool:
         return self._away == (way, _TRIES)
 
 
 def _route_of(assignment: Assignment, now: Now) -> Route | None:
-    """The supernode that the update goes to by `now`; None: it goes to the platform."""
+    """The supernode that the update goes to by `now`; None: it goes to the platform.
+
+    Where the agent has started without the platform, it is what that said when the assignment was accepted.
+    """
+    if now.directive is None:
+        return assignment.route if now.is_cut_off else None
     assigned = now.directive.assignment if now.directive else None
     return None if assigned is None or assigned.assignment != assignment.assignment else assigned.route

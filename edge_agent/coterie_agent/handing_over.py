@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec import UNSET
+
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
@@ -27,6 +30,9 @@ _MAX_ANSWER_BYTES = 64 << 10
 class NeighbourRefused(AgentError):
     """The supernode does not take the update; `code` and `detail` are those of its answer."""
 
+    ask: str | None = None
+    """Another device of its island, which has or takes it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HandingOver:
@@ -43,6 +49,10 @@ class HandingOver:
     secret: bytes
     chunk_bytes: int
     record_sent: RecordSent
+    is_away: bool = False
+    """The platform does not answer: what the supernode takes it takes as the leader of its island."""
+    book: AddressBook | None = None
+    """Where the supernode is found if it is not where the route says; None: nowhere."""
 
     def run(self, *, stop: Callable[[], bool]) -> SignedReceipt | None:
         """The receipt; None if `stop` returned true before. Raises Unreachable or NeighbourRefused."""
@@ -58,14 +68,30 @@ class HandingOver:
 
     def _send(self, offset: int, chunk: bytes) -> HandedOver:
         route = self.route
-        told = HandOver(sha256=self.sha256, size_bytes=self.size_bytes, offset=offset, classes=self.classes)
+        told = HandOver(
+            sha256=self.sha256,
+            size_bytes=self.size_bytes,
+            offset=offset,
+            classes=self.classes,
+            away=True if self.is_away else UNSET,
+        )
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
         self.record_sent(self.what, len(chunk))
-        reply = ask_neighbour(route.address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
-        try:
-            answer, _ = read_with_body(unseal(reply, secret=self.secret, by=route.key), HandedOver)
-        except WireError as error:
-            raise Unreachable(f"what answers at {route.address} is not the supernode: {error.detail}") from error
+        if self.book is None:
+            answer = self._ask(route.address, body)
+        else:
+            with self.book.way_to(route.supernode, route.key, route.address, "updates") as address:
+                answer = self._ask(address, body)
         if answer.refusal is not None:
-            raise NeighbourRefused(answer.refusal.code, answer.refusal.sentence)
+            refused = NeighbourRefused(answer.refusal.code, answer.refusal.sentence)
+            refused.ask = None if answer.ask is UNSET else answer.ask
+            raise refused
+        return answer
+
+    def _ask(self, address: str, body: bytes) -> HandedOver:
+        reply = ask_neighbour(address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
+        try:
+            answer, _ = read_with_body(unseal(reply, secret=self.secret, by=self.route.key), HandedOver)
+        except WireError as error:
+            raise Unreachable(f"what answers at {address} is not the supernode: {error.detail}") from error
         return answer

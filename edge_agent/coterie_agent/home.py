@@ -89,6 +89,15 @@ class Home:
         return self.state / "serve.lock"
 
     @property
+    def alliances(self) -> Path:
+        """By alliance, the parts of the model that this device trains in it."""
+        return self.state / "alliances"
+
+    @property
+    def alliance_lock(self) -> Path:
+        return self.state / "ally.lock"
+
+    @property
     def receipt(self) -> Path:
         """The number under which the owner had the device forgotten; it outlives everything else."""
         return self.root / "forgotten.json"

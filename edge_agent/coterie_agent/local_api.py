@@ -15,10 +15,11 @@ from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.link.failure import FETCHED_ANEW
 from coterie_agent.loopback import Address, LoopbackServer, Page, Route, Site, decode
-from coterie_agent.predictions import Output, Prediction
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
+from coterie_learning.labelling import LabelKind
+from coterie_wire.predictions import Output, Prediction
 
 if TYPE_CHECKING:
     from coterie_agent.predicting import HeldModel
@@ -70,24 +71,31 @@ class LocalApi:
     _held: "HeldModel | None" = None
 
     def add_samples(self, body: bytes) -> Added:
-        request = decode(body, AddSamples)
+        return self.add(decode(body, AddSamples), kind="given")
+
+    def add(self, request: AddSamples, *, kind: LabelKind) -> Added:
+        """Keep samples, with who said their labels. Raises AgentError ``ingest.*``."""
         model = self.situation.now.model
         check = RowCheck.of_model(model) if model else RowCheck(self.store.samples.widths())
         rows = [check.row(f"sample {index}", row.x, row.y) for index, row in enumerate(request.samples)]
-        stored = self.store.samples.add(rows, max_samples=self.config.max_samples, one_width=check.one_width)
+        stored = self.store.samples.add(rows, max_samples=self.config.max_samples, one_width=check.one_width, kind=kind)
         return Added(stored=stored, samples=self.store.samples.count())
 
     def predict(self, body: bytes) -> Predicted:
         request = decode(body, Predict)
-        with self._lock:
-            if self._held is None or not self._is_newest(self._held):
-                self._held = self._load()
-            held = self._held
+        held = self.held()
         check = RowCheck.of_model(held.manifest.model, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
         return Predicted(
             version=held.manifest.version, personal=held.is_personal, predictions=held.predict(rows), form=held.form
         )
+
+    def held(self) -> "HeldModel":
+        """The model in use. Raises as `load_held_model`."""
+        with self._lock:
+            if self._held is None or not self._is_newest(self._held):
+                self._held = self._load()
+            return self._held
 
     def _is_newest(self, held: "HeldModel") -> bool:
         version = self.situation.now.version

@@ -18,14 +18,17 @@ from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink, RecordSent
 from coterie_agent.loopback import Page, RequestError, Route, decode
 from coterie_agent.model import held_manifest
+from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
+from coterie_wire.leaving import Covered
 from coterie_wire.messages import Done, Leave
 from coterie_wire.owning import ForgetNews
+from coterie_wire.sent_fields import told_in
 
 FILES = {
     "GET /": ("index.html", "text/html; charset=utf-8"),
@@ -43,6 +46,16 @@ class Learned(msgspec.Struct, frozen=True):
     """What it tells apart."""
 
 
+class SentTold(msgspec.Struct, frozen=True):
+    """What one field of something that was sent tells, and who can read it."""
+
+    what: str
+    local_noise: Covered
+    """Under a plan with noise of the device's own."""
+    masked: Covered
+    """Under a plan with secure sums."""
+
+
 class OwnerView(msgspec.Struct, frozen=True):
     """``GET /owner``: all that the page shows but receipts."""
 
@@ -55,6 +68,14 @@ class OwnerView(msgspec.Struct, frozen=True):
     """The owner's, of agent.toml."""
     choices: Choices
     """The owner's, of this page."""
+    told: Mapping[str, tuple[SentTold, ...]]
+    """What is in each kind of `report.sent`, field by field."""
+    is_masked: bool
+    """Whether the plan that it works under, or worked under last, has secure sums."""
+    sends_samples: bool
+    """Whether the owner lets samples go to the platform that the device's own model does not answer."""
+    answered_for: str | None
+    """The federation that has the platform answer them; None: none does."""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -67,6 +88,12 @@ class Left(msgspec.Struct, frozen=True):
     """``POST /leave``."""
 
     url: str
+
+
+class Agreeing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /agree``: the owner's word that a federation may tell what it asks for."""
+
+    federation: Annotated[str, Meta(max_length=100)]
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,17 +122,24 @@ class OwnerApi:
             "GET /receipts": self.receipts,
             "GET /export": self.export,
             "POST /choices": self.choose,
+            "POST /agree": self.agree,
             "POST /leave": self.leave,
             "POST /forget": self.forget,
         }
 
     def view(self, _: bytes) -> OwnerView:
+        report = make_report(self.home, self.store)
+        offer = self.store.platform_offer.load()
         return OwnerView(
             at=time.time(),
-            report=make_report(self.home, self.store),
+            report=report,
             learned=self._learned(),
             settings=self.config.policy,
             choices=self.store.choices.load(),
+            told={sent.what: tuple(SentTold(*told) for told in told_in(sent.what)) for sent in report.sent},
+            is_masked=self.store.work.is_masked(),
+            sends_samples=self.config.platform.send_samples,
+            answered_for=None if offer is None else offer.federation,
         )
 
     def receipts(self, _: bytes) -> Receipts:
@@ -120,6 +154,15 @@ class OwnerApi:
         chosen = decode(body, Choices)
         self.store.choices.save(chosen)
         return chosen
+
+    def agree(self, body: bytes) -> Agreed:
+        """Agree that a federation may tell more. Raises RequestError ``privacy.nothing_asked``."""
+        federation = decode(body, Agreeing).federation
+        try:
+            budget = Promised(self.config.privacy, self.store.promises).agree(federation)
+        except AgentError as error:
+            raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
+        return Agreed(federation, budget.epsilon, budget.delta)
 
     def leave(self, body: bytes) -> Left:
         """Leave the platform; the samples stay. Raises Unreachable or Refused."""

@@ -1,4 +1,4 @@
-"""The door for other devices: ``POST`` to one path, sealed both ways, so that it needs no certificate.
+"""The door for other devices: ``POST``, a path for each sort of call, sealed both ways, so it needs no certificate.
 
 What a stranger sends is judged by its first line, before the rest is read: memory and time go to devices that the
 platform has named.
@@ -6,7 +6,7 @@ platform has named.
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
@@ -54,12 +54,21 @@ class PeerDoor(BoundedServer):
     failed = "a neighbour's request failed"
 
     # Any: whom the desk admits it receives again, and nobody else looks at it.
-    def __init__(self, port: int, desk: Desk[Any], *, path: str, max_body_bytes: int = MAX_BODY_BYTES) -> None:
-        """Raises AgentError ``relay.port_taken``."""
+    def __init__(
+        self,
+        port: int,
+        desk: Desk[Any],
+        *,
+        path: str,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        beside: Mapping[str, Desk[Any]] | None = None,
+    ) -> None:
+        """`beside`: other desks, by path. Raises AgentError ``relay.port_taken``."""
+        desks = {path: desk, **(beside or {})}
         self.bound(MAX_CONNECTIONS, each=OF_AN_ADDRESS)
         self.room = Room(BODIES_AT_ONCE * max_body_bytes)
         try:
-            super().__init__(("0.0.0.0", port), partial(_Handler, desk, path, max_body_bytes))  # noqa: S104 - neighbours call it
+            super().__init__(("0.0.0.0", port), partial(_Handler, desks, max_body_bytes))  # noqa: S104 - neighbours call it
         except OSError as error:
             detail = f"port {port} for neighbours: {error.strerror}; choose another in agent.toml"
             raise AgentError("relay.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
@@ -109,22 +118,23 @@ class _Handler(BoundedHandler):
     server_version = "coterie-agent"
     server: PeerDoor
 
-    def __init__(self, desk: Desk[Any], path: str, max_body_bytes: int, *connection: object) -> None:
-        self._desk, self._path, self._max_body_bytes = desk, path, max_body_bytes
+    def __init__(self, desks: Mapping[str, Desk[Any]], max_body_bytes: int, *connection: object) -> None:
+        self._desks, self._max_body_bytes = desks, max_body_bytes
         super().__init__(*connection)  # type: ignore[arg-type]  # socket, address, server, as the server passes them
 
     def do_POST(self) -> None:  # noqa: N802 - the standard library's
         length = self.headers.get("Content-Length", "")
-        if self.path != self._path or not length.isdecimal() or len(length) > 9 or int(length) > self._max_body_bytes:
+        desk = self._desks.get(self.path)
+        if desk is None or not length.isdecimal() or len(length) > 9 or int(length) > self._max_body_bytes:
             self.send_error(HTTPStatus.BAD_REQUEST)
             return
         try:
             line = self.rfile.readline(min(int(length), MAX_LINE_BYTES))
-            caller = self._desk.admit(line)
+            caller = desk.admit(line)
             self.server.arrives(self.connection, within_s=READ_S)
             with self.server.room.body() as body:
                 self._read(body, int(length) - len(line))
-                self._reply(caller, bytes(body.content))
+                self._reply(desk, caller, bytes(body.content))
         except WireError as error:
             self._refuse(HTTPStatus.FORBIDDEN, error.code)
         except NoRoom:
@@ -141,9 +151,9 @@ class _Handler(BoundedHandler):
             self.connection.settimeout(_LINGER_S)
             self.rfile.read(_PIECE_BYTES)
 
-    def _reply(self, caller: object, sealed: bytes) -> None:
+    def _reply(self, desk: Desk[Any], caller: object, sealed: bytes) -> None:
         try:
-            answer = self._desk.receive(caller, sealed)
+            answer = desk.receive(caller, sealed)
         except OSError as error:
             logger.warning("a neighbour's update cannot be stored: %s", error)
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from coterie_agent.errors import STORE_FULL
 from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements
+from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements, is_within
 from coterie_wire.contract import at_length, length_of, numbers_taken, targets
 
 LEAST_FREE_BYTES = 8 << 20
@@ -69,7 +69,7 @@ def _unmet(who: str, required: Requirements, conditions: Conditions, local_hour:
                 yield _reason("conditions.temperature_unknown", f"cannot tell its temperature; {limit}")
         elif conditions.temperature_c > required.max_temperature_c:
             yield _reason("conditions.too_hot", f"{conditions.temperature_c:.0f} °C; {limit}")
-    if required.hours is not None and not _within(required.hours, local_hour):
+    if required.hours is not None and not is_within(required.hours, local_hour):
         start, end = required.hours
         yield _reason("conditions.outside_hours", f"{local_hour}:00; {who} allows {start}:00 to {end}:00")
 
@@ -80,13 +80,6 @@ def judge_space(free_bytes: int) -> tuple[Reason, ...]:
         return ()
     free, least = free_bytes >> 20, LEAST_FREE_BYTES >> 20
     return (_reason(STORE_FULL, f"the device's disk is full: {free} MiB are free, {least} MiB are needed"),)
-
-
-def _within(hours: tuple[int, int], hour: int) -> bool:
-    start, end = hours
-    if start <= end:
-        return start <= hour < end or start == end
-    return hour >= start or hour < end
 
 
 def _reason(code: str, sentence: str) -> Reason:

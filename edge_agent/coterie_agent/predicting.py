@@ -4,13 +4,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.model import held_manifest
-from coterie_agent.predictions import Output, Prediction
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition
 from coterie_agent.store.samples import Row, StoredRow
@@ -18,9 +15,10 @@ from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.variants import FLOAT32
-from coterie_learning.metrics import log_softmax
+from coterie_learning.predictions import prediction_of
 from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
 from coterie_wire.contract import at_length
+from coterie_wire.predictions import Output, Prediction
 from coterie_wire.tensors import Float32
 
 log = logging.getLogger(__name__)
@@ -49,23 +47,16 @@ class HeldModel:
             shapes = (at_length(self.manifest.model, length).output.shape for length in lengths)
             # The outputs of padding are dropped.
             predictions += [
-                self._answer(output[tuple(map(slice, shape))]) for output, shape in zip(outputs, shapes, strict=True)
+                prediction_of(
+                    output[tuple(map(slice, shape))], task=self.manifest.model.task, labels=self.manifest.labels
+                )
+                for output, shape in zip(outputs, shapes, strict=True)
             ]
         return predictions
 
-    def _answer(self, output: Float32) -> Prediction | Output:
-        match self.manifest.model.task:
-            case "classes":
-                probabilities = np.exp(log_softmax(output))
-                index = int(probabilities.argmax())
-                label = self.manifest.labels[index] if index < len(self.manifest.labels) else str(index)
-                return Prediction(label, index, round(float(probabilities[index]), 6))
-            case "labels":
-                return Output((1 / (1 + np.exp(-output.astype(np.float64)))).round(6).tolist())
-            case "tokens":
-                return Output(output.argmax(axis=-1).tolist())
-            case "values":
-                return Output(output.reshape(-1).tolist())
+    def outputs(self, xs: Sequence[bytes]) -> Float32:
+        """What the model gives for samples of one shape, [samples, *output]."""
+        return self.predictor.outputs([StoredRow(0, x, 0) for x in xs])
 
 
 def load_held_model(store: Store, home: Home, *, threads: int) -> HeldModel:

@@ -9,11 +9,13 @@ import msgspec
 from coterie_agent.budget import Budget
 from coterie_agent.config import PrivacySettings, load_config
 from coterie_agent.home import Home, is_running
-from coterie_agent.store.journal import Sent, Status
+from coterie_agent.promised import reason_of_raised
+from coterie_agent.store.journal import IslandStatus, Sent, Status
+from coterie_agent.store.neighbours import Neighbour
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Helped, PeersStatus, Tuned
 from coterie_agent.store.questions import AnsweredQuestion
-from coterie_agent.store.serving import Serving
+from coterie_agent.store.serving import Counted, Serving
 from coterie_agent.store.work import Finished
 from coterie_learning.accounting import epsilon_of
 from coterie_wire.conditions import Reason
@@ -31,6 +33,8 @@ class Privacy(msgspec.Struct, frozen=True):
     """Of both."""
     federations: Mapping[str, float]
     """Epsilon of each alone."""
+    raised: tuple[str, ...]
+    """Those whose budget on the platform was raised, so that the owner is asked."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -58,6 +62,8 @@ class Report(msgspec.Struct, frozen=True):
     """What the device was asked about itself, and how that ended, newest first."""
     privacy: Privacy
     """What was told of the device under noise."""
+    neighbours: tuple[Neighbour, ...]
+    """Other devices that it can find without the platform, and how each was found."""
     serving: Serving | None
     """What the prediction service has done since it last began; None: it has never run."""
     waits: tuple[Reason, ...]
@@ -84,8 +90,9 @@ def make_report(home: Home, store: Store) -> Report:
         sent=store.journal.sent_totals(),
         questions=store.questions.outcomes()[:10],
         privacy=_privacy(store, load_config(home.config).privacy),
+        neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
-        waits=_waits(running, status),
+        waits=(*_waits(running, status), *(reason_of_raised(raised) for raised in store.promises.raised())),
     )
 
 
@@ -96,6 +103,7 @@ def _privacy(store: Store, allowed: PrivacySettings) -> Privacy:
         allowed_epsilon=allowed.epsilon,
         delta=allowed.delta,
         federations={name: epsilon_of(mu2, allowed.delta) for name, mu2 in store.told.spent_by_federation()},
+        raised=tuple(raised.federation for raised in store.promises.raised()),
     )
 
 
@@ -123,8 +131,15 @@ def status_lines(report: Report) -> list[str]:
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
             lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
     lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_TOLD_OUTCOMES]]
+    if status is not None and status.island is not None:
+        lines += _island_lines(status.island)
     if status is not None and status.peers is not None:
         lines.append(_peers_line(status.peers))
+        if status.peers.sample_epsilon is not None:
+            lines.append(
+                f"profiles have noise: with requests they tell epsilon {status.peers.sample_epsilon:.3g} of one sample"
+                f" at delta {report.privacy.delta:g}"
+            )
     lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
     lines += [
         f"question of {question.federation}: {question.outcome}: {question.sentence}"
@@ -136,6 +151,7 @@ def status_lines(report: Report) -> list[str]:
     elif told.epsilon:
         allowed = f"{told.allowed_epsilon:g} that you allow, at delta {told.delta:g}"
         lines.append(f"told under noise: epsilon {told.epsilon:.3g} of {allowed}")
+    lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
@@ -163,9 +179,23 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.sum_wait)
         if status.question_wait is not None:
             waits.append(status.question_wait)
+        if status.budget_wait is not None:
+            waits.append(status.budget_wait)
         if status.peers is not None:
             waits += [reason for reason in (status.peers.untrained, status.peers.wait) if reason is not None]
     return tuple(waits)
+
+
+def _neighbour_line(neighbour: Neighbour) -> str:
+    doors = {"meetings": neighbour.meetings, "updates": neighbour.updates}
+    answers = " and ".join(f"{what} at {address}" for what, address in doors.items() if address is not None)
+    return f"neighbour {neighbour.device}: {answers}; found by the {neighbour.found}"
+
+
+def _island_lines(island: IslandStatus) -> list[str]:
+    leader = "nobody leads yet" if island.leader is None else f"{island.leader} leads, in term {island.term}"
+    held = [f"island: {holder} holds the update of {which}" for which, holder in sorted(island.holders.items())]
+    return [f"island of {len(island.voters)} supernodes while the platform is away: {leader}", *held]
 
 
 def _serving_line(serving: Serving) -> str:
@@ -179,8 +209,14 @@ def _serving_line(serving: Serving) -> str:
     refused = counted.busy + counted.late + counted.without_model
     return (
         f"predictions: {counted.answered} of {counted.requests} requests answered by the model{took}, "
-        f"{counted.last_answers} by a last answer, {refused} refused"
+        f"{counted.last_answers} by a last answer, {_by_platform(counted)}{refused} refused"
     )
+
+
+def _by_platform(counted: Counted) -> str:
+    if not counted.platform_answers and not counted.platform_failures:
+        return ""
+    return f"{counted.platform_answers} by the platform, which did not answer {counted.platform_failures} more, "
 
 
 def _peers_line(peers: PeersStatus) -> str:

@@ -4,10 +4,11 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from typing import Any
 
 from coterie_agent.answering import AnsweringThread
 from coterie_agent.blobs import BlobCache
@@ -15,15 +16,21 @@ from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
 from coterie_agent.device import capabilities, offer_to_answer, own_address
+from coterie_agent.discovery.book import AddressBook, Door
+from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.forgetting import forget_platform
 from coterie_agent.gossip.desk import MAX_BODY_BYTES, Desk
 from coterie_agent.home import Home, load_peer_key
+from coterie_agent.island.membership import Membership
+from coterie_agent.island.thread import IslandThread
+from coterie_agent.label_api import LabelApi
 from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
 from coterie_agent.link.tracing import trace_header
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
 from coterie_agent.owner_api import OwnerApi, pages
+from coterie_agent.peer_door import Desk as PeerDesk
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
@@ -39,7 +46,9 @@ from coterie_agent.threads import start_guarded
 from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
+from coterie_wire.discovery import RECORDS_PATH
 from coterie_wire.errors import WireError
+from coterie_wire.island import ISLAND_PATH
 from coterie_wire.meeting import MEETINGS_PATH, OfferToMeet
 from coterie_wire.relaying import PATH, OfferToLead, public_key
 
@@ -77,7 +86,8 @@ class Runner:
         renewing = Renewing(self.store.identity, link)
         link.go_back = renewing.go_back
         self._hold_model()
-        relay_desk = self._relay_desk(identity) if self.config.relay.serve else None
+        island = self._island(identity) if self.config.relay.serve else None
+        relay_desk = None if island is None else self._relay_desk(identity, island)
         watch = self._watch(relay_desk)
         watch.look()  # so that the first check-in has current values
         owner = OwnerApi(
@@ -92,21 +102,30 @@ class Runner:
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
+        discovery = self._discovery(identity, link)
+        book = None if discovery is None else discovery.book
+        beside: dict[str, PeerDesk[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.desk}
         desk = door = None
         if self.config.gossip.meet:
             desk = Desk(device=identity.device, trusted=self.store.identity.trusted, secret=load_peer_key(self.home))
             port = self.config.gossip.port
-            door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES)
+            door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES, beside=beside)
             self._start("meetings-door", door.run)
         threads = [
             self._start("contact", self._contact(identity, link, renewing).run),
-            self._start("worker", self._worker(identity, link, desk).run),
+            self._start("worker", self._worker(identity, link, desk, book).run),
             self._start("companion", self._companion(identity, link).run),
             self._start("answering", self._answering(identity, link).run),
         ]
-        relay = None if relay_desk is None else self._relay(relay_desk, link)
+        relay = None
+        if relay_desk is not None and island is not None:
+            relay = self._relay(relay_desk, link, book, {**beside, ISLAND_PATH: island})
+            voting = IslandThread(membership=island, situation=self.situation, record_sent=self._record_sent, book=book)
+            self._start("island", voting.run)
         if relay is not None:
             self._start("relay-door", relay.run)
+        if discovery is not None:
+            self._start("seeking", discovery.seeking.run)
         log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
         self._publish_status()
         if server is not None:
@@ -114,6 +133,8 @@ class Runner:
         for listener in (relay, door):
             if listener is not None:
                 listener.server_close()
+        if discovery is not None and discovery.local_network is not None:
+            discovery.local_network.close()
         until = time.monotonic() + _GRACE_S
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
@@ -162,7 +183,34 @@ class Runner:
             ).look
         return watch
 
-    def _worker(self, identity: Identity, link: HttpLink, desk: Desk | None) -> Worker:
+    def _discovery(self, identity: Identity, link: HttpLink) -> Discovery | None:
+        """Raises AgentError ``discovery.*``, where the settings ask for what this device cannot do."""
+        discovery = open_discovery(
+            self.config.discovery,
+            own=identity.device,
+            store=self.store.neighbours,
+            trusted=self.store.identity.trusted,
+            secret=load_peer_key(self.home),
+            addresses=CurrentAddresses(partial(self._doors, identity)),
+            link=link,
+            situation=self.situation,
+            record_sent=self._record_sent,
+        )
+        if discovery is not None and discovery.local_network is not None:
+            discovery.local_network.start()
+        return discovery
+
+    def _doors(self, identity: Identity) -> Mapping[Door, str]:
+        """Where other devices reach this one."""
+        meets, leads = self._offer_to_meet(identity), self._offer_to_lead(identity)
+        doors: dict[Door, str] = {}
+        if meets is not None:
+            doors["meetings"] = meets.address
+        if leads is not None:
+            doors["updates"] = leads.address
+        return doors
+
+    def _worker(self, identity: Identity, link: HttpLink, desk: Desk | None, book: AddressBook | None) -> Worker:
         return Worker(
             identity=identity,
             config=self.config,
@@ -174,9 +222,18 @@ class Runner:
             peer_secret=load_peer_key(self.home),
             record_sent=self._record_sent,
             desk=desk,
+            book=book,
         )
 
-    def _relay_desk(self, identity: Identity) -> RelayDesk:
+    def _island(self, identity: Identity) -> Membership:
+        return Membership(
+            device=identity.device,
+            trusted=self.store.identity.trusted,
+            secret=load_peer_key(self.home),
+            store=self.store.island,
+        )
+
+    def _relay_desk(self, identity: Identity, island: Membership) -> RelayDesk:
         return RelayDesk(
             device=identity.device,
             trusted=self.store.identity.trusted,
@@ -184,17 +241,21 @@ class Runner:
             folder=self.home.relay,
             sums_folder=self.home.relay_sums,
             members=self.config.relay.members,
+            island=island,
         )
 
-    def _relay(self, desk: RelayDesk, link: HttpLink) -> PeerDoor:
+    def _relay(
+        self, desk: RelayDesk, link: HttpLink, book: AddressBook | None, beside: Mapping[str, PeerDesk[Any]]
+    ) -> PeerDoor:
         """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
-        server = PeerDoor(self.config.relay.port, desk, path=PATH)
+        server = PeerDoor(self.config.relay.port, desk, path=PATH, beside=beside)
         thread = RelayThread(
             desk=desk,
             link=link,
             situation=self.situation,
             chunk_bytes=self.config.chunk_bytes,
             record_sent=self._record_sent,
+            book=book,
         )
         self._start("relay", thread.run)
         return server
@@ -204,7 +265,7 @@ class Runner:
         if not relay.serve:
             return None
         address = relay.address or own_address(identity.url)
-        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members, sums=True)
+        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members, sums=True, islands=True)
 
     def _offer_to_meet(self, identity: Identity) -> OfferToMeet | None:
         gossip = self.config.gossip
@@ -222,10 +283,12 @@ class Runner:
         return Contact(
             situation=self.situation,
             samples=self.store.samples,
+            labelling=self.store.labelling,
             peers=self.store.peers,
             work=self.store.work,
             journal=self.store.journal,
             latencies=self.store.latencies,
+            visits=self.store.visits,
             capabilities=capabilities(),
             https=link,
             open_socket=lambda on_wake, on_close: open_socket(
@@ -239,6 +302,8 @@ class Runner:
             leads=self._offer_to_lead(identity),
             meets=self._offer_to_meet(identity),
             answers=offer_to_answer(self.config.questions),
+            platform_offer=self.store.platform_offer,
+            asks_platform=self.config.platform.send_samples,
         )
 
     def _companion(self, identity: Identity, link: HttpLink) -> PeersThread:
@@ -259,7 +324,7 @@ class Runner:
 
     def _local_api(self, owner: OwnerApi) -> LocalApiServer:
         api = LocalApi(home=self.home, config=self.config, store=self.store, situation=self.situation)
-        return LocalApiServer(api, routes=owner.routes(), pages=pages())
+        return LocalApiServer(api, routes={**owner.routes(), **LabelApi(local=api).routes()}, pages=pages())
 
     def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
         return start_guarded(name, run, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end)
@@ -295,4 +360,6 @@ def _status(now: Now) -> Status:
         peers=now.peers,
         sum_wait=now.sum_wait,
         question_wait=now.question_wait,
+        budget_wait=now.budget_wait,
+        island=now.island,
     )

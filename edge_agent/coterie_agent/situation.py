@@ -7,13 +7,15 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.policy import blocks_network
-from coterie_agent.store.journal import Link
+from coterie_agent.store.journal import IslandStatus, Link
 from coterie_agent.store.peers import PeersStatus
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Directive, Progress
 from coterie_wire.relaying import Shedding
 
+COMES_BACK = "agent.comes_back"
+"""Why there is no contact before the platform expects the device; see `comes_back`."""
 STARTING = Reason(code="agent.starting", sentence="the agent has just started and has not looked at its conditions yet")
 
 
@@ -48,11 +50,21 @@ class Now(msgspec.Struct, frozen=True):
     """What the secure sum waits for that the device's update is to go into."""
     question_wait: Reason | None = None
     """What the secure sum waits for that the device answers a question in."""
+    budget_wait: Reason | None = None
+    """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
     shedding: Shedding | None = None
     """Whom it can keep as a supernode, where that is less than its owner lets it."""
+    island: IslandStatus | None = None
+    """What the supernodes of its neighbourhood agree on while the platform is away."""
     ending: AgentError | None = None
     """Why the agent must end, if an error does not pass by waiting."""
     stopping: bool = False
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the platform was tried, and does not answer."""
+        problem = self.link_problem
+        return self.link == "offline" and problem is not None and problem.code != COMES_BACK
 
 
 class Situation:
@@ -98,9 +110,17 @@ class Situation:
         """Record what the sum waits for that a question is answered in; None: for nothing, or there is none."""
         self._replace(question_wait=reason)
 
+    def overspend(self, reason: Reason | None) -> None:
+        """Record that a round was refused which the owner's privacy budget does not pay for; None: it pays for one."""
+        self._replace(budget_wait=reason)
+
     def shed(self, shedding: Shedding | None) -> None:
         """Record whom it can keep as a supernode; None: as many as its owner lets it."""
         self._replace(shedding=shedding)
+
+    def tell_island(self, island: IslandStatus | None) -> None:
+        """Record what the island has agreed on; None: the device takes part in none now."""
+        self._replace(island=island)
 
     def lose_model(self) -> None:
         """A part of the version is damaged; the platform sends the version again when the device reports none."""
@@ -137,3 +157,9 @@ class Situation:
             if changed != self.now:
                 self.now = msgspec.structs.replace(changed, edition=self.now.edition + 1)
                 self._changed.notify_all()
+
+
+def comes_back(left_s: float) -> Reason:
+    """Why the device does not check in before so many seconds have passed."""
+    sentence = f"the platform expects this device in {left_s:.0f} s, as it has told it before the agent started"
+    return Reason(COMES_BACK, sentence)

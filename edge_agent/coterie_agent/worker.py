@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.budget import Budget
+from coterie_agent.budget import OUT_OF_BUDGET, Budget
 from coterie_agent.config import Config
 from coterie_agent.decide import (
     Accept,
@@ -28,13 +28,15 @@ from coterie_agent.decide import (
     decide,
 )
 from coterie_agent.delivering import Delivering
-from coterie_agent.errors import AgentError
+from coterie_agent.discovery.book import AddressBook
+from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.evaluating import Evaluations
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, held_manifest, parts
+from coterie_agent.promised import Promised
 from coterie_agent.retrying import Retrying
 from coterie_agent.shadowing import Shadowing
 from coterie_agent.situation import Now, Situation
@@ -86,6 +88,8 @@ class Worker:
     record_sent: Callable[[str, int], None]
     desk: Desk | None = None
     """Where the owner lets the device meet its peers."""
+    book: AddressBook | None = None
+    """Where others are found that are not where the platform last said."""
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _bad_forms: SignedManifest | None = None
@@ -110,6 +114,7 @@ class Worker:
             peer_secret=self.peer_secret,
             chunk_bytes=self.config.chunk_bytes,
             record_sent=self.record_sent,
+            book=self.book,
         )
         self._trials = Trials(
             link=self.link,
@@ -192,6 +197,8 @@ class Worker:
             elif isinstance(error, AgentError) and (is_retryable(error) or _can_wait(action, error)):
                 self._retrying.wait_out(error)
             elif isinstance(action, Train | Upload | Drop):
+                if error.code == OUT_OF_BUDGET:
+                    self.situation.overspend(reason_of(error))
                 if self._retrying.give_back(action.assignment.assignment, error):
                     self._finish(action.assignment, "released", error.detail)
             elif isinstance(action, Fetch):
@@ -255,8 +262,11 @@ class Worker:
         plan = _plan_of(assignment)
         check_turn(assignment, plan.privacy, self.store.work)
         spent = release_cost(plan.privacy)
+        if assignment.budget is not None:
+            Promised(self.config.privacy, self.store.promises).check(assignment.federation, assignment.budget)
         if spent is not None:
             self._budget.check(*spent)
+        self.situation.overspend(None)
         teacher = self._teacher(assignment, plan)
         kept = () if teacher is None else parts_of(teacher)
         manifest = self._fetch(
@@ -315,6 +325,7 @@ class Worker:
                 secret=self.peer_secret,
                 round_=roster.round,
                 record_sent=self.record_sent,
+                book=self.book,
             ),
             wait=lambda at_most_s: self.situation.wait(self.situation.now.edition, at_most_s),
         ).run

@@ -36,12 +36,17 @@ def bundle() -> Bundle:
     return make_bundle()
 
 
+def stock(store: Store, count: int) -> None:
+    """Put `count` samples into it."""
+    features, labels = samples(count)
+    rows = [Row(x.tobytes(), int(label)) for x, label in zip(features, labels, strict=True)]
+    store.samples.add(rows, max_samples=1000)
+
+
 @pytest.fixture
 def stocked(store: Store) -> Store:
     """A store with 60 samples."""
-    features, labels = samples(60)
-    rows = [Row(x.tobytes(), int(label)) for x, label in zip(features, labels, strict=True)]
-    store.samples.add(rows, max_samples=1000)
+    stock(store, 60)
     return store
 
 

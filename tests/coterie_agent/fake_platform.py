@@ -3,13 +3,14 @@
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_WR
 from typing import Any
 
 import msgspec
 from websockets.datastructures import Headers
+from websockets.exceptions import InvalidState
 from websockets.frames import Opcode
 from websockets.http11 import Request as UpgradeRequest
 from websockets.protocol import State
@@ -29,6 +30,7 @@ from coterie_wire.messages import (
     Enrolled,
     Leave,
     OfferUpdate,
+    PrivacyBudget,
     Problem,
     Refusal,
     ReleaseAssignment,
@@ -133,6 +135,7 @@ class FakePlatform:
         remaining_s: float = 600.0,
         plan: dict[str, object] | None = None,
         stream_index: int | None = None,
+        budget: PrivacyBudget | None = None,
     ) -> None:
         with self.seen:
             self.assignment = Assignment(
@@ -144,14 +147,16 @@ class FakePlatform:
                 seed=11,
                 remaining_s=remaining_s,
                 stream_index=stream_index,
+                budget=budget,
             )
         self.wake()
 
     def wake(self) -> None:
         frame = msgspec.json.encode(Wake())
         for protocol, socket in list(self._connections):
-            protocol.send_text(frame)
-            _flush(protocol, socket)
+            with suppress(InvalidState, OSError):  # of an agent that is being stopped
+                protocol.send_text(frame)
+                _flush(protocol, socket)
 
     def cut_sockets(self) -> None:
         for _, socket in list(self._connections):

@@ -1,6 +1,11 @@
 """What the device does with the platform's answer before anybody else of the agent acts on it."""
 
+import random
+import time
 from typing import Any
+
+import msgspec
+import pytest
 
 from coterie_agent.contact import Contact
 from coterie_agent.link.failure import Unreachable
@@ -12,8 +17,9 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.bundle import verify_key_of
+from coterie_wire.fallback import PlatformOffer
 from coterie_wire.latency import Histogram, Latency
-from coterie_wire.messages import Capabilities, CheckIn, Directive, Done, NextCredential
+from coterie_wire.messages import Capabilities, CheckIn, CheckInWindow, Directive, Done, Enrolled, NextCredential
 from coterie_wire.platform_keys import sign_next_key
 from tests.coterie_agent.bundles import SIGNING_KEY, Bundle
 from tests.coterie_agent.fake_platform import CREDENTIAL
@@ -56,8 +62,8 @@ class Answering(Link):
 class Platform(Link):
     """A platform that says whether it passes over what it does not know; it notes what it is told."""
 
-    def __init__(self, *, ignores_unknown: bool) -> None:
-        self._directive = Directive(check_in_s=3600, ignores_unknown=ignores_unknown)
+    def __init__(self, *, ignores_unknown: bool, offer: PlatformOffer | None = None) -> None:
+        self._directive = Directive(check_in_s=3600, ignores_unknown=ignores_unknown, platform_answers=offer)
         self.heard: list[CheckIn] = []
 
     def call(self, message: CheckIn, _reply: object) -> Directive:
@@ -86,14 +92,16 @@ def no_socket(_on_wake: object, _on_close: object) -> object:
     raise Unreachable("no answer")
 
 
-def contact(store: Store, situation: Situation, platform: "Link") -> Contact:
+def contact(store: Store, situation: Situation, platform: "Link", *, asks_platform: bool = False) -> Contact:
     return Contact(
         situation=situation,
         samples=store.samples,
+        labelling=store.labelling,
         peers=store.peers,
         work=store.work,
         journal=store.journal,
         latencies=store.latencies,
+        visits=store.visits,
         capabilities=CAPABILITIES,
         https=platform,
         open_socket=no_socket,
@@ -101,6 +109,8 @@ def contact(store: Store, situation: Situation, platform: "Link") -> Contact:
         identity=store.identity,
         renewing=Renewing(store.identity, platform),
         tell="counts",
+        platform_offer=store.platform_offer,
+        asks_platform=asks_platform,
     )
 
 
@@ -205,3 +215,157 @@ def test_another_credential_is_shown_in_a_check_in_at_once(joined: Store) -> Non
         f"CheckIn by {joined.identity.credential()[:6]}",
     ]
     assert joined.identity.credential() != CREDENTIAL
+
+
+def test_that_the_platform_answers_is_kept_where_the_owner_lets_samples_leave_and_nowhere_else(store: Store) -> None:
+    enrolled = Enrolled(device="d1", credential=CREDENTIAL, platform_key=NEXT_KEY, check_in_s=30)
+    store.identity.save(url="http://127.0.0.1:9", name="kiosk", enrolled=enrolled)
+    offer = PlatformOffer("digits", 8)
+    platform = Platform(ignores_unknown=True, offer=offer)
+    contact(store, Counting(3), platform).run()
+    assert store.platform_offer.load() is None
+    assert not any(heard.capabilities and heard.capabilities.asks_platform for heard in platform.heard)
+    contact(store, Counting(3), platform, asks_platform=True).run()
+    assert store.platform_offer.load() == offer
+    assert platform.heard[-1].capabilities is not None
+    assert platform.heard[-1].capabilities.asks_platform
+    contact(store, Counting(3), Platform(ignores_unknown=True), asks_platform=True).run()
+    assert store.platform_offer.load() is None, "the plan no longer says so"
+    store.platform_offer.hold(offer)
+    contact(store, Counting(3), platform).run()
+    assert store.platform_offer.load() is None, "the owner no longer says so"
+
+
+WINDOW = CheckInWindow(after_s=1800, within_s=3600)
+
+
+class Steering(Link):
+    """A platform of a large fleet; it counts check-ins."""
+
+    def __init__(self, window: CheckInWindow | None = WINDOW) -> None:
+        self._window = window
+        self.heard = 0
+
+    def call(self, _message: object, _reply: object) -> Directive:
+        self.heard += 1
+        return Directive(check_in_s=3600, window=self._window)
+
+
+class Waiting(Situation):
+    """Ends the agent when it would wait, and notes for how long."""
+
+    waited_s: float | None = None
+
+    def wait(self, edition: int, timeout_s: float | None) -> None:
+        self.waited_s = timeout_s
+        self.stop()
+
+
+def waits_s(store: Store, platform: Link, seed: int = 0) -> float:
+    """How long an agent waits that has just started, after what it says at once."""
+    situation = Waiting()
+    one = contact(store, situation, platform)
+    one.rng, one._socket_at = random.Random(seed), float("inf")
+    one.run()
+    assert situation.waited_s is not None
+    return situation.waited_s
+
+
+def test_a_device_comes_back_in_its_window_and_restarts_draw_no_other_moment(store: Store) -> None:
+    platform = Steering()
+    first = waits_s(store, platform, seed=1)
+    assert 1800 <= first <= 5400
+    again = [waits_s(store, platform, seed=seed) for seed in (2, 3, 4)]
+    assert platform.heard == 1
+    assert again == pytest.approx([first] * 3, abs=5)
+
+
+def test_moments_are_drawn_by_each_device_for_itself(store: Store) -> None:
+    drawn = set()
+    for seed in range(5):
+        store.visits.drop()
+        drawn.add(round(waits_s(store, Steering(), seed)))
+    assert len(drawn) == 5
+
+
+def test_without_a_window_every_start_checks_in_at_once(store: Store) -> None:
+    platform = Steering(None)
+    assert all(0.8 * 3600 - 5 <= waits_s(store, platform, seed) <= 3600 for seed in range(3))
+    assert platform.heard == 3
+    assert store.visits.find() is None
+
+
+def test_what_the_platform_does_not_know_is_told_at_once_after_a_restart(store: Store, bundle: Bundle) -> None:
+    platform = Steering()
+    waits_s(store, platform)
+    situation = Waiting()
+    situation.hold("v-9", bundle.manifest.model)
+    contact(store, situation, platform).run()
+    assert platform.heard == 2
+
+
+def test_a_visit_that_was_missed_is_made_at_once(store: Store) -> None:
+    platform = Steering()
+    waits_s(store, platform)
+    missed(store)
+    waits_s(store, platform)
+    assert platform.heard == 2
+
+
+def missed(store: Store) -> None:
+    """The time of the device's visit is over."""
+    visit = store.visits.find()
+    assert visit is not None
+    store.visits.keep(msgspec.structs.replace(visit, due_at=time.time()))
+
+
+class Away(Link):
+    """A platform that does not answer."""
+
+    def call(self, _message: object, _reply: object) -> Directive:
+        raise Unreachable("no answer")
+
+
+def test_devices_that_found_the_platform_away_come_back_spread_over_their_window(store: Store) -> None:
+    waits = []
+    for seed in range(20):
+        waits_s(store, Steering(), seed)
+        missed(store)
+        waits.append(waits_s(store, Away(), seed))
+    assert all(1800 - 5 <= waited_s <= 5400 for waited_s in waits)
+    assert max(waits) - min(waits) > 1200
+    store.visits.drop()
+    assert waits_s(store, Away()) <= 0.5, "and at once in a small fleet"
+
+
+class Closing(Link):
+    """A socket that the platform has closed."""
+
+    def __init__(self, spread_s: float) -> None:
+        self.spread_s = spread_s
+
+    def call(self, _message: object, _reply: object) -> Directive:
+        raise Unreachable("the socket closed")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("window", "spread_s"), [(None, 0.0), (None, 600.0), (WINDOW, 0.0)])
+def test_a_socket_that_the_platform_closed_is_opened_again_within_what_was_told(
+    store: Store, window: CheckInWindow | None, spread_s: float
+) -> None:
+    platform = Steering(window)
+    waits_s(store, platform)
+    situation = Waiting()
+    one = contact(store, situation, platform)
+    one.rng, one._socket, one._socket_at = random.Random(3), Closing(spread_s), float("inf")
+    if window is not None:
+        missed(store)
+    one.run()
+    assert situation.waited_s is not None
+    if window is None and not spread_s:
+        assert platform.heard == 2, "over HTTPS at once"
+    else:
+        assert platform.heard == 1
+        assert 1 < situation.waited_s <= max(spread_s, 3600 * (window is not None))

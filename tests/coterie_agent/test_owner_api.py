@@ -15,6 +15,7 @@ from coterie_agent.home import Home
 from coterie_agent.store.choices import FOR_GOOD, Choices
 from coterie_agent.store.opened import open_store
 from coterie_wire.conditions import Requirements
+from coterie_wire.messages import PrivacyBudget
 from coterie_wire.owning import Forget
 from tests.coterie_agent.fake_platform import TOKEN, Denied, FakePlatform
 from tests.coterie_agent.test_cli import READY, ask, running
@@ -83,6 +84,15 @@ def test_the_page_tells_what_is_learned_and_why_not_now(api: Api, home: Path, pl
     view = api.get("/owner")
     assert (view["report"]["name"], view["learned"]) == ("kiosk", {"version": 1, "labels": ["red", "green", "blue"]})
     assert view["settings"]["hours"] == [0, 0]
+    sent = {one["what"]: one["bytes"] for one in view["report"]["sent"]}
+    assert sent["check-in"] > 0 and set(view["told"]) == set(sent)
+    charges = {"what": "whether it charges", "local_noise": "clear", "masked": "clear"}
+    samples = {"what": "number of its samples", "local_noise": "clear", "masked": "not sent"}
+    assert charges in view["told"]["check-in"] and samples in view["told"]["check-in"]
+    assert view["is_masked"] is False
+    assert (view["sends_samples"], view["answered_for"]) == (False, None)
+    told = {"epsilon": 0, "allowed_epsilon": 8, "delta": 1e-6, "federations": {}, "raised": []}
+    assert view["report"]["privacy"] == told
     assert api.get("/receipts") == {"receipts": [receipt] * 3}
     assert api.get("/export")["platform"]["sections"]["receipts"] == [receipt] * 3
     code, page = ask(home, "page")
@@ -103,6 +113,18 @@ def test_a_pause_and_limits_hold_within_a_moment_and_after_a_restart(home: Path,
         process.wait(10)
     with running(home):
         eventually(lambda: "conditions.temperature_unknown" in [one["code"] for one in ask(home, "why")[1]["waits"]])
+
+
+def test_the_owner_agrees_on_the_page_to_a_budget_that_was_raised(api: Api, home: Path) -> None:
+    assert api.code("POST", "/agree", {"federation": "digits"}) == (409, "privacy.nothing_asked")
+    with open_store(Home(home)) as store:
+        store.promises.agree("digits", PrivacyBudget(8.0, 1e-6))
+        store.promises.ask("digits", PrivacyBudget(9.0, 1e-6))
+    view = api.get("/owner")["report"]
+    assert view["privacy"]["raised"] == ["digits"] and "privacy.budget_raised" in waits(api)
+    status, _, content = api.ask("POST", "/agree", {"federation": "digits"})
+    assert (status, json.loads(content)) == (200, {"federation": "digits", "epsilon": 9.0, "delta": 1e-6})
+    assert "privacy.budget_raised" not in waits(api)
 
 
 def test_files_are_the_same_for_all_and_carry_the_bounds_of_the_page(api: Api) -> None:

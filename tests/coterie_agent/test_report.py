@@ -4,7 +4,9 @@ from coterie_agent.home import Home
 from coterie_agent.report import make_report, status_lines, why_lines
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
+from coterie_agent.store.serving import Counted, Serving
 from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.latency import Histogram
 from coterie_wire.messages import Progress
 from tests.coterie_agent.fake_platform import FakePlatform
 
@@ -43,3 +45,15 @@ def test_what_a_secure_sum_waits_for_is_told(joined: Store, home: Home) -> None:
         )
     )
     assert "1 of 3 devices are there [secure_sum.gathering]" in why_lines(make_report(home, joined))
+
+
+def test_answers_of_the_platform_are_told_where_it_was_asked(home: Home, joined: Store) -> None:
+    def told(counted: Counted) -> str:
+        nothing = Histogram()
+        joined.journal.write_serving(Serving(0, 0, "v1", False, "float32", None, counted, nothing, nothing))
+        (line,) = [line for line in status_lines(make_report(home, joined)) if line.startswith("predictions:")]
+        return line
+
+    assert "platform" not in told(Counted(requests=3, answered=2, last_answers=1))
+    line = told(Counted(requests=6, answered=2, last_answers=1, platform_answers=2, platform_failures=1, late=1))
+    assert line.endswith("1 by a last answer, 2 by the platform, which did not answer 1 more, 1 refused")

@@ -8,19 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie_agent.commands import Arguments
+from coterie_agent.commands.agree import run as run_agree
 from coterie_agent.config import Config
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
+from coterie_agent.promised import Agreed
+from coterie_agent.report import make_report, why_lines
 from coterie_agent.store.database import Database, StoreFull
 from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import Tuned
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
-from coterie_wire.messages import OfferUpdate, ReleaseAssignment
+from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
-from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent
+from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent, stock
 from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform
 
 NewAgent = Callable[..., Agent]
@@ -99,11 +104,18 @@ class FullTwice(WorkStore):
 
     attempts = 0
 
-    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None, part: StreamPart | None = None) -> None:
+    def spool(
+        self,
+        spooled: Spooled,
+        *,
+        own: PersonalTensors | None = None,
+        tuned: Tuned | None = None,
+        part: StreamPart | None = None,
+    ) -> None:
         self.attempts += 1
         if self.attempts < 3:
             raise StoreFull(Path("store.sqlite3"))
-        super().spool(spooled, own=own, part=part)
+        super().spool(spooled, own=own, tuned=tuned, part=part)
 
 
 def test_a_full_disk_is_waited_out_and_said(
@@ -181,7 +193,10 @@ def test_a_closed_round_drops_the_update_and_keeps_the_old_states(
     assert stocked.work.current() is None
 
 
-def test_partial_work_is_uploaded_before_the_round_closes(platform: FakePlatform, new_agent: NewAgent) -> None:
+def test_partial_work_is_uploaded_before_the_round_closes(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    stock(stocked, 900)
     endless = {**PLAN, "local": {"kind": "sgd", "epochs": 1000, "learning_rate": 1e-6}}
     agent = new_agent()
     agent.start()
@@ -357,3 +372,44 @@ def test_a_part_that_is_not_numbered_is_refused_where_parts_must_be_apart(
     platform.assign("a1", plan=APART)
     platform.wait_for(lambda: given_back(platform, "a1"))
     assert given_back(platform, "a1") == "privacy.not_numbered"
+
+
+@pytest.mark.long
+def test_a_round_that_would_tell_more_than_the_owner_allows_is_refused_and_said_so(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, home: Home
+) -> None:
+    """Of noise 2 the owner's budget pays for two parts, whatever the platform counts."""
+    noisy = {**PLAN, "privacy": {"kind": "central_noise", "noise_multiplier": 2.0}}
+    agent = new_agent(privacy={"epsilon": 3.5}).start()
+    for name in ("a1", "a2"):
+        platform.assign(name, plan=noisy)
+        platform.wait_for(lambda name=name: name in platform.accepted)
+        until(agent, lambda name=name: stocked.work.is_finished(name))
+    assert agent.situation.now.budget_wait is None
+    platform.assign("a3", plan=noisy)
+    platform.wait_for(lambda: given_back(platform, "a3"))
+    until(agent, lambda: stocked.work.is_finished("a3"))
+    assert given_back(platform, "a3") == "privacy.device_budget"
+    until(agent, lambda: "[privacy.device_budget]" in " ".join(why_lines(make_report(home, stocked))))
+    platform.assign("a4", plan=PLAN)  # what tells nothing under noise is not refused
+    platform.wait_for(lambda: "a4" in platform.accepted)
+    assert agent.situation.now.budget_wait is None
+    assert set(platform.offers) == {"a1", "a2", "a4"}, "it trains for none that it refuses"
+
+
+def test_a_raised_budget_waits_for_the_owner_where_the_owner_wants_to_be_asked(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, home: Home
+) -> None:
+    noisy = {**PLAN, "privacy": {"kind": "central_noise", "noise_multiplier": 8.0}}
+    agent = new_agent(privacy={"raised": "ask"}).start()
+    for name, most in (("a1", 8.0), ("a2", 9.0)):
+        platform.assign(name, plan=noisy, budget=PrivacyBudget(most, 1e-6))
+        until(agent, lambda name=name: stocked.work.is_finished(name))
+    assert given_back(platform, "a2") == "privacy.budget_raised"
+    assert "[privacy.budget_raised]" in " ".join(why_lines(make_report(home, stocked)))
+    done = run_agree(Arguments(command="agree", home=home.root, federation="digits"))
+    assert done.json == Agreed("digits", 9.0, 1e-6)
+    assert "budget_raised" not in " ".join(why_lines(make_report(home, stocked)))
+    platform.assign("a3", plan=noisy, budget=PrivacyBudget(9.0, 1e-6))
+    platform.wait_for(lambda: "a3" in platform.accepted)
+    assert set(platform.offers) == {"a1", "a3"}

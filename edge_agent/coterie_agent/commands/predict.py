@@ -8,9 +8,9 @@ from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.predicting import load_held_model
-from coterie_agent.predictions import Output as Numbers
-from coterie_agent.predictions import Prediction
 from coterie_agent.store.opened import open_store
+from coterie_wire.predictions import Output as Numbers
+from coterie_wire.predictions import Prediction
 
 
 class Predictions(msgspec.Struct, frozen=True):

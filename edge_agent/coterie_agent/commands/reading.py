@@ -1,4 +1,4 @@
-"""Opens the store for commands that only read it."""
+"""Opens the store for commands that need no more of the agent than what it has stored."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

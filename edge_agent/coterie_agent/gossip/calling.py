@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
@@ -24,8 +25,12 @@ class Replied(NamedTuple):
 class PeerCalls:
     """Calls of one device in one round."""
 
-    def __init__(self, *, device: str, secret: bytes, round_: str, record_sent: RecordSent) -> None:
+    def __init__(
+        self, *, device: str, secret: bytes, round_: str, record_sent: RecordSent, book: AddressBook | None = None
+    ) -> None:
+        """`book`: where peers are found that are not where the roster says; None: nowhere."""
         self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
+        self._book = book
 
     def call(
         self,
@@ -44,11 +49,17 @@ class PeerCalls:
         sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
         body = with_body(Envelope(self._round, self._device), sealed)
         self._record_sent("model to a peer" if content else "question to a peer", len(body))
-        reply = ask_neighbour(peer.address, MEETINGS_PATH, body, at_most_bytes=MAX_BODY_BYTES)
+        if self._book is None:
+            return self._ask(peer, peer.address, body, number)
+        with self._book.way_to(peer.device, peer.key, peer.address, "meetings") as address:
+            return self._ask(peer, address, body, number)
+
+    def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
+        reply = ask_neighbour(address, MEETINGS_PATH, body, at_most_bytes=MAX_BODY_BYTES)
         try:
             answer, found = read_with_body(unseal(reply, secret=self._secret, by=peer.key), Answer)
         except WireError as error:
-            raise Unreachable(f"what answers at {peer.address} is not the peer: {error.detail}") from error
+            raise Unreachable(f"what answers at {address} is not the peer: {error.detail}") from error
         if answer.number != number:
-            raise Unreachable(f"what answers at {peer.address} repeats an older answer")
+            raise Unreachable(f"what answers at {address} repeats an older answer")
         return Replied(answer, found)

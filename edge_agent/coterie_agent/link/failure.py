@@ -25,6 +25,9 @@ class Refused(AgentError):
         revoked = problem.code in _CREDENTIAL_ENDED
         super().__init__(problem.code, problem.detail, exit_code=Exit.REVOKED if revoked else Exit.REFUSED)
         self.status = problem.status
+        wait_s = problem.fields.get("wait_s")
+        self.wait_s = None if isinstance(wait_s, bool) or not isinstance(wait_s, int | float) else float(wait_s)
+        """Seconds after which the platform wants to be asked again; None: it does not say."""
 
     @property
     def is_revoked(self) -> bool:

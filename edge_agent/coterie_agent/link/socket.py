@@ -16,6 +16,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.conversation import Broken, Conversation
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import NAMES, RecordSent
+from coterie_wire.closing import spread_of
 from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import MAX_MESSAGE_BYTES, Refusal, Reply, decode
@@ -47,6 +48,8 @@ class SocketLink:
         self._conversation = Conversation()
         self._waiting: dict[int, Future[bytes]] = {}
         self._lock = threading.Lock()
+        self.spread_s = 0.0
+        """Where the platform has closed the socket: within how many seconds the device connects again."""
         self._open = ExitStack()
         self._connection = _connect(self._open, url, credential, ca_file)
         self._reader = threading.Thread(target=self._read, name="socket", daemon=True)
@@ -92,8 +95,9 @@ class SocketLink:
                     self._settle(event.id, Refused(event.problem))
                 else:
                     self._on_wake()
-        except ConnectionClosed:
-            pass  # the heartbeat went unanswered, or the other side broke off
+        except ConnectionClosed as closed:  # the heartbeat went unanswered, or the other side broke off
+            if closed.rcvd is not None:
+                self.spread_s = spread_of(closed.rcvd.code, closed.rcvd.reason)
         finally:
             self._open.close()
             with self._lock:

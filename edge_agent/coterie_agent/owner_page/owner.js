@@ -68,6 +68,7 @@ function pairs(into, rows) {
 
 let view = null;
 let accuracy = null;
+let latestPrivacy = "";
 
 function showNow({ report, choices }, at) {
   const status = report.status;
@@ -86,7 +87,7 @@ function showNow({ report, choices }, at) {
   $("now").replaceChildren(...parts);
 }
 
-function showLearned({ report, learned }) {
+function showLearned({ report, learned, sends_samples, answered_for, is_masked }) {
   const rows = [["Platform", `${report.url}, as ${report.name}`]];
   rows.push(["Model", learned === null ? "none yet" : `version ${learned.version}${report.personal ? ", and a personal model that answers" : ""}`]);
   if (learned !== null && learned.labels.length > 0) rows.push(["It tells apart", learned.labels.join(", ")]);
@@ -95,7 +96,22 @@ function showLearned({ report, learned }) {
   const tuned = report.status?.peers?.tuned;
   if (tuned?.own_accuracy != null) rows.push(["Its own model", share(tuned.own_accuracy)]);
   if (report.outcomes.length > 0) rows.push(["Its latest round", `${report.outcomes[0].outcome}: ${report.outcomes[0].sentence}`]);
+  if (report.serving !== null) rows.push(["Its answers to your programs", served(report.serving)]);
+  rows.push(["Samples that leave it", leaving(sends_samples, is_masked ? null : answered_for)]);
   pairs($("learns"), rows);
+}
+
+function leaving(sends, federation) {
+  if (!sends) return "none";
+  const those = "those of your programs that its own model does not answer in time, which you allow (agent.toml, [platform])";
+  return federation === null ? `none now; the platform would answer ${those}, if a federation had it do so` : `${those}; ${federation} has the platform answer them`;
+}
+
+function served({ since, counted }) {
+  const refused = counted.late + counted.busy + counted.without_model;
+  const platform = counted.platform_answers > 0 ? `${counted.platform_answers} by the platform, ` : "";
+  const others = `${counted.last_answers} by an earlier answer, ${platform}${refused} not answered`;
+  return `${counted.answered} of ${counted.requests} by its model, ${others}; since ${when(since)}`;
 }
 
 function words(required) {
@@ -142,6 +158,51 @@ async function choose(choices) {
   say("Saved.");
 }
 
+const epsilon = (value) => String(Number(value.toPrecision(3)));
+
+function toldUnderNoise({ epsilon: told, allowed_epsilon: allowed, delta, federations }) {
+  const most = `${epsilon(allowed)} that you allow in all, at delta ${delta} (agent.toml, [privacy])`;
+  if (told === null) return "The account of what was told under noise was damaged on the disk: nothing more is told.";
+  if (told === 0) return `Nothing was told under noise yet, of epsilon ${most}.`;
+  const each = Object.entries(federations).map(([name, one]) => `${name} ${epsilon(one)}`).join(", ");
+  return `Told under noise, by its own account: epsilon ${epsilon(told)} of ${most}. Alone: ${each}.`;
+}
+
+function showRaised(raised) {
+  if ($("raised").dataset.key === raised.join()) return;
+  $("raised").dataset.key = raised.join();
+  $("raised").replaceChildren(...raised.map((federation) => button(`Agree that ${federation} may tell more`, async () => {
+    const { epsilon: most, delta } = await ask("POST", "/agree", { federation });
+    await look();
+    say(`${federation} may tell epsilon ${epsilon(most)} at delta ${delta}.`);
+  })));
+}
+
+const READ = {
+  clear: "The platform reads",
+  noise: "It reads with this device's noise",
+  summed: "It reads summed with others alone",
+  "not sent": "Left out under this plan",
+};
+
+// By the plan that holds: what single fields of what was sent tell, and to whom they are readable.
+function showSent({ report, told, is_masked }) {
+  const key = JSON.stringify([report.sent, is_masked, latestPrivacy]);
+  if ($("sent").dataset.key === key) return;
+  $("sent").dataset.key = key;
+  const covering = is_masked ? "masked" : latestPrivacy === "local_noise" ? "local_noise" : null;
+  const tells = (what) => {
+    const fields = told[what] ?? [];
+    return Object.entries(READ)
+      .map(([how, words]) => [words, fields.filter((one) => (covering === null ? "clear" : one[covering]) === how).map((one) => one.what)])
+      .filter(([, found]) => found.length > 0)
+      .map(([words, found]) => `${words}: ${found.join("; ")}.`)
+      .join(" ");
+  };
+  $("sent").replaceChildren(table("Everything that was sent", ["What", "Messages", "Bytes", "What it tells"],
+    report.sent.map((one) => [one.what, { text: one.messages }, { text: bytes(one.bytes) }, tells(one.what)])));
+}
+
 function show() {
   const at = view.at;
   $("name").textContent = view.report.name;
@@ -149,10 +210,75 @@ function show() {
   $("device").hidden = false;
   showNow(view, at);
   showLearned(view);
+  $("stay").hidden = view.sends_samples;
   showLimits(view);
   showPause(view, at);
-  $("sent").replaceChildren(table("Everything that was sent", ["What", "Messages", "Bytes"],
-    view.report.sent.map((one) => [one.what, { text: one.messages }, { text: bytes(one.bytes) }])));
+  $("told").textContent = toldUnderNoise(view.report.privacy);
+  showRaised(view.report.privacy.raised);
+  showSent(view);
+}
+
+// Redrawn only when the question is another, so that no tap and no focus is lost.
+let labels = null;
+
+function picture({ picture: [channels, height, width], x }) {
+  const canvas = el("canvas", "");
+  [canvas.width, canvas.height, canvas.className] = [width, height, "sample"];
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "The sample that is asked about");
+  const numbers = x.filter((number) => Number.isFinite(number));
+  const [least, most] = [Math.min(0, ...numbers), Math.max(...numbers)];
+  const pixels = new ImageData(width, height);
+  for (let place = 0; place < width * height; place++) {
+    for (let colour = 0; colour < 3; colour++) {
+      const number = x[(channels === 3 ? colour * width * height : 0) + place];
+      pixels.data[4 * place + colour] = (255 * (number - least)) / (most - least || 1);
+    }
+    pixels.data[4 * place + 3] = 255;
+  }
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+const numbersOf = ({ x }) => `${x.slice(0, 8).map((number) => Number(number.toPrecision(4))).join(", ")}${x.length > 8 ? ", …" : ""}`;
+
+function asked(question) {
+  const answer = (label) => () => sayLabel("/labels/answer", { question: question.id, label });
+  const what = question.picture === null ? el("p", question.shown || numbersOf(question)) : el("figure", "", picture(question), el("figcaption", question.shown));
+  const options = el("p", "", ...question.options.map((name, label) => button(name, answer(label))));
+  options.setAttribute("role", "group");
+  options.setAttribute("aria-labelledby", "h-labels");
+  return [what, options, el("p", "", button("I do not know", answer(null)))];
+}
+
+async function sayLabel(path, body) {
+  const before = labels?.question?.id;
+  labels = await ask("POST", path, body);
+  drawLabels();
+  say(path.endsWith("undo") ? "Undone: it asks again." : path.endsWith("snooze") ? "Saved." : before === labels.question?.id ? "" : "Thank you.");
+}
+
+function drawLabels() {
+  const { question, left_today, unlabelled, snoozed_until, can_undo, given, asked: told, implied } = labels;
+  const hasAny = told + implied + unlabelled > 0;
+  $("labels").hidden = !hasAny && question === null;
+  const key = JSON.stringify([question?.id, can_undo, snoozed_until, left_today, unlabelled, given, told, implied]);
+  if ($("labels").dataset.key === key) return;
+  $("labels").dataset.key = key;
+  const isSnoozed = view.at < snoozed_until;
+  $("question").replaceChildren(...(question !== null ? asked(question)
+    : [el("p", isSnoozed ? `It asks nothing before ${when(snoozed_until)}.` : left_today === 0 ? "Nothing more today." : "Nothing to ask.")]));
+  $("label-actions").replaceChildren(
+    ...(can_undo ? [button("Undo the last answer", () => sayLabel("/labels/undo", {}))] : []),
+    isSnoozed ? button("Ask me again", () => sayLabel("/labels/snooze", { hours: 0 })) : button("Not for a day", () => sayLabel("/labels/snooze", { hours: 24 })),
+  );
+  $("label-counts").textContent = `Labels: ${given} came with their samples, ${told} you have said, ${implied} a program has seen; ${unlabelled} without one. `
+    + `${left_today} more questions today at most (agent.toml, [labels]).`;
+}
+
+async function showLabels() {
+  labels = await ask("GET", "/labels");
+  drawLabels();
 }
 
 async function showReceipts() {
@@ -160,6 +286,7 @@ async function showReceipts() {
     const { receipts } = await ask("GET", "/receipts");
     const told = receipts.findLast((one) => one.accuracy != null);
     accuracy = told === undefined ? null : told.accuracy;
+    latestPrivacy = receipts.findLast((one) => one.kind.endsWith("update"))?.privacy ?? "";
     const rows = receipts.toReversed().map((one) => [
       shown(new Date(one.at)),
       one.count > 1 ? `${one.count} ${one.kind}` : one.kind,
@@ -196,6 +323,7 @@ async function look() {
     if ($("says").textContent.endsWith("…") || $("says").dataset.problem === "yes") say("");
     $("says").dataset.problem = "no";
     show();
+    await showLabels();
   } catch (error) {
     say(error.message);
     $("says").dataset.problem = "yes";

@@ -19,9 +19,8 @@ from coterie_agent.store.samples import StoredRow
 from coterie_learning.client.start import terms_of
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.guard import judge
-from coterie_learning.help import WatchRules
 from coterie_learning.portions.payload import decode_portion, merge_portion
-from coterie_learning.watch import Watch
+from coterie_learning.watch import Request
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.helping import (
@@ -50,18 +49,15 @@ class BeingHelped:
     now: Callable[[], float]
     """Unix time."""
 
-    def ask(
-        self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: StandingPlan, rules: WatchRules
-    ) -> None:
-        """Store a request, and send it.
+    def ask(self, request: Request, asked: Reading, standing: StandingPlan) -> None:
+        """Store a `request` with the reading after it, and send it.
 
         Raises Unreachable or Refused; the request stays stored.
         """
-        profile = share_profile(
-            found_in(watch.recent(rules)), self.tell, batch=reading.batches, drifting=True, willing=False
+        profile = share_profile(found_in(request.counts), self.tell, batch=asked.batches, drifting=True, willing=False)
+        ask = AskHelp(
+            request=str(uuid.uuid4()), federation=standing.federation, classes=request.classes, profile=profile
         )
-        ask = AskHelp(request=str(uuid.uuid4()), federation=standing.federation, classes=classes, profile=profile)
-        asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.asked()))
         self.store.ask(ask, asked)
         self.send(ask)
 

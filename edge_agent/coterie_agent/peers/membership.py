@@ -1,6 +1,7 @@
 """A device's part in a federation between rounds: one plan, one version, and what is due under them."""
 
 import logging
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.being_helped import BeingHelped
+from coterie_agent.peers.figures import figures_under, tell_figures
 from coterie_agent.peers.helping import Helping
 from coterie_agent.peers.local_training import LocalTraining
 from coterie_agent.peers.personal_model import Keeping, PersonalModel, load_personal_model
@@ -34,6 +36,8 @@ from coterie_agent.training.model import Model
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help import HelpRules
+from coterie_learning.noise import SECRET_BYTES
+from coterie_learning.profile_noise import sample_epsilon
 from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
@@ -71,7 +75,9 @@ class Membership:
         return same and self.own.stored == self.store.peers.personal()
 
     def tell_peers(self, now: Now) -> bool:
-        """Call the platform: end or follow the open request, help another device, ask, or report the profile."""
+        """Call the platform: tell figures, end or follow the open request, help another device, ask, or report."""
+        if tell_figures(self.standing, self.config, self.store, self.link):
+            return True
         rules = self.plan.help.rules()
         if rules is None:
             return False
@@ -92,7 +98,7 @@ class Membership:
                 stored = self.store.peers.trained(learned, before=self.own.stored, tensors=tensors)
                 self.own.stored = stored or self.own.stored
                 return True
-        return rules is not None and self._judge(reading, rules)
+        return rules is not None and (self._judge(reading, rules) or self._see(reading, rules))
 
     def status(self) -> PeersStatus:
         """For the owner."""
@@ -100,8 +106,9 @@ class Membership:
         reading = self._reading()
         asked = self.store.peers.asked()
         untrained = self._why_untrained()
+        tuned = figures_under(self.standing, self.store)
         if rules is None or not reading.watch:
-            return PeersStatus(self.standing.federation, reading.batches, None, False, (), None, untrained)
+            return PeersStatus(self.standing.federation, reading.batches, None, False, (), None, untrained, tuned)
         watch = self._watch(reading, rules)
         wanted = watch.asks_for(rules)
         last = None if asked or wanted else self._unanswered(watch, rules)
@@ -113,6 +120,8 @@ class Membership:
             needs=asked.classes if asked else last.classes if last else wanted,
             wait=self._wait(asked.request) if asked else last.reason if last else self._why_withheld(wanted),
             untrained=untrained,
+            tuned=tuned,
+            sample_epsilon=sample_epsilon(rules, self.config.privacy.delta),
         )
 
     def _unanswered(self, watch: Watch, rules: HelpRules) -> Unanswered | None:
@@ -198,11 +207,16 @@ class Membership:
         if not reading.watch or not self._may_ask() or self.store.peers.asked() is not None:
             return False
         watch = self._watch(reading, rules)
-        classes = watch.asks_for(rules)
-        if not classes:
+        if not watch.asks_for(rules):
             return False
-        log.info("asks for help with classes %s", classes)
-        self.being_helped.ask(classes, watch, reading, self.standing, rules)
+        request = watch.request(rules, secrets.token_bytes(SECRET_BYTES))
+        asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.asked()))
+        if not request.classes:
+            log.info("does not ask for help: no class that needs any stands out from the noise")
+            self.store.peers.read_on(asked)
+            return True
+        log.info("asks for help with classes %s", request.classes)
+        self.being_helped.ask(request, asked, self.standing)
         self.situation.wake()
         return True
 
@@ -217,14 +231,17 @@ class Membership:
                 return False
             profile, after = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, reported=())
         elif watch.report_is_due(rules) or reading.reported_drifting is not watch.drifting:
+            told, after = watch.report(rules, secrets.token_bytes(SECRET_BYTES))
+            if rules.noise_multiplier:  # other noise on the same samples would tell more, so none is drawn for a retry
+                reading = msgspec.structs.replace(reading, watch=msgspec.json.encode(after), reported_drifting=None)
+                self.store.peers.read_on(reading)
             profile = share_profile(
-                found_in(watch.metadata(rules)),
+                found_in(told),
                 settings.tell,
                 batch=reading.batches,
                 drifting=watch.drifting,
                 willing=settings.help_others,
             )
-            after = watch.reported_now(rules)
         else:
             return False
         try:
@@ -244,6 +261,18 @@ class Membership:
         if not rows:
             return False
         self.store.peers.read_on(judge_batch(self.own, rows, reading, rules))
+        return True
+
+    def _see(self, reading: Reading, rules: HelpRules) -> bool:
+        """Watch what the prediction service has counted; killed in between, a few groups are counted twice."""
+        counted = self.store.predicted.load()
+        if counted is None:
+            return False
+        watch = self._watch(reading, rules)
+        for seen in counted.groups:
+            watch = watch.predicted(rules, seen)
+        self.store.peers.read_on(msgspec.structs.replace(reading, watch=msgspec.json.encode(watch)))
+        self.store.predicted.taken(counted)
         return True
 
     def _reading(self) -> Reading:

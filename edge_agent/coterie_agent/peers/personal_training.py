@@ -10,25 +10,22 @@ import msgspec
 
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
-from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
-from coterie_agent.sharing import share_personal
+from coterie_agent.peers.figures import figures_under, tell_figures
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import PeersStatus, Tuned, Tuning, TuningTensors
 from coterie_agent.store.personal_model import THE_VERSION, PersonalEdition, PersonalTensors
 from coterie_agent.store.samples import Snapshot
-from coterie_agent.training.model import Model, Parameters, read_parameters
+from coterie_agent.training.model import Frozen, Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, open_steps, train_graph
-from coterie_learning.client.personal import GivenPersonal, choose, is_due, personal_training
+from coterie_learning.client.personal import GivenPersonal, choose, is_due, parts_of, personal_training, still_answers
 from coterie_learning.client.training import Checkpoint, Judge, Learn, Progress
 from coterie_learning.metrics import Measured
 from coterie_learning.personal import PersonalRules
 from coterie_wire.helping import StandingPlan
-from coterie_wire.messages import Done
-from coterie_wire.personal import ReportPersonal
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import encode_tensors
 
@@ -54,7 +51,7 @@ class PersonalTraining:
     """One plan and one version. A training that was begun is finished even if a newer version comes meanwhile.
 
     Else a federation whose rounds are shorter than this training would never have a personal model. What was trained
-    is compared with the version that the device holds at the end.
+    is compared with the version that the device holds at the end; and what answers with each version that comes.
     """
 
     standing: StandingPlan
@@ -76,36 +73,15 @@ class PersonalTraining:
         return same and (version == self.model.manifest.version or self._run is not None)
 
     def tell_peers(self, now: Now) -> bool:  # noqa: ARG002
-        """Tell the platform how the latest training ended, as far as the owner lets it be told.
-
-        Nothing is told while the device works for a plan that hides in a sum what devices measure.
-        """
-        tuned = self._tuned()
-        if tuned is None or tuned.reported:
-            return False
-        report = ReportPersonal(
-            federation=self.standing.federation,
-            version=tuned.compared_with,
-            answers=tuned.answers,
-            samples=tuned.samples,
-            version_accuracy=tuned.version_accuracy,
-            own_accuracy=tuned.own_accuracy,
-        )
-        shared = None if self.store.work.is_masked() else share_personal(report, self.config.peers.tell)
-        if shared is not None:
-            try:
-                self.link.call(shared, Done)
-            except Refused as refusal:
-                if refusal.is_revoked or is_retryable(refusal):
-                    raise
-                log.warning("the platform takes no figures of a personal model: %s", refusal.detail)
-        self.store.peers.mark_reported(tuned)
-        return shared is not None
+        """Tell the platform how the latest training ended."""
+        return tell_figures(self.standing, self.config, self.store, self.link)
 
     def learn(self, now: Now) -> bool:
         """Train for a moment, while conditions hold and no assignment is in hand."""
         if now.blockers or self.store.work.current() is not None:
             return False
+        if self._has_to_compare(now):
+            return self._compare()
         run = self._run
         if run is not None and not self._is_whole(run.snapshot):
             run = self._run = None
@@ -118,8 +94,51 @@ class PersonalTraining:
         return PeersStatus(self.standing.federation, 0, None, False, (), None, tuned=self._tuned())
 
     def _tuned(self) -> Tuned | None:
-        tuned = self.store.peers.tuned()
-        return tuned if tuned is not None and tuned.digest == self.standing.digest else None
+        return figures_under(self.standing, self.store)
+
+    def _has_to_compare(self, now: Now) -> bool:
+        """Whether a version has come since the personal model that answers was compared with one."""
+        if self.before is None or self.before.is_elsewhere or not self.store.peers.is_personal():
+            return False
+        tuned = self._tuned()
+        return tuned is not None and tuned.compared_with != now.version
+
+    def _compare(self) -> bool:
+        """Have the version that has come answer where it does better; False if it must stop."""
+        spec, peers, samples = self.model.manifest.model, self.store.peers, self.store.samples
+        held, tuned = self._held(), self._tuned()
+        assert tuned is not None and self.before is not None, "that is what is compared"
+        version = held.manifest.version
+        tuned = msgspec.structs.replace(tuned, compared_with=version)
+        own, parts = read_parameters(peers.personal_tensors(), spec), parts_of(samples.ids(samples.snapshot()))
+        if held.manifest.model.version != spec.version or own is None or parts.train is parts.held_out:
+            peers.compare(tuned, before=self.before, own=None)  # nothing tells which is better
+            return True
+        predictor = self._predictor(held.parameters(), held.frozen())
+        by_version = predictor.each(samples, parts.held_out, stop=self._must_stop)
+        predictor.set_parameters(own)
+        by_own = predictor.each(samples, parts.held_out, stop=self._must_stop)
+        if by_version is None or by_own is None:
+            return False
+        answers = still_answers(by_own, by_version)
+        tuned = msgspec.structs.replace(
+            tuned,
+            answers=answers,
+            samples=len(parts.held_out),
+            version_accuracy=accuracy_of(by_version),
+            own_accuracy=accuracy_of(by_own if answers else by_version),
+            reported=tuned.reported and answers,
+        )
+        answering = None if answers else PersonalTensors(version, THE_VERSION)
+        self.before = peers.compare(tuned, before=self.before, own=answering) or self.before
+        return True
+
+    def _held(self) -> Model:
+        return Model(held_manifest(self.store), self.model.blobs)
+
+    def _predictor(self, parameters: Parameters, frozen: Frozen) -> Predictor:
+        spec = self.model.manifest.model
+        return Predictor(self.model.predict(), spec, parameters, frozen, threads=self.config.threads)
 
     def _begin(self) -> _Run | None:
         """The training that is due, or was begun before the agent was started; None: none is."""
@@ -144,7 +163,7 @@ class PersonalTraining:
         if tuning is not None and saved is not None:
             checkpoint = Checkpoint(from_json(tuning.client, Progress), *saved)
         training = personal_training(given, open_steps(graph, frozen_tensors=frozen), checkpoint=checkpoint)
-        predictor = Predictor(self.model.predict(), spec, given.received, frozen, threads=self.config.threads)
+        predictor = self._predictor(given.received, frozen)
         return _Run(snapshot, Trainer(training, self.store.samples), predictor, time.monotonic())
 
     def _goes_on(self, tuning: Tuning) -> bool:
@@ -220,7 +239,7 @@ class PersonalTraining:
     def _end(self, run: _Run) -> bool:
         """Have the better model answer; False if it must stop before it is known."""
         spec, peers = self.model.manifest.model, self.store.peers
-        held = Model(held_manifest(self.store), self.model.blobs)
+        held = self._held()
         if held.manifest.model.version != spec.version:
             self._run = None  # the device has gone on to another model
             return True

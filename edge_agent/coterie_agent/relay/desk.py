@@ -10,11 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import UNSET
+
 from coterie_agent.errors import AgentError
+from coterie_agent.island.membership import Membership
 from coterie_agent.relay.shelf import Kept, Shelf
 from coterie_wire.bundle import SignedManifest, read_signed, verify_manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
+from coterie_wire.island import Holding
 from coterie_wire.relaying import (
     HandedOver,
     HandOver,
@@ -22,12 +27,15 @@ from coterie_wire.relaying import (
     Order,
     Part,
     Receipt,
+    SignedReceipt,
     SumReceipt,
     Ticket,
+    public_key,
     read_with_body,
     seal,
     sign_receipt,
     unseal,
+    verify_receipt,
     with_body,
 )
 
@@ -36,6 +44,8 @@ if TYPE_CHECKING:  # they load NumPy
     from coterie_learning.update_files import Contents, UpdateFile
 
 NOT_LEADING = Reason("relay.not_leading", "this device is no supernode now, or does not know it yet")
+NOT_THE_LEADER = Reason("relay.not_the_leader", "another supernode of this island takes updates now, or none yet")
+NOT_AGREED = Reason("relay.not_agreed", "the other supernodes of this island have not agreed yet that it is held here")
 FULL = Reason("relay.full", "this supernode holds as many updates as its owner lets it")
 NOT_EXPECTED = Reason("relay.not_expected", "this supernode was not told to take the sum from this device")
 WRONG_HASH = Reason("relay.wrong_hash", "what came is not what was announced; send it again")
@@ -54,6 +64,8 @@ class Desk:
     sums_folder: Path
     """Of updates, and of sums of other supernodes."""
     members: int
+    island: Membership | None = None
+    """By which it stands in for others, and they for it, while the platform is away."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which tickets expire."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -90,15 +102,21 @@ class Desk:
         """The ticket of who calls. Raises WireError ``relay.*`` or ``bundle.*`` where it has no business here."""
         signed, _ = read_with_body(line, SignedManifest)
         ticket = read_signed(signed, Ticket, *self.trusted())
-        if ticket.supernode != self.device or ticket.expires_at < self.clock():
+        is_for_me = ticket.supernode == self.device or self._stands_in_for(ticket.supernode)
+        if not is_for_me or ticket.expires_at < self.clock():
             raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
         return ticket
 
     def receive(self, ticket: Ticket, sealed: bytes) -> bytes:
         """The sealed answer to what a neighbour sent. Raises WireError ``relay.*`` where it did not seal that."""
         told, chunk = read_with_body(unseal(sealed, secret=self.secret, by=ticket.member_key), HandOver)
-        with self._lock:
-            answer = self._take(ticket, told, chunk)
+        if told.away is True and self.island is not None:
+            answer = self._take_away(self.island, ticket, told, chunk)
+        elif ticket.supernode != self.device:
+            answer = HandedOver(refusal=NOT_LEADING)
+        else:
+            with self._lock:
+                answer = self._take(ticket, told, chunk)
         return seal(with_body(answer), secret=self.secret, to=ticket.member_key)
 
     def holds(self) -> int:
@@ -148,7 +166,7 @@ class Desk:
         kept = shelf.kept(assignment)
         if kept is not None:
             if kept.handed_over.sha256 == told.sha256 and shelf.sound(assignment, told.sha256) is not None:
-                return HandedOver(offset=told.size_bytes, receipt=kept.receipt)
+                return HandedOver(offset=told.size_bytes, receipt=self._receipt(kept, ticket))
             shelf.forget(assignment)
         if told.size_bytes > self._limit_bytes:
             detail = f"an update of this plan has {self._limit_bytes} bytes at most"
@@ -160,6 +178,21 @@ class Desk:
         if arrived < told.size_bytes:
             return HandedOver(offset=arrived)
         return self._vouch(shelf, ticket, told)
+
+    def _take_away(self, island: Membership, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
+        """Take an update as the leader of the island, and vouch for it once the others know that it is here."""
+        keeper = island.keeper(ticket.assignment, told.sha256)
+        if keeper != self.device:
+            return HandedOver(refusal=NOT_THE_LEADER, ask=UNSET if keeper is None else keeper)
+        with self._lock:
+            answer = self._take(ticket, told, chunk)
+        if answer.receipt is None:
+            return answer
+        is_agreed = island.agree(Holding(ticket.assignment, told.sha256, self.device))
+        return answer if is_agreed else HandedOver(refusal=NOT_AGREED)
+
+    def _stands_in_for(self, supernode: str) -> bool:
+        return self.island is not None and self.island.stands_in_for(supernode)
 
     def _parts(self) -> Mapping[str, Part]:
         """By fold, the sums of other supernodes that are to come."""
@@ -197,6 +230,13 @@ class Desk:
         receipt = sign_receipt(SumReceipt(part.fold, told.sha256, ticket.epoch, part.roll), self.secret)
         shelf.keep(part.fold, content, Kept(told, receipt))
         return HandedOver(offset=told.size_bytes, receipt=receipt)
+
+    def _receipt(self, kept: Kept, ticket: Ticket) -> SignedReceipt:
+        """That of an update that is here, by the newest route of its device."""
+        receipt = verify_receipt(kept.receipt, public_key(self.secret))
+        if receipt.epoch == ticket.epoch:
+            return kept.receipt
+        return sign_receipt(msgspec.structs.replace(receipt, epoch=ticket.epoch), self.secret)
 
     def _vouch(self, shelf: Shelf, ticket: Ticket, told: HandOver) -> HandedOver:
         """Verify an update that has arrived, as the platform would."""

@@ -5,8 +5,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
+from coterie_agent.island.thread import current_lead
 from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.relay.desk import Desk
@@ -35,6 +37,7 @@ class RelayThread:
     situation: Situation
     chunk_bytes: int
     record_sent: Callable[[str, int], None]
+    book: AddressBook | None = None
     _done: Way | None = None
     """Of the sum that was sent last, or that cannot be."""
     _away: tuple[Way, int] | None = None
@@ -47,7 +50,7 @@ class RelayThread:
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
-            lead = now.directive.lead if now.directive else None
+            lead = current_lead(now, self.desk.island)
             if not self._follow(lead) or lead is None or lead.order is None or _way(lead.order) == self._done:
                 self.situation.wait(now.edition, None)
             elif self.desk.waits_for(lead.order):
@@ -111,6 +114,7 @@ class RelayThread:
                 secret=self.desk.secret,
                 chunk_bytes=self.chunk_bytes,
                 record_sent=self.record_sent,
+                book=self.book,
             ).run(stop=self.situation.is_offline)
         except (Unreachable, NeighbourRefused) as error:
             way = _way(order)

@@ -11,12 +11,12 @@ import numpy as np
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.predicting import HeldModel, load_candidate
-from coterie_agent.predictions import Output, Prediction
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
 from coterie_agent.store.shadow import Beside
 from coterie_wire.errors import WireError
 from coterie_wire.latency import Durations
+from coterie_wire.predictions import Output, Prediction
 
 log = logging.getLogger(__name__)
 LOOK_S = 0.25

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from coterie_agent.config import MAX_SAMPLES
 from coterie_agent.ingest.row import JsonRow
-from coterie_agent.predictions import Output, Prediction
+from coterie_wire.predictions import Output, Prediction
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,16 +24,18 @@ class Answer(msgspec.Struct, frozen=True):
     """The answer to ``POST /predict``."""
 
     version: str
-    """Model version that the device holds."""
+    """Model version that the device holds; of an answer of the platform, the version of the model there."""
     personal: bool
     """Whether the device's personal model predicted, or the version itself."""
     predictions: list[Prediction | Output]
     """One a sample."""
     form: str
-    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself."""
+    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself; ``cloud`` the
+    platform's cloud model."""
     took_us: int
     """From the request's arrival to the answer, in microseconds."""
-    fallback: Literal["last_answer"] | None = None
-    """Whose predictions these are; None: the model's, of these samples."""
+    fallback: Literal["last_answer", "platform"] | None = None
+    """Whose predictions these are: an earlier answer to the same stream, or the platform's, of these samples; None: the
+    model's on the device, of these samples."""
     age_s: float = 0.0
-    """How old the predictions are; 0 without a fallback."""
+    """How old the predictions are, where they are an earlier answer; else 0."""

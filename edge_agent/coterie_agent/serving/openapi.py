@@ -18,7 +18,7 @@ _REFUSED: Mapping[str, str] = {
     "403": "The Host header names another machine, as that of a page of another site does (`local_api.foreign_host`).",
     "422": "The samples do not fit the model (`ingest.*`).",
     "503": "No model that runs, or too many samples wait (`serve.busy`); ask again after `Retry-After`.",
-    "504": "No answer within the deadline, and no fallback (`serve.late`).",
+    "504": "No answer within the deadline, of the model or of a fallback (`serve.late`).",
 }
 
 

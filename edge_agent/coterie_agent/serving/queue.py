@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from coterie_agent.errors import AgentError
 from coterie_agent.predicting import HeldModel
-from coterie_agent.predictions import Output, Prediction
 from coterie_agent.serving.beside import Answers, CandidateBeside
+from coterie_agent.serving.doubt import Doubt
 from coterie_agent.store.samples import Row
 from coterie_wire.latency import Durations, Histogram
+from coterie_wire.predictions import Output, Prediction
 
 Predictions = list[Prediction | Output]
 
@@ -49,13 +50,15 @@ class PredictionQueue:
     No request waits for others to come: while the model runs those that come gather, and are the next batch.
     """
 
-    def __init__(self, *, capacity: int, batch: int, beside: CandidateBeside | None = None) -> None:
+    def __init__(
+        self, *, capacity: int, batch: int, beside: CandidateBeside | None = None, doubt: Doubt | None = None
+    ) -> None:
         """`capacity`: samples that may wait; `batch`: samples of one run, unless a single request has more.
 
-        `beside` is told what was answered.
+        `beside` and `doubt` are told what was answered.
         """
         self._capacity, self._batch = capacity, batch
-        self._beside = beside
+        self._beside, self._doubt = beside, doubt
         self._tickets: deque[Ticket] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
@@ -81,6 +84,8 @@ class PredictionQueue:
             answers = _predict(batch, self._measured)
             if answers is not None and self._beside is not None:
                 self._beside.offer(batch[0].held, answers)
+            if answers is not None and self._doubt is not None:
+                self._doubt.count(batch[0].held, answers)
 
     def close(self) -> None:
         """End `run` when the model has run on what waits."""

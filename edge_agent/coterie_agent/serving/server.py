@@ -17,6 +17,8 @@ from coterie_agent.home import Home, write_private
 from coterie_agent.loopback import Address, LoopbackServer, Site, UnixServer
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.doubt import Doubt
+from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.service import PredictionService
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.latencies import Measured
@@ -48,7 +50,9 @@ class PredictionServer:
         self._current = CurrentModel(store, home, threads=settings.threads)
         self._current.look()
         self._beside = CandidateBeside(store, home, threads=settings.threads)
-        self._service = PredictionService(self._current, settings, self._beside)
+        self._doubt = Doubt(store)
+        platform = Platform(store, config) if config.platform.send_samples else None
+        self._service = PredictionService(self._current, settings, self._beside, self._doubt, platform)
         self._stopped = stopped
         self.failure: AgentError | None = None
         """What ended a thread, and with it the service."""
@@ -93,6 +97,7 @@ class PredictionServer:
             self._store.journal.write_serving(self._service.status())
             self._keep_latencies()
             self._beside.write()
+            self._doubt.write()
         except StoreFull as error:  # readers see older ones; the service continues
             log.warning("%s", error.detail)
 

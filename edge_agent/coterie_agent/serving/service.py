@@ -3,9 +3,11 @@
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import Future
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -16,10 +18,15 @@ from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.doubt import Doubt
 from coterie_agent.serving.messages import Answer, Ask
 from coterie_agent.serving.openapi import openapi
+from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions
+from coterie_agent.store.samples import Row
 from coterie_agent.store.serving import Counted, Serving
+from coterie_agent.variants import FLOAT32
+from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.latency import Durations
 
 STREAMS = 256
@@ -40,9 +47,17 @@ class LastAnswer(msgspec.Struct, frozen=True):
 class PredictionService:
     """The routes, and what they count. Each is called from many threads."""
 
-    def __init__(self, current: CurrentModel, settings: ServingSettings, beside: CandidateBeside | None = None) -> None:
-        self._current, self._settings = current, settings
-        self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch, beside=beside)
+    def __init__(
+        self,
+        current: CurrentModel,
+        settings: ServingSettings,
+        beside: CandidateBeside | None = None,
+        doubt: Doubt | None = None,
+        platform: Platform | None = None,
+    ) -> None:
+        """`platform`: asked where neither the model nor a last answer answers; None: samples stay on the device."""
+        self._current, self._settings, self._platform = current, settings, platform
+        self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch, beside=beside, doubt=doubt)
         self._lock = threading.Lock()
         self._counted = Counted()
         self._latency = Durations()
@@ -66,7 +81,11 @@ class PredictionService:
         began = time.perf_counter()
         ask = decode(body, Ask)
         self._count(requests=1)
-        held = self._model()
+        deadline_ms = self._settings.deadline_ms if ask.deadline_ms is None else ask.deadline_ms
+        until = began + deadline_ms / 1000
+        held = self._current.held
+        if held is None:
+            return self._without_model(ask, began, until)
         check = RowCheck.of_model(held.manifest.model, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
         try:
@@ -76,18 +95,23 @@ class PredictionService:
             raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
         if ask.stream:
             future.add_done_callback(partial(self._remember, ask.stream, held))
-        deadline_ms = self._settings.deadline_ms if ask.deadline_ms is None else ask.deadline_ms
+        patient_until = self._patient_until(ask, began, until)
         try:
-            predictions = future.result(max(0.0, deadline_ms / 1000 - (time.perf_counter() - began)))
+            return self._answered(held, future.result(_left(patient_until)), began)
         except TimeoutError:
-            future.cancel()  # unless the model runs on it already, whose answer is the stream's last one then
-            return self._late(ask, deadline_ms, began)
+            found = None if patient_until == until else self._ask_platform(rows, began, until, beside=future)
         except AgentError:
-            self._count(without_model=1)
-            raise
-        took_s = time.perf_counter() - began
-        self._count(answered=1, took_s=took_s)
-        return Answer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
+            answer = self._ask_platform(rows, began, until)
+            if not isinstance(answer, Answer):
+                self._count(without_model=1)
+                raise
+            return answer
+        if isinstance(found, Answer):
+            return found
+        if found is not None:
+            return self._answered(held, found, began)
+        future.cancel()  # unless the model runs on it already, whose answer is the stream's last one then
+        return self._late(ask, deadline_ms, began)
 
     def status(self) -> Serving:
         """``GET /status``."""
@@ -108,10 +132,55 @@ class PredictionService:
             runs=queue.runs.histogram(),
         )
 
-    def _model(self) -> HeldModel:
-        held = self._current.held
-        if held is not None:
-            return held
+    def _answered(self, held: HeldModel, predictions: Predictions, began: float) -> Answer:
+        took_s = time.perf_counter() - began
+        self._count(answered=1, took_s=took_s)
+        return Answer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
+
+    def _patient_until(self, ask: Ask, began: float, until: float) -> float:
+        """When the model has been waited for alone; `until`, where the platform is not to be asked."""
+        if self._platform is None or self._last_of(ask) is not None:
+            return until
+        return min(began + self._platform.after_s, until)
+
+    def _ask_platform(
+        self, rows: Sequence[Row], began: float, until: float, *, beside: "Future[Predictions] | None" = None
+    ) -> Answer | Predictions | None:
+        """The platform's answer, or that of the model, `beside`, if it comes first; None: neither comes in time."""
+        asked = None if self._platform is None else self._platform.ask(rows, remaining_s=_left(until))
+        waited: set[Future[Any]] = {future for future in (beside, asked) if future is not None}
+        while waited:
+            done, waited = wait(waited, _left(until), FIRST_COMPLETED)
+            if not done:
+                break
+            sound = [future for future in done if future.exception() is None]
+            if beside is not None and beside in sound:
+                return beside.result()
+            if asked is not None and asked in sound:
+                return self._answered_by_platform(asked.result(), began)
+        if asked is not None:
+            self._count(platform_failures=1)
+        return None
+
+    def _answered_by_platform(self, answer: PlatformAnswer, began: float) -> Answer:
+        self._count(platform_answers=1)
+        return Answer(
+            answer.version,
+            False,
+            list(answer.predictions),
+            "cloud" if answer.model == "cloud" else FLOAT32,
+            round((time.perf_counter() - began) * 1e6),
+            fallback="platform",
+        )
+
+    def _without_model(self, ask: Ask, began: float, until: float) -> Answer:
+        """The platform's answer, which knows itself what samples its model takes. Raises why there is no model."""
+        if self._platform is not None:
+            check = RowCheck(None, labelled=False)
+            rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
+            answer = self._ask_platform(rows, began, until)
+            if isinstance(answer, Answer):
+                return answer
         self._count(without_model=1)
         problem = self._current.problem
         if problem is None:
@@ -162,3 +231,8 @@ class PredictionService:
             )
             if took_s is not None:
                 self._latency.add(took_s)
+
+
+def _left(until: float) -> float:
+    """Seconds until then, on the clock of performance counters."""
+    return max(0.0, until - time.perf_counter())

@@ -183,6 +183,55 @@ CREATE TABLE latency (
 _CHOICES = """
 CREATE TABLE choices (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
 """
+_ALLIANCES = """
+CREATE TABLE alliance (
+    alliance TEXT PRIMARY KEY, partner BLOB NOT NULL, content BLOB NOT NULL, secret BLOB NOT NULL, seal BLOB
+);
+CREATE TABLE alliance_standing (
+    alliance TEXT PRIMARY KEY, party BLOB NOT NULL, tensors BLOB NOT NULL, received INTEGER NOT NULL,
+    sent INTEGER NOT NULL, seal BLOB
+);
+CREATE TABLE alliance_letter (
+    alliance TEXT NOT NULL, number INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (alliance, number)
+);
+"""
+_LABELS = """
+CREATE TABLE unlabelled (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, x BLOB NOT NULL, shown TEXT NOT NULL, at REAL NOT NULL, seal BLOB
+);
+CREATE TABLE labelling (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+CREATE TABLE label_source (sample INTEGER PRIMARY KEY, kind TEXT NOT NULL, shown TEXT NOT NULL);
+CREATE TRIGGER label_source_gone AFTER DELETE ON sample BEGIN
+    DELETE FROM label_source WHERE sample = OLD.id;
+END;
+"""
+_NEIGHBOURS = """
+CREATE TABLE peer_ticket (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+CREATE TABLE address_record (
+    device TEXT PRIMARY KEY, record BLOB NOT NULL, found TEXT NOT NULL, expires_at REAL NOT NULL, seal BLOB
+);
+"""
+_PROMISES = """
+CREATE TABLE promise (
+    federation TEXT NOT NULL, agreed INTEGER NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, seal BLOB,
+    PRIMARY KEY (federation, agreed)
+);
+"""
+_PREDICTED = """
+CREATE TABLE predicted (id INTEGER PRIMARY KEY AUTOINCREMENT, content BLOB NOT NULL, seal BLOB);
+"""
+_PLATFORM_ANSWERS = """
+CREATE TABLE platform_offer (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+"""
+_VISITS = """
+CREATE TABLE visit (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+"""
+_ISLAND = """
+CREATE TABLE island (
+    one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL, lead BLOB NOT NULL, state BLOB NOT NULL,
+    may_vote INTEGER NOT NULL, seal BLOB
+);
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -198,6 +247,14 @@ _SCHEMAS = (
     _EVALUATING,
     _CHOICES,
     _REPORTED,
+    _ALLIANCES,
+    _LABELS,
+    _NEIGHBOURS,
+    _PROMISES,
+    _PREDICTED,
+    _PLATFORM_ANSWERS,
+    _VISITS,
+    _ISLAND,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

@@ -1,5 +1,6 @@
 """What the owner can see: the agent's last status, and what has left the device."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -12,6 +13,18 @@ from coterie_wire.messages import Progress
 from coterie_wire.structs import from_json
 
 Link = Literal["socket", "https", "offline"]
+
+
+class IslandStatus(msgspec.Struct, frozen=True):
+    """What the supernodes of a neighbourhood that is cut off have agreed on, as far as this one knows."""
+
+    voters: tuple[str, ...]
+    """They, by their names at the platform."""
+    leader: str | None
+    """Who takes waiting updates; None: nobody yet."""
+    term: int
+    holders: Mapping[str, str]
+    """By assignment, which of them holds its update."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -35,6 +48,10 @@ class Status(msgspec.Struct, frozen=True):
     """What the secure sum waits for that the device's update is to go into."""
     question_wait: Reason | None = None
     """What the sum waits for that the device answers a question in."""
+    budget_wait: Reason | None = None
+    """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
+    island: IslandStatus | None = None
+    """None: the device takes part in none, or the platform is there."""
 
 
 class Sent(msgspec.Struct, frozen=True):

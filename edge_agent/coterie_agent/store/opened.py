@@ -5,16 +5,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coterie_agent.home import Home
+from coterie_agent.store.alliances import AllianceStore
 from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.contents import Contents
 from coterie_agent.store.database import Database
 from coterie_agent.store.evaluating import EvaluationStore
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.identity_log import IdentityLogStore
+from coterie_agent.store.island import IslandStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.labelling import LabellingStore
 from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.meetings import MeetingStore
+from coterie_agent.store.neighbours import NeighbourStore
 from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.platform_offer import PlatformOfferStore
+from coterie_agent.store.predicted import PredictedStore
+from coterie_agent.store.promises import PromiseStore
 from coterie_agent.store.questions import QuestionStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.secure_sum import SecureSumStore
@@ -22,15 +29,20 @@ from coterie_agent.store.shadow import ShadowStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.store.told import ToldStore
 from coterie_agent.store.variants import VariantStore
+from coterie_agent.store.visits import VisitStore
 from coterie_agent.store.work import WorkStore
 
 
 @dataclass(frozen=True)
 class Store:
-    """The parts of the store; all but the journal and the latencies survive power loss."""
+    """The parts of the store.
+
+    All but the journal, the visits, the latencies and the neighbours' addresses survive power loss.
+    """
 
     identity: IdentityStore
     samples: Samples
+    labelling: LabellingStore
     work: WorkStore
     meetings: MeetingStore
     secure_sum: SecureSumStore
@@ -39,14 +51,21 @@ class Store:
     question_sum: SecureSumStore
     """The sum that a question is answered in."""
     told: ToldStore
+    promises: PromiseStore
     peers: PeersStore
+    neighbours: NeighbourStore
+    island: IslandStore
     teaching: TeacherProbabilitiesStore
     variants: VariantStore
     evaluating: EvaluationStore
     latencies: LatencyStore
+    predicted: PredictedStore
     choices: ChoicesStore
     shadow: ShadowStore
+    platform_offer: PlatformOfferStore
+    alliances: AllianceStore
     journal: Journal
+    visits: VisitStore
     contents: Contents
 
 
@@ -60,6 +79,7 @@ def open_store(home: Home) -> Iterator[Store]:
         yield Store(
             identity=IdentityStore(durable, home),
             samples=Samples(durable),
+            labelling=LabellingStore(durable),
             work=WorkStore(durable),
             meetings=MeetingStore(durable),
             secure_sum=SecureSumStore(durable),
@@ -67,14 +87,21 @@ def open_store(home: Home) -> Iterator[Store]:
             questions=QuestionStore(durable),
             question_sum=SecureSumStore(durable, of="answer"),
             told=ToldStore(durable),
+            promises=PromiseStore(durable),
             peers=PeersStore(durable),
+            neighbours=NeighbourStore(hints),
+            island=IslandStore(durable),
             teaching=TeacherProbabilitiesStore(durable),
             variants=VariantStore(durable),
             evaluating=EvaluationStore(durable),
             latencies=LatencyStore(hints),
+            predicted=PredictedStore(hints),
             choices=ChoicesStore(durable),
             shadow=ShadowStore(durable),
+            platform_offer=PlatformOfferStore(durable),
+            alliances=AllianceStore(durable),
             journal=Journal(hints),
+            visits=VisitStore(hints),
             contents=Contents(durable),
         )
     finally:

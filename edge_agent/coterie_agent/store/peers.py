@@ -29,7 +29,7 @@ _KEPT_OUTCOMES = 50
 _LEFT = "left"
 """The plan that applied last, while none does."""
 _UNANSWERED = "unanswered"
-_TUNING, _TENSORS, _BEST = "tuning", "tuning tensors", "tuning best"
+_TUNED, _TUNING, _TENSORS, _BEST = "tuned", "tuning", "tuning tensors", "tuning best"
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
 
@@ -78,7 +78,7 @@ class Unanswered(msgspec.Struct, frozen=True):
 
 
 class Tuned(msgspec.Struct, frozen=True):
-    """How the latest training of a personal model beside the version ended."""
+    """How the latest training of a personal model ended, beside the version or in a round."""
 
     digest: str
     """Of the plan that it was trained under."""
@@ -137,7 +137,9 @@ class PeersStatus(msgspec.Struct, frozen=True):
     untrained: Reason | None = None
     """Why it trains nothing between rounds; None: it does, or is not meant to."""
     tuned: Tuned | None = None
-    """How its personal model did against the version, where the plan has it trained beside that."""
+    """How its personal model did against the version after its latest training, where that was compared."""
+    sample_epsilon: float | None = None
+    """What its profiles and requests tell of one sample, at the delta of agent.toml; None: they have no noise."""
 
 
 class PeersStore:
@@ -224,7 +226,7 @@ class PeersStore:
 
     def tuned(self) -> Tuned | None:
         """How the latest training of a personal model ended."""
-        return self._find("tuned", Tuned)
+        return self._find(_TUNED, Tuned)
 
     def end_tuning(
         self, tuned: Tuned, *, before: PersonalEdition | None, own: PersonalTensors
@@ -237,14 +239,25 @@ class PeersStore:
             _drop_tuning(cursor)
             if find_personal(cursor) != before:
                 return None
-            _write(cursor, "tuned", tuned)
+            write_tuned(cursor, tuned)
             return _replace_personal(cursor, own)
+
+    def compare(self, tuned: Tuned, *, before: PersonalEdition, own: PersonalTensors | None) -> PersonalEdition | None:
+        """Record how the personal model does beside another version, and predict with `own` from now on, if any.
+
+        None, and nothing changes, where the personal model is not what it was `before`.
+        """
+        with self._database.transaction() as cursor:
+            if find_personal(cursor) != before:
+                return None
+            write_tuned(cursor, tuned)
+            return before if own is None else _replace_personal(cursor, own)
 
     def mark_reported(self, tuned: Tuned) -> None:
         """Record that the platform knows of `tuned`, unless another training has ended since."""
         with self._database.transaction() as cursor:
-            if _read(cursor, "tuned", Tuned) == tuned:
-                _write(cursor, "tuned", msgspec.structs.replace(tuned, reported=True))
+            if _read(cursor, _TUNED, Tuned) == tuned:
+                _write(cursor, _TUNED, msgspec.structs.replace(tuned, reported=True))
 
     def adopt(self, own: PersonalTensors) -> PersonalEdition:
         """Predict with `own` from now on."""
@@ -387,6 +400,11 @@ class PeersStore:
 class _Terms(msgspec.Struct, frozen=True):
     plan: bytes
     classes: tuple[int, ...]
+
+
+def write_tuned(cursor: sqlite3.Cursor, tuned: Tuned) -> None:
+    """Record how a training of the personal model ended, in place of the one before."""
+    _write(cursor, _TUNED, tuned)
 
 
 def _drop_tuning(cursor: sqlite3.Cursor) -> None:

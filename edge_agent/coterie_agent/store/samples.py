@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.database import Database
+from coterie_learning.labelling import LabelKind
 from coterie_wire.messages import MAX_CLASS_COUNTS
 
 FLOAT_BYTES = 4
@@ -60,11 +61,20 @@ class Samples:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, rows: Iterable[Row], *, max_samples: int, replace: bool = False, one_width: bool = True) -> int:
+    def add(
+        self,
+        rows: Iterable[Row],
+        *,
+        max_samples: int,
+        replace: bool = False,
+        one_width: bool = True,
+        kind: LabelKind = "given",
+    ) -> int:
         """Store all of `rows`, or none if reading them raises; the number stored.
 
-        `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when they must have `one_width`
-        and it differs from that of the samples that are there, ``ingest.empty`` when there are none.
+        `replace` drops what was there before, `kind` says where the labels are from. Raises AgentError
+        ``ingest.wrong_width`` when they must have `one_width` and it differs from that of the samples that are there,
+        ``ingest.empty`` when there are none.
         """
         # Reading a large file takes minutes, in which a running agent must be able to write.
         with self._database.transaction(staging=True) as cursor:
@@ -91,6 +101,8 @@ class Samples:
                 (last, time.time()),
             )
             stored = cursor.rowcount
+            if kind != "given":
+                cursor.execute("INSERT INTO label_source SELECT ? + rowid, ?, '' FROM temp.incoming", (last, kind))
             cursor.execute("DROP TABLE temp.incoming")
             cursor.execute(
                 "DELETE FROM sample WHERE id <= (SELECT id FROM sample ORDER BY id DESC LIMIT 1 OFFSET ?)",

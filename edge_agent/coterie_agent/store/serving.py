@@ -15,6 +15,10 @@ class Counted(msgspec.Struct, frozen=True):
     """By the model, within the deadline."""
     last_answers: int = 0
     """Fallbacks: late, and answered with the last answer of the stream."""
+    platform_answers: int = 0
+    """Fallbacks: answered by the platform, to which the samples went."""
+    platform_failures: int = 0
+    """The platform was asked, and no answer of it came in time."""
     late: int = 0
     """Late, and refused (504)."""
     busy: int = 0

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from coterie_agent.store.database import Database
+from coterie_agent.store.peers import Tuned, write_tuned
 from coterie_agent.store.personal_model import PersonalTensors, write_personal
 from coterie_agent.store.samples import Snapshot
 from coterie_wire.bundle import SignedManifest
@@ -131,16 +132,25 @@ class WorkStore:
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))", row)
 
-    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None, part: StreamPart | None = None) -> None:
+    def spool(
+        self,
+        spooled: Spooled,
+        *,
+        own: PersonalTensors | None = None,
+        tuned: Tuned | None = None,
+        part: StreamPart | None = None,
+    ) -> None:
         """Keep the finished update for upload; its states become the device's when the platform accepts it.
 
-        The device predicts with `own` from now on, where the plan has personal models. It has had its `part` before a
-        byte of the update is sent.
+        The device predicts with `own` from now on, where the plan has personal models, and records how that was
+        `tuned`. It has had its `part` before a byte of the update is sent.
         """
         states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
             if own is not None:
                 write_personal(cursor, own)
+            if tuned is not None:
+                write_tuned(cursor, tuned)
             cursor.execute("DELETE FROM checkpoint")
             row = (msgspec.json.encode(spooled.offer), spooled.federation, spooled.payload)
             cursor.execute("INSERT INTO spool VALUES (1, ?1, ?2, ?3, seal(?1, ?2))", row)

@@ -13,6 +13,7 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import Tuned
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Snapshot
 from coterie_agent.store.work import Checkpoint, Spooled, TrainingProgress
@@ -60,6 +61,14 @@ class Part(NamedTuple):
     """Of the samples."""
 
 
+class _Compared(NamedTuple):
+    """The version beside the personal model that a round trains."""
+
+    held_out: Sequence[int]
+    version: Measure | None
+    """None: they are not compared."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """What one assignment trains with."""
@@ -89,8 +98,9 @@ class Training:
         part = self.train()
         if part is None:
             return False
-        after = self.measure(part.predictor, part.trained, part.ids)
-        if after is None:
+        compared = self._compared(part)
+        after = None if compared is None else self.measure(part.predictor, part.trained, part.ids, compared.held_out)
+        if compared is None or after is None:
             self.save(part)
             return False
         result = part.client.finish(part.trained)
@@ -103,8 +113,37 @@ class Training:
             steps_total=part.client.training.steps_total,
             classes=part.client.training.classes,
             own=self._personal(part.client, part.trained),
+            tuned=self._tuned(part, compared, after),
         )
         return True
+
+    def _compared(self, part: Part) -> "_Compared | None":
+        """The version on the samples held out, where a personal model is compared with it; None if it was paused.
+
+        It is not where too few samples are held out, nor where the plan hides in a sum what devices measure.
+        """
+        parts = part.client.training.parts
+        if not self._is_personal() or parts.train is parts.held_out or self.plan.privacy.masking() is not None:
+            return _Compared((), None)
+        found = self.measure(part.predictor, self.model.parameters(), parts.held_out, parts.held_out)
+        return None if found is None else _Compared(parts.held_out, found)
+
+    def _tuned(self, part: Part, compared: "_Compared", after: Measure) -> Tuned | None:
+        """How it did; None: they were not compared, or no plan applies between rounds under which it could be told."""
+        standing = self.store.peers.standing()
+        if standing is None or compared.version is None:
+            return None
+        version = self.model.manifest.version
+        return Tuned(
+            digest=standing.digest,
+            version=version,
+            trained_up_to=part.progress.snapshot.last,
+            compared_with=version,
+            answers=True,
+            samples=len(compared.held_out),
+            version_accuracy=compared.version.accuracy,
+            own_accuracy=after.accuracy,
+        )
 
     def train(self, start: Start | None = None) -> Part | None:
         """The steps of one training, from the version or from `start`; None if it was paused, with a checkpoint kept.
@@ -146,10 +185,12 @@ class Training:
         progress = msgspec.structs.replace(before, train_s=trainer.train_s, memory_bytes=trainer.memory_bytes)
         return Part(client, trainer, predictor, progress, client.training.trained(), ids)
 
-    def measure(self, predictor: Predictor, parameters: Tensors, ids: Sequence[int]) -> Measure | None:
-        """The loss of `parameters` over the samples `ids`; None if it was paused."""
+    def measure(
+        self, predictor: Predictor, parameters: Tensors, ids: Sequence[int], accuracy_of: Sequence[int] = ()
+    ) -> Measure | None:
+        """The loss of `parameters` over the samples `ids`, and the accuracy over some of them; None if paused."""
         predictor.set_parameters(parameters)
-        return predictor.measure(self.store.samples, loss_of=ids, accuracy_of=(), stop=self._paused)
+        return predictor.measure(self.store.samples, loss_of=ids, accuracy_of=accuracy_of, stop=self._paused)
 
     def save(self, part: Part) -> None:
         """Keep a training that has ended, as a checkpoint: it goes on from there."""
@@ -258,6 +299,7 @@ class Training:
         steps_total: int,
         classes: tuple[int, ...] = (),
         own: PersonalTensors | None = None,
+        tuned: Tuned | None = None,
     ) -> None:
         """Keep the update for upload, with what was measured; `own` is the personal model from now on, where it is."""
         assignment, payload = self.assignment, update.payload
@@ -279,6 +321,7 @@ class Training:
         self.store.work.spool(
             Spooled(offer, assignment.federation, payload, states),
             own=own,
+            tuned=tuned,
             part=stream_part(assignment, self.plan.privacy),
         )
 

@@ -188,6 +188,41 @@ def test_interrupted_and_restarted_it_gives_the_same_bytes(new_device: Callable[
     assert device.store.peers.tuning() is None
 
 
+@every_plan
+def test_a_better_version_answers_before_anything_is_trained_beside_it(
+    new_device: Callable[..., Device], of: DevicePlan
+) -> None:
+    device = new_device(SHIFTED)
+    device.direct(of)
+    device.live()
+    device.store.peers.adopt(PersonalTensors("v1", encode_tensors(HALF)))
+    receive(device, 2, GOOD)
+    assert accuracy(device) < 1, "until the two are compared"
+    member = begun(device)
+    assert member.learn(device.situation.now)
+    assert (accuracy(device), device.store.peers.is_personal()) == (1, False)
+    tuned = device.store.peers.tuned()
+    assert tuned is not None and (tuned.version, tuned.compared_with, tuned.answers) == ("v1", "v2", False)
+    assert not tuned.reported, "the platform is to know"
+    device.store.peers.give_up({"v2"})
+    assert device.store.peers.personal_tensors() == encode_tensors(HALF), "a version that is rolled back takes it back"
+
+
+@every_plan
+def test_a_version_that_does_no_better_is_compared_once(new_device: Callable[..., Device], of: DevicePlan) -> None:
+    device = new_device(SHIFTED)
+    device.direct(of)
+    device.live()
+    own, told = device.store.peers.personal_tensors(), device.store.peers.tuned()
+    receive(device, 2, HALF)
+    member = begun(device)
+    assert member.learn(device.situation.now)
+    assert not member._has_to_compare(device.situation.now)
+    assert device.store.peers.personal_tensors() == own
+    tuned = device.store.peers.tuned()
+    assert tuned is not None and told is not None and (tuned.compared_with, tuned.reported) == ("v2", told.reported)
+
+
 def test_conditions_and_assignments_come_first(new_device: Callable[..., Device]) -> None:
     device = new_device(SHIFTED)
     device.direct(TUNED)

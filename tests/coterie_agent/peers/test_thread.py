@@ -2,23 +2,32 @@
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 
 from coterie_agent.home import Home
+from coterie_agent.peers.reading import found_in
 from coterie_agent.predicting import load_held_model
+from coterie_agent.sharing import share_profile
 from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import Reading
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.training.model import read_parameters
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
 from coterie_learning.portions.payload import Terms, decode_portion
+from coterie_learning.profile import Counts
+from coterie_learning.profile_noise import sample_epsilon
+from coterie_learning.seen import Seen
+from coterie_learning.watch import Watch
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
     GiveVerdict,
     OfferPortion,
+    Profile,
     ReportMerged,
     ReportProfile,
     WithdrawHelp,
@@ -85,6 +94,66 @@ def test_a_device_with_helpful_peers_from_drift_to_recovery(new_device: Callable
     assert held.is_personal and held.stored is not None and held.stored.edition == 2
     device.take(NEW)
     assert device.situation.now.peers.error == pytest.approx(0.25)  # the batch before help is among the newest
+
+
+NOISY = msgspec.structs.replace(CARTEL, noise_multiplier=0.3)
+
+
+def test_profiles_and_requests_leave_with_noise_that_no_retry_draws_anew(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(plan(NOISY, local_training_every_s=None))
+    device.link.fault = unreachable()
+    device.take(KNOWN)
+    assert device.link.named(ReportProfile) == []
+    stored = device.store.peers.reading()
+    device.start()
+    device.direct(plan(NOISY, local_training_every_s=None))
+    device.live()
+    (first,) = device.link.named(ReportProfile)
+    assert stored is not None and first.profile == device_profile(stored), "as it was drawn before it could be sent"
+    device.take(KNOWN, KNOWN)
+    assert device.link.named(ReportProfile) == [first]
+    device.take(KNOWN)
+    assert len(device.link.named(ReportProfile)) == 2
+    told = device.situation.now.peers.sample_epsilon
+    assert told is not None and told == sample_epsilon(NOISY, device.config.privacy.delta)
+
+
+def test_noise_that_hides_every_class_ends_the_request_until_the_cool_down(new_device: Callable[..., Device]) -> None:
+    """With what is far more than the few samples of a batch."""
+    device = new_device()
+    device.direct(plan(msgspec.structs.replace(CARTEL, noise_multiplier=1000.0), local_training_every_s=None))
+    device.take(KNOWN, KNOWN, NEW, NEW)
+    drifting = device.situation.now.peers
+    assert drifting is not None and drifting.drifting
+    assert [len(ask.classes) for ask in device.link.named(AskHelp)] == [], "no draw of a seed that shows none"
+
+
+def device_profile(reading: Reading) -> Profile:
+    """What the stored watch says was told."""
+    watch = msgspec.json.decode(reading.watch, type=Watch)
+    told = Counts(np.array(watch.reported), np.array(watch.reported_wrong))
+    return share_profile(found_in(told), "counts", batch=reading.batches, drifting=watch.drifting, willing=True)
+
+
+def test_predictions_that_drift_are_told_before_labels_come(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN, KNOWN)
+    told = device.link.named(ReportProfile)
+    assert not any(report.profile.drifting for report in told)
+    for doubt in (0.1, 0.1, 0.8, 0.8):
+        device.store.predicted.add(Seen("v1 float32", 50, 50 * doubt, 0))
+    device.live()
+    assert device.store.predicted.load() is None
+    assert device.situation.now.peers.drifting
+    reports = device.link.named(ReportProfile)
+    assert (len(reports), reports[-1].profile.drifting) == (len(told) + 1, True)
+    assert device.link.named(AskHelp) == [], "with which class, labels must say"
+    device.start()
+    device.direct(NO_TRAINING)
+    device.live()
+    assert device.situation.now.peers.drifting, "also after a kill"
 
 
 def test_help_that_does_not_help_is_undone(new_device: Callable[..., Device]) -> None:

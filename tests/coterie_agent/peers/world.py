@@ -14,7 +14,6 @@ from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.predicting import load_held_model
-from coterie_agent.predictions import Prediction
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
@@ -30,6 +29,7 @@ from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, StandingPlan
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Problem, UploadState
+from coterie_wire.predictions import Prediction
 from coterie_wire.tensors import Tensors
 from tests.coterie_agent.bundles import CLASSES, FEATURES, Bundle, make_bundle
 

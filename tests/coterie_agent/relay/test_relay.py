@@ -10,17 +10,20 @@ import msgspec
 import numpy as np
 import pytest
 
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.relay.desk import Desk
+from coterie_agent.store.opened import Store
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.fold import Counted, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
+from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
 from coterie_wire.relaying import (
     PATH,
     Lead,
@@ -75,7 +78,13 @@ class Door:
         return Route("supernode", address, public_key(SUPERNODE), 1, signed, bytes(32))
 
     def hand_over(
-        self, payload: bytes, route: Route | None = None, *, secret: bytes = MEMBER, told: bytes | None = None
+        self,
+        payload: bytes,
+        route: Route | None = None,
+        *,
+        secret: bytes = MEMBER,
+        told: bytes | None = None,
+        book: AddressBook | None = None,
     ) -> SignedReceipt:
         told = payload if told is None else told
         sha256 = hashlib.sha256(told).hexdigest()
@@ -88,6 +97,7 @@ class Door:
             secret=secret,
             chunk_bytes=200,
             record_sent=lambda _what, _bytes: None,
+            book=book,
         ).run(stop=lambda: False)
         assert receipt is not None
         return receipt
@@ -109,6 +119,25 @@ def test_an_update_comes_in_pieces_and_is_vouched_for_once(door: Door) -> None:
     assert (found.assignment, found.sha256, found.epoch) == (ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 1)
     assert found.norm == norm
     assert door.hand_over(update(1)) == receipt
+
+
+def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(door: Door, store: Store) -> None:
+    book = AddressBook(
+        own="member",
+        store=store.neighbours,
+        trusted=lambda: (BUNDLE.platform_key,),
+        secret=MEMBER,
+        addresses=dict,
+        clock=lambda: NOW,
+    )
+    ticket = PeerTicket(1, "supernode", public_key(SUPERNODE), NOW + 60)
+    record = AddressRecord("supernode", NOW, NOW + 60, updates=door.route().address)
+    signed = write_record(record, sign_content(msgspec.json.encode(ticket), SIGNING_KEY), SUPERNODE)
+    book.take(signed, "table")
+    gone = msgspec.structs.replace(door.route(), address="127.0.0.1:1")
+    with pytest.raises(Unreachable):
+        door.hand_over(update(1), gone, book=book)
+    assert verify_receipt(door.hand_over(update(1), gone, book=book), public_key(SUPERNODE)).assignment == ASSIGNMENT
 
 
 def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from coterie_agent.home import Home
 from coterie_agent.predicting import HeldModel
-from coterie_agent.predictions import Output, Prediction
 from coterie_agent.serving.beside import Answers, CandidateBeside, agrees
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
 from coterie_agent.store.shadow import Beside, Shadow
 from coterie_wire.latency import Histogram
+from coterie_wire.predictions import Output, Prediction
 from tests.coterie_agent.bundles import Bundle, make_bundle, parameters, samples
 from tests.coterie_agent.serving.world import hold, join
 

@@ -100,6 +100,7 @@ def test_who_may_ask(held: tuple[Home, Store]) -> None:
         model.predict([[1, 0, 0, 0]])
 
 
+@pytest.mark.long
 def test_a_swap_of_versions_fails_no_request(held: tuple[Home, Store]) -> None:
     home, store = held
     bundles = {f"v{number}": make_bundle(version=f"v{number}", number=number, seed=number) for number in (1, 2, 3)}

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -16,11 +16,13 @@ from coterie_agent.config import ServingSettings
 from coterie_agent.errors import AgentError
 from coterie_agent.loopback import RequestError
 from coterie_agent.predicting import HeldModel
-from coterie_agent.predictions import Prediction
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.queue import Busy, PredictionQueue
 from coterie_agent.serving.service import PredictionService
 from coterie_agent.store.samples import Row
+from coterie_wire.fallback import PlatformAnswer
+from coterie_wire.predictions import Prediction
 from tests.coterie_agent.bundles import SPEC
 
 ROW = Row(bytes(16), 0)
@@ -60,12 +62,39 @@ class Current:
     swaps: int = 0
 
 
+@dataclass
+class Remote:
+    """Stands for a Platform; it answers when it is let, or refuses, or is not to be asked."""
+
+    answer: Future[PlatformAnswer] | None = field(default_factory=Future)
+    after_s: float = 0.0
+    asked: list[int] = field(default_factory=list)
+    """Samples of each request."""
+
+    def ask(self, rows: list[Row], *, remaining_s: float) -> Future[PlatformAnswer] | None:
+        self.asked.append(len(rows))
+        assert remaining_s > 0
+        return self.answer
+
+    def answered(self, count: int = 1) -> "Remote":
+        assert self.answer is not None
+        self.answer.set_result(PlatformAnswer("c1", "cloud", (Prediction("cloud", 0, 1.0),) * count))
+        return self
+
+    def refused(self) -> "Remote":
+        assert self.answer is not None
+        self.answer.set_exception(AgentError("cloud_answers.busy", "wait"))
+        return self
+
+
 class World:
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, *, platform: "Remote | None" = None, **settings: object) -> None:
         self.model = Model()
         self.current = Current(self.model)
         self.service = PredictionService(
-            cast(CurrentModel, self.current), msgspec.convert({"deadline_ms": 10_000, **settings}, ServingSettings)
+            cast(CurrentModel, self.current),
+            msgspec.convert({"deadline_ms": 10_000, **settings}, ServingSettings),
+            platform=cast(Platform, platform),
         )
         threading.Thread(target=self.service.queue.run, daemon=True).start()
 
@@ -89,8 +118,8 @@ class World:
 def new_world() -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
 
-    def make(**settings: object) -> World:
-        worlds.append(World(**settings))
+    def make(*, platform: Remote | None = None, **settings: object) -> World:
+        worlds.append(World(platform=platform, **settings))
         return worlds[-1]
 
     yield make
@@ -165,7 +194,17 @@ def test_without_fallback_a_stream_is_refused_too(new_world: Callable[..., World
 def test_a_full_queue_refuses_at_once(new_world: Callable[..., World]) -> None:
     world = new_world(queue=256)
     world.hold_up()
-    waiting = threading.Thread(target=world.ask, args=(256,), daemon=True)
+
+    def fill() -> None:
+        while True:
+            try:
+                world.ask(256)
+            except RequestError as error:  # a request of one sample was in the queue, whose deadline passes
+                assert error.code == "serve.busy"
+            else:
+                return
+
+    waiting = threading.Thread(target=fill, daemon=True)
     waiting.start()
     refused = None
     while refused is None:
@@ -247,3 +286,81 @@ def test_runs_are_timed_by_what_ran_and_told_once() -> None:
         ("v2", "int8"): 1,
     }
     assert world.service.queue.take_latencies() == {}
+
+
+def test_a_late_model_leaves_the_answer_to_the_platform(new_world: Callable[..., World]) -> None:
+    remote = Remote().answered(2)
+    world = new_world(platform=remote)
+    answer = world.ask(2)
+    assert (answer.fallback, answer.version, answer.form, answer.personal) == ("platform", "c1", "cloud", False)
+    assert (len(answer.predictions), answer.age_s) == (2, 0.0)
+    assert remote.asked == [2]
+    assert world.counted() == {"requests": 1, "platform_answers": 1}
+
+
+def test_a_model_that_answers_in_time_sends_nothing(new_world: Callable[..., World]) -> None:
+    remote = Remote(after_s=10.0)
+    world = new_world(platform=remote)
+    world.model.goes.set()
+    assert world.ask().fallback is None
+    assert remote.asked == []
+
+
+def test_the_model_answers_if_it_comes_before_the_platform(new_world: Callable[..., World]) -> None:
+    remote = Remote()
+    world = new_world(platform=remote)
+    found: list[Any] = []
+    asking = threading.Thread(target=lambda: found.append(world.ask()), daemon=True)
+    asking.start()
+    assert world.model.running.wait(10)
+    world.model.goes.set()
+    asking.join(10)
+    assert (found[0].fallback, found[0].version) == (None, "v1")
+    assert "platform_answers" not in world.counted()
+
+
+def test_a_last_answer_comes_before_the_platform(new_world: Callable[..., World]) -> None:
+    remote = Remote(after_s=10.0).answered()
+    world = new_world(platform=remote)
+    world.model.goes.set()
+    world.ask(stream="camera")
+    world.model.goes.clear()
+    world.model.running.clear()
+    remote.after_s = 0.0
+    held = threading.Thread(target=lambda: world.ask(stream="camera"), daemon=True)
+    held.start()
+    assert world.model.running.wait(10)
+    assert world.ask(stream="camera", deadline_ms=20).fallback == "last_answer"
+    assert remote.asked == []
+
+
+@pytest.mark.parametrize("remote", [Remote().refused(), Remote(answer=None), Remote()], ids=["no", "unasked", "late"])
+def test_a_platform_that_does_not_answer_in_time_changes_nothing(
+    new_world: Callable[..., World], remote: Remote
+) -> None:
+    world = new_world(platform=remote)
+    with pytest.raises(RequestError) as refused:
+        world.ask(deadline_ms=200)
+    assert refused.value.code == "serve.late"
+    assert world.counted() == {"requests": 1, "late": 1} | ({"platform_failures": 1} if remote.answer else {})
+
+
+def test_the_deadline_leaves_no_time_for_the_platform(new_world: Callable[..., World]) -> None:
+    remote = Remote(after_s=10.0).answered()
+    world = new_world(platform=remote)
+    with pytest.raises(RequestError):
+        world.ask(deadline_ms=20)
+    assert remote.asked == []
+
+
+def test_without_a_model_that_runs_the_platform_answers_what_has_no_names(new_world: Callable[..., World]) -> None:
+    remote = Remote().answered()
+    world = new_world(platform=remote)
+    world.model.goes.set()
+    world.model.failure = AgentError("model.broken", "it does not run")
+    assert world.ask().fallback == "platform"
+    world.current.held = None
+    assert world.ask().fallback == "platform"
+    with pytest.raises(AgentError, match="not known before"):
+        world.service.predict(b'{"samples": [{"x": {"pixels": [1.0]}}]}')
+    assert world.counted()["platform_answers"] == 2

@@ -1,5 +1,6 @@
 """What the store keeps of the peers a device keeps, and how an older store grows into it."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -8,7 +9,7 @@ import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
-from coterie_agent.store.database import _FIRST, SCHEMA_VERSION, Database
+from coterie_agent.store.database import _FIRST, _REPORTED, _SCHEMAS, SCHEMA_VERSION, Database
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.peers import KeptPortion, Reading, Tuned
 from coterie_agent.store.personal_model import PersonalTensors
@@ -49,6 +50,14 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         assert store.peers.personal() == ("v1", 1)
 
 
+def make_older(connection: sqlite3.Connection) -> None:
+    """As it was before what was told was called what was reported."""
+    before = _SCHEMAS.index(_REPORTED)
+    for kind, name in re.findall(r"CREATE (TABLE|TRIGGER) (\w+)", "".join(_SCHEMAS[before + 1 :])):
+        connection.execute(f"DROP {kind} IF EXISTS {name}")
+    connection.execute(f"PRAGMA user_version = {before}")
+
+
 def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> None:
     home.create()
     watch = begin_watch(Cartel(), 3)
@@ -65,7 +74,7 @@ def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> Non
         }
         for name, content in rows.items():
             connection.execute("INSERT INTO peers VALUES (?1, ?2, seal(?1, ?2))", (name, content))
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        make_older(connection)
         connection.commit()
     with open_store(home) as store:
         found = store.peers.reading()
@@ -81,7 +90,7 @@ def test_a_row_that_the_disk_has_changed_gets_no_new_seal(home: Home) -> None:
     Database(home.database).close()
     with closing(sqlite3.connect(home.database)) as connection:
         connection.execute("INSERT INTO peers VALUES ('reading', ?, ?)", (b'{"judged":8,"trained":4}', bytes(8)))
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        make_older(connection)
         connection.commit()
     with open_store(home) as store:
         assert store.peers.reading() is None

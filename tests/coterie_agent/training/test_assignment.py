@@ -21,6 +21,7 @@ from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.device_state import State, States
 from coterie_wire.bundle import BlobRef
+from coterie_wire.helping import StandingPlan
 from coterie_wire.messages import Assignment
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
@@ -46,12 +47,14 @@ def payload_and_states(
         return payload, states
 
 
-def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], Halt | None]) -> Training:
+def training(
+    store: Store, root: Path, bundle: Bundle, halt: Callable[[float], Halt | None], **slots: Mapping[str, object]
+) -> Training:
     blobs = BlobCache(Home(root).blobs)
     fetch_model(
         bundle.manifest, blobs, lambda sha256, offset: iter([bundle.blobs[sha256][offset:]]), stop=lambda: False
     )
-    plan = msgspec.json.encode(PLAN)
+    plan = msgspec.json.encode({**PLAN, **slots})
     return Training(
         assignment=Assignment("a1", "digits", 1, msgspec.Raw(plan), bundle.signed, 11, 60.0),
         plan=parse_device_plan(plan),
@@ -103,6 +106,41 @@ def test_training_rests_after_each_step_for_as_long_as_it_is_told(stocked: Store
     assert offer is not None and len(worked) == offer.steps_done
     assert all(worked_s > 0 for worked_s in worked)
     assert sum(worked) == pytest.approx(offer.train_s)
+
+
+OWN = {"kind": "distill", "lambda_d": 1.0, "epochs": 2}
+STANDING = StandingPlan("d" * 64, "digits", msgspec.Raw(b"{}"))
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_round_that_trains_the_personal_model_compares_it_with_the_version(
+    stocked: Store, home: Home, bundle: Bundle, interrupted: bool
+) -> None:
+    stocked.peers.stand(STANDING)
+    asked = iter(range(10**6))
+
+    def halt(_: float) -> Halt | None:
+        return Halt.PAUSE if interrupted and next(asked) % 4 == 3 else None
+
+    while not training(stocked, home.root, bundle, halt, local=OWN).run():
+        assert stocked.peers.tuned() is None
+    tuned = stocked.peers.tuned()
+    assert tuned is not None and tuned.own_accuracy is not None and tuned.version_accuracy is not None
+    assert (tuned.digest, tuned.compared_with, tuned.answers, tuned.samples) == (STANDING.digest, "v1", True, 12)
+    assert tuned.own_accuracy > tuned.version_accuracy
+
+
+@pytest.mark.parametrize(
+    "slots",
+    [{}, {"local": OWN, "privacy": {"kind": "secure_aggregation"}}],
+    ids=["rounds train the version", "nobody is to see figures"],
+)
+def test_no_figures_are_kept_of_what_nobody_compares(
+    stocked: Store, home: Home, bundle: Bundle, slots: Mapping[str, Mapping[str, object]]
+) -> None:
+    stocked.peers.stand(STANDING)
+    assert training(stocked, home.root, bundle, lambda _: None, **slots).run()
+    assert stocked.peers.tuned() is None
 
 
 def test_what_one_update_lost_the_next_one_carries() -> None:

@@ -14,11 +14,11 @@ from coterie_agent.home import Home
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.policy import judge_data
 from coterie_agent.predicting import load_held_model
-from coterie_agent.predictions import Prediction
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import StoredRow, Widths
 from coterie_agent.training.batches import make_batch
 from coterie_agent.training.halt import Halt
+from coterie_wire.predictions import Prediction
 from tests.coterie_agent.bundles import CLASSES, FEATURES, LONGEST, OF_SEQUENCES, Bundle, make_bundle, samples
 from tests.coterie_agent.conftest import Agent
 from tests.coterie_agent.fake_platform import FakePlatform

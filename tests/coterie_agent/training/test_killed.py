@@ -32,6 +32,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [1, 6, 11])
 def test_killed_anywhere_it_has_the_same_states(tmp_path: Path, undisturbed: dict[str, Any], first: int) -> None:
     kills, found = 0, None
@@ -44,6 +45,7 @@ def test_killed_anywhere_it_has_the_same_states(tmp_path: Path, undisturbed: dic
     assert set(found["states"]) == {"codec", "personal model"}
 
 
+@pytest.mark.long
 def test_killed_between_the_receipt_and_its_record_it_has_the_same_states(
     tmp_path: Path, undisturbed: dict[str, Any]
 ) -> None:

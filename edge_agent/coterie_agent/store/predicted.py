@@ -1,0 +1,46 @@
+"""What the prediction service has counted, until the agent has read it."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from coterie_agent.store.database import Database
+from coterie_learning.seen import Seen
+from coterie_wire.structs import from_json
+
+KEPT = 500
+"""Groups of predictions; of more, the oldest go unread."""
+
+
+class Counted(NamedTuple):
+    """Groups of predictions in their order."""
+
+    groups: tuple[Seen, ...]
+    up_to: int
+    """The number of the last of them."""
+
+
+class PredictedStore:
+    """Rows that the service's process adds and the agent takes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, seen: Seen) -> None:
+        """Keep one group."""
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT INTO predicted (content, seal) VALUES (?1, seal(?1))", (msgspec.json.encode(seen),))
+            cursor.execute("DELETE FROM predicted WHERE id <= (SELECT max(id) FROM predicted) - ?", (KEPT,))
+
+    def load(self) -> Counted | None:
+        """What was not taken yet; None: nothing. Groups that the disk has damaged are left out."""
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT id, content, seal IS seal(content) FROM predicted ORDER BY id").fetchall()
+        if not rows:
+            return None
+        return Counted(tuple(from_json(content, Seen) for _, content, is_sound in rows if is_sound), rows[-1][0])
+
+    def taken(self, counted: Counted) -> None:
+        """The agent has read them."""
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM predicted WHERE id <= ?", (counted.up_to,))

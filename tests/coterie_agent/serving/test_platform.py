@@ -1,0 +1,143 @@
+"""What goes to the platform for an answer: only with an offer, under a plan that hides nothing, and noted before."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import msgspec
+import pytest
+
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError
+from coterie_agent.serving.platform import AT_ONCE, Platform
+from coterie_agent.store.journal import Sent
+from coterie_agent.store.opened import Store
+from coterie_agent.store.samples import Row
+from coterie_wire.fallback import AskPlatform, PlatformAnswer, PlatformOffer
+from coterie_wire.messages import Assignment, Enrolled, Problem
+from coterie_wire.predictions import Prediction
+from tests.coterie_agent.bundles import Bundle
+
+ALLOWED = msgspec.convert({"platform": {"send_samples": True, "after_ms": 250}}, Config)
+ROW = Row(bytes(16), 0)
+PREDICTION = Prediction("red", 0, 0.9)
+
+
+class Answers:
+    """A real server that answers as it is told, when it is let."""
+
+    def __init__(self) -> None:
+        self.asked: list[AskPlatform] = []
+        self.credentials: list[str] = []
+        self.problem: Problem | None = None
+        self.predictions: tuple[Prediction, ...] | None = None
+        self.goes = threading.Event()
+        self.goes.set()
+        answers = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                message = msgspec.json.decode(body, type=AskPlatform)
+                answers.asked.append(message)
+                answers.credentials.append(self.headers["Authorization"])
+                assert answers.goes.wait(10)
+                answer: msgspec.Struct | None = answers.problem
+                if answer is None:
+                    given = answers.predictions
+                    answer = PlatformAnswer("c1", "cloud", given or (PREDICTION,) * len(message.samples))
+                content = msgspec.json.encode(answer)
+                self.send_response(200 if answers.problem is None else answers.problem.status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+
+@pytest.fixture
+def answers(store: Store, bundle: Bundle) -> Iterator[Answers]:
+    """The platform that the device has joined, which answers for it."""
+    answers = Answers()
+    enrolled = Enrolled(device="d1", credential="secret", platform_key=bundle.platform_key, check_in_s=30)
+    url = f"http://127.0.0.1:{answers.server.server_port}"
+    store.identity.save(url=url, name="kiosk", enrolled=enrolled)
+    store.platform_offer.hold(PlatformOffer("digits", 2))
+    yield answers
+    answers.goes.set()
+    answers.server.shutdown()
+    answers.server.server_close()
+
+
+def test_samples_go_with_the_owners_journal_knowing_it(store: Store, answers: Answers) -> None:
+    platform = Platform(store, ALLOWED)
+    asked = platform.ask([ROW, ROW], remaining_s=9.0)
+    assert asked is not None
+    assert asked.result(10) == PlatformAnswer("c1", "cloud", (PREDICTION, PREDICTION))
+    assert answers.asked == [AskPlatform("digits", (ROW.x, ROW.x), 9.0)]
+    assert answers.credentials == ["Bearer secret"]
+    size = len(msgspec.json.encode(answers.asked[0]))
+    assert store.journal.sent_totals() == (Sent("ask-platform", 1, size),)
+    assert platform.after_s == 0.25
+
+
+def test_nothing_goes_without_an_offer_or_beyond_it(store: Store, answers: Answers) -> None:
+    platform = Platform(store, ALLOWED)
+    assert platform.ask([ROW] * 3, remaining_s=9.0) is None
+    assert platform.ask([ROW], remaining_s=0.0) is None
+    store.platform_offer.hold(None)
+    assert platform.ask([ROW], remaining_s=9.0) is None
+    assert answers.asked == []
+    assert store.journal.sent_totals() == ()
+
+
+def test_nothing_goes_where_the_plan_hides_what_the_device_has(store: Store, answers: Answers, bundle: Bundle) -> None:
+    """Whatever the platform says that it answers."""
+    assignment = Assignment("a-1", "digits", 1, msgspec.Raw(b"{}"), bundle.signed, 1, 60.0)
+    store.work.accept(assignment, is_masked=True)
+    assert Platform(store, ALLOWED).ask([ROW], remaining_s=9.0) is None
+    assert answers.asked == []
+
+
+def test_a_refusal_is_heeded_as_long_as_the_platform_says(store: Store, answers: Answers) -> None:
+    answers.problem = Problem("cloud_answers.too_often", "Too Many Requests", 429, "wait", fields={"wait_s": 3600})
+    platform = Platform(store, ALLOWED)
+    asked = platform.ask([ROW], remaining_s=9.0)
+    assert asked is not None
+    with pytest.raises(AgentError) as refused:
+        asked.result(10)
+    assert refused.value.code == "cloud_answers.too_often"
+    assert platform.ask([ROW], remaining_s=9.0) is None
+
+
+def test_a_refusal_of_these_samples_says_nothing_of_others(store: Store, answers: Answers) -> None:
+    answers.problem = Problem("cloud_answers.wrong_sample", "Unprocessable", 422, "another shape")
+    platform = Platform(store, ALLOWED)
+    for _ in range(2):
+        asked = platform.ask([ROW], remaining_s=9.0)
+        assert asked is not None
+        assert asked.exception(10) is not None
+
+
+def test_answers_to_another_number_of_samples_are_none(store: Store, answers: Answers) -> None:
+    answers.predictions = (PREDICTION, PREDICTION)
+    asked = Platform(store, ALLOWED).ask([ROW], remaining_s=9.0)
+    assert asked is not None
+    with pytest.raises(AgentError, match="another number"):
+        asked.result(10)
+
+
+def test_a_few_requests_at_once_are_made_and_no_more(store: Store, answers: Answers) -> None:
+    answers.goes.clear()
+    platform = Platform(store, ALLOWED)
+    begun = [platform.ask([ROW], remaining_s=9.0) for _ in range(AT_ONCE)]
+    assert platform.ask([ROW], remaining_s=9.0) is None
+    answers.goes.set()
+    assert all(one is not None and one.result(10).version == "c1" for one in begun)
+    asked = platform.ask([ROW], remaining_s=9.0)
+    assert asked is not None
+    asked.result(10)
