@@ -1,6 +1,6 @@
 """A phone: a browser context of its own, whose network and battery the test sets, and tabs that it opens and kills."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,10 +42,21 @@ def phone_browser() -> Iterator[Browser]:
 class BrowserPhone:
     """One browser with its own storage, 360 pixels wide; one that tells nothing has no battery and no network type."""
 
-    def __init__(self, browser: Browser, url: str, name: str, *, tells: bool = True) -> None:
+    def __init__(
+        self,
+        browser: Browser,
+        url: str,
+        name: str,
+        *,
+        tells: bool = True,
+        zone: str | None = None,
+        permissions: Sequence[str] = (),
+    ) -> None:
+        """`zone` is its time zone; None: as the machine's. The owner gives the `permissions` that are asked for."""
         self.name, self.url, self._tells = name, url, tells
-        self._context = browser.new_context(base_url=url, viewport={"width": 360, "height": 800})
+        self._context = browser.new_context(base_url=url, viewport={"width": 360, "height": 800}, timezone_id=zone)
         self._context.set_default_timeout(PATIENCE_MS)
+        self._context.grant_permissions(list(permissions))
         self._context.add_init_script(BATTERY if tells else TELLS_NOTHING)
         self.complaints: list[str] = []
         self.page: Page | None = None

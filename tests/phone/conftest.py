@@ -1,9 +1,12 @@
 """Fixtures of the phone's tests: a real platform, real agents, and Chromium as the phone's browser."""
 
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -11,10 +14,10 @@ from coterie.config.settings import PHONE_PAGE
 from tests.console.browser import PATIENCE_MS
 from tests.phone.browser_phone import BrowserPhone, phone_browser
 from tests.system.operator_client import OperatorClient
-from tests.system.processes import Platform, prepare_state
+from tests.system.processes import ROOT, Platform, environment, prepare_state
 from tests.system.real_agent import RealAgent
 
-PAIRS = 4
+PAIRS = 10
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -47,6 +50,15 @@ def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[
 
 
 @pytest.fixture(scope="session")
+def recipe_pairs(world: World) -> Mapping[str, str]:
+    """Pairs of recipes that take what a phone has data of its own for, by the recipe's name."""
+    command = [sys.executable, "-m", "tests.phone.seed"]
+    settings = environment(state=str(world.platform.state))
+    done = subprocess.run(command, env=settings, stdout=subprocess.PIPE, check=True, cwd=ROOT)
+    return msgspec.json.decode(done.stdout, type=dict[str, str])
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with phone_browser() as started:
         yield started
@@ -60,8 +72,10 @@ def phones(world: World, chromium: Browser) -> Iterator[NewPhone]:
     """Phones by their names; whatever a page complains of fails the test at its end."""
     made: list[BrowserPhone] = []
 
-    def open_(name: str, *, tells: bool = True) -> BrowserPhone:
-        phone = BrowserPhone(chromium, world.url, name, tells=tells)
+    def open_(
+        name: str, *, tells: bool = True, zone: str | None = None, permissions: Sequence[str] = ()
+    ) -> BrowserPhone:
+        phone = BrowserPhone(chromium, world.url, name, tells=tells, zone=zone, permissions=permissions)
         made.append(phone)
         return phone
 

@@ -5,12 +5,17 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from coterie_agent.errors import Exit
+from coterie_agent.home import Home
+from coterie_agent.store.opened import open_store
+from coterie_agent.store.serving import Counted, Serving
+from coterie_wire.latency import Histogram
 from tests.console.axe import faults
 from tests.console.browser import PATIENCE_MS
 from tests.coterie_agent.bundles import make_bundle
@@ -51,7 +56,7 @@ def platform() -> Iterator[FakePlatform]:
 def home(tmp_path: Path, platform: FakePlatform) -> Path:
     home = tmp_path / "agent"
     home.mkdir()
-    (home / "agent.toml").write_text('conditions_file = "conditions.json"\n')
+    (home / "agent.toml").write_text('conditions_file = "conditions.json"\n[labels]\nquiet = [0, 0]\n')
     (home / "conditions.json").write_text(READY)
     assert ask(home, "join", platform.url, TOKEN, "--name", "kitchen sensor")[0] == 0
     (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
@@ -86,6 +91,64 @@ def test_it_is_whole_in_light_dark_and_narrow(chromium: Browser, home: Path, sch
     if pictures := os.environ.get("PICTURES"):
         page.screenshot(path=f"{pictures}/owner-{scheme}-{width}.png", full_page=True)
     assert faults(page) == []
+
+
+@pytest.mark.usefixtures("agent")
+def test_it_shows_how_its_programs_were_answered(chromium: Browser, home: Path) -> None:
+    page = opened(chromium, home)
+    expect(page.locator("#learns")).not_to_contain_text("Its answers to your programs")
+    expect(page.locator("#learns")).to_contain_text("Samples that leave it" + "none")
+    expect(page.get_by_text("Samples never leave.")).to_be_visible()
+    counted = Counted(requests=1005, answered=986, last_answers=9, platform_answers=4, late=3, busy=2, without_model=1)
+    nothing = Histogram()
+    with open_store(Home(home)) as store:
+        store.journal.write_serving(
+            Serving(
+                at=0,
+                since=0,
+                version="v1",
+                personal=False,
+                form="float32",
+                problem=None,
+                counted=counted,
+                latency=nothing,
+                runs=nothing,
+            )
+        )
+    page.reload()
+    expect(page.locator("#learns")).to_contain_text(
+        "986 of 1005 by its model, 9 by an earlier answer, 4 by the platform, 6 not answered; since 1 Jan 1970"
+    )
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 320)])
+def test_the_owner_is_asked_what_a_sample_shows(chromium: Browser, home: Path, scheme: str, width: int) -> None:
+    address = json.loads((home / "local-api.json").read_text())
+    samples = [{"x": [place, 0, 0, 0], "shown": f"at {place} o'clock"} for place in range(3)]
+    asked = Request(
+        address["url"] + "/ask-label",
+        data=json.dumps({"samples": samples}).encode(),
+        headers={"Authorization": f"Bearer {address['token']}"},
+    )
+    urlopen(asked).close()
+    page = opened(chromium, home, scheme=scheme, width=width)
+    part = page.locator("#labels")
+    expect(part).to_contain_text("What is this?")
+    if pictures := os.environ.get("PICTURES"):
+        page.screenshot(path=f"{pictures}/labels-{scheme}-{width}.png", full_page=True)
+    assert faults(page) == []
+    first = part.locator("#question > p").first.inner_text()
+    part.get_by_role("button", name="green").click()
+    expect(page.get_by_role("status")).to_have_text("Thank you.")
+    expect(part).to_contain_text("1 you have said")
+    expect(part.locator("#question > p").first).not_to_have_text(first)
+    part.get_by_role("button", name="I do not know").click()
+    expect(part).to_contain_text("; 1 without one")
+    part.get_by_role("button", name="Undo the last answer").click()
+    expect(part.locator("#question > p").first).to_have_text(first)
+    part.get_by_role("button", name="Not for a day").click()
+    expect(part).to_contain_text("Ask me again")
 
 
 @pytest.mark.usefixtures("agent")

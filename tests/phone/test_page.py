@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.axe import faults
 from tests.phone.conftest import NewPhone, World
+from tests.phone.test_training import device_named
 from tests.system.model import samples
 
 pytestmark = pytest.mark.phone
@@ -32,7 +33,34 @@ def test_no_page_has_a_fault(world: World, phones: NewPhone, tmp_path: Path) -> 
     page = phone.join(token)
     phone.add_samples(tmp_path, *samples(20, seed=1))
     found += faults_everywhere(page)
-    phone.kill()
+    other = phone.open("/phone/")
+    expect(other.get_by_role("status")).to_contain_text("Another tab of this browser runs the device")
+    found += faults_everywhere(other)
+    other.close()
+    for name in ("It is on the charger", "It is on Wi-Fi", "Pause for a day", "Train at night only (22:00 to 7:00)"):
+        page.get_by_role("button", name=name).click()
+    expect(page.locator("#now")).to_contain_text("its owner has paused training")
+    page.locator("#receipts summary").first.click()
+    found += faults_everywhere(page)
+    page.close()
     page = phone.open("/phone/")
     expect(page.get_by_role("heading", name="What left this device")).to_be_visible()
+    world.operator.post(f"/devices/{device_named(world, 'narrow')['id']}/revoke/")
+    page.reload()
+    expect(page.get_by_role("heading", name="narrow does not take part any more")).to_be_visible()
+    found += faults_everywhere(page)
+    phone.complaints.clear()  # Chromium writes the refusal to the console
+    assert not found, "\n".join(found)
+
+
+def test_no_page_that_lets_nobody_join_has_a_fault(phones: NewPhone) -> None:
+    phone = phones("nobody")
+    page = phone.open("/phone/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This device has not joined")
+    found = faults_everywhere(page)
+    phone.kill()
+    page = phone.open("/phone/#join=coe_guessed")
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += faults_everywhere(page)
+    phone.complaints.clear()  # as above
     assert not found, "\n".join(found)

@@ -6,6 +6,7 @@ import { el } from "./page/dom";
 import { takeToken } from "./page/invitation";
 import { joiningPage } from "./page/joining";
 import { ownerPage, type Part } from "./page/owner";
+import { SourceParts } from "./page/sources";
 import { CHANNEL, type Command, type News, type Shown } from "./protocol";
 
 const LOOK_MS = 1000;
@@ -30,6 +31,7 @@ interface Drawn {
 
 const worker = new Worker(new URL("./trainer.worker.ts", import.meta.url), { type: "module" });
 const tell = (command: Command): void => worker.postMessage(command);
+const sources = new SourceParts(tell);
 const probes = new Probes(() => {
   tell({ do: "observe", conditions: probes.conditions() });
   draw();
@@ -46,7 +48,12 @@ function draw(): void {
   if (shown === null) return;
   const confirmed = probes.confirmed();
   const toConfirm = probes.unknown().filter((what) => !confirmed.includes(what));
-  const parts = ownerPage(shown, { toConfirm, confirmed, confirm: (what) => probes.confirm(what), tell });
+  const parts = ownerPage(shown, sources.parts(shown), {
+    toConfirm,
+    confirmed,
+    confirm: (what) => probes.confirm(what),
+    tell,
+  });
   if (parts.map(({ key }) => key).join() !== [...drawn.keys()].join()) {
     const made = parts.map((part): [string, Drawn] => [part.key, { state: stateOf(part), element: part.make() }]);
     show(...made.map(([, { element }]) => element));
@@ -92,21 +99,38 @@ function heard({ data }: MessageEvent<News>): void {
       break;
     case "elsewhere":
       note = "Another tab of this browser runs the device; this one shows it and takes over when that is closed.";
-      show();
+      show(el("h1", {}, "Coterie on this device")); // until that one says more
       break;
     case "outcome": {
       const { problem, sentence, of } = data.outcome;
       note = problem === null ? sentence : `${sentence} [${problem.code}]`;
       spoken.textContent = note;
       if (of === "join" && problem !== null) void standing(false);
+      if (of === "add-text" && problem === null) sources.added();
       draw();
       break;
     }
+    case "answered":
+      sources.answered(data.source, data.answers);
+      break;
+    case "suggested":
+      sources.suggested(data.text, data.words);
+      break;
+    case "exported":
+      save(data.document);
+      break;
     case "shown":
       if (isJoined === false) break; // said before the device left
       shown = data.shown;
       draw();
   }
+}
+
+/** As a file that the owner keeps. */
+function save(text: string): void {
+  const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  el("a", { href, download: "device.json" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
 /** Keep the page for when there is no network. A browser that cannot works while it has one. */

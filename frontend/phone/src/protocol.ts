@@ -1,5 +1,9 @@
 /** What a page and the worker that trains say to each other. */
-import type { Finished, OwnerChoices, Receipt } from "./device/store";
+import type { ToldUnderNoise } from "./device/budget";
+import type { LabelsShown } from "./device/questions";
+import type { Answers } from "./device/sources";
+import type { Finished, OwnerChoices, Receipt, Tuned } from "./device/store";
+import type { Takes } from "./sources/takes";
 import type { Conditions, Progress, Reason, Requirements } from "./wire/messages";
 
 /** To the worker that the page started. */
@@ -8,7 +12,16 @@ export type Command =
   | { readonly do: "observe"; readonly conditions: Conditions }
   | { readonly do: "join"; readonly token: string; readonly name: string }
   | { readonly do: "add"; readonly name: string; readonly file: Blob }
-  | { readonly do: "choose"; readonly choices: OwnerChoices }
+  | { readonly do: "add-windows"; readonly windows: readonly Float32Array[]; readonly label: number }
+  | { readonly do: "add-pictures"; readonly files: readonly File[]; readonly label: number | null }
+  | { readonly do: "add-text"; readonly text: string }
+  | { readonly do: "suggest"; readonly text: string }
+  | { readonly do: "export" }
+  | { readonly do: "choose"; readonly changes: Partial<OwnerChoices> }
+  | { readonly do: "agree"; readonly federation: string }
+  | { readonly do: "answer-question"; readonly question: number; readonly label: number | null }
+  | { readonly do: "undo-answer" }
+  | { readonly do: "snooze-questions"; readonly until: number }
   | { readonly do: "delete-samples" }
   | { readonly do: "leave" }
   | { readonly do: "be-forgotten" }
@@ -36,9 +49,20 @@ export interface Shown {
   readonly choices: OwnerChoices;
   readonly samples: number;
   readonly counts: readonly number[];
+  readonly labels: LabelsShown;
+  /** Which data of the phone's own the model takes; null: the device holds none yet. */
+  readonly takes: Takes | null;
+  /** How the latest training of a personal model ended; null: there was none. */
+  readonly tuned: Tuned | null;
+  readonly tuning: { readonly done: number; readonly total: number } | null;
   readonly finished: readonly Finished[];
   readonly receipts: readonly Receipt[];
   readonly privacy: string | null;
+  readonly told: ToldUnderNoise;
+  /** What the secure sum waits for that the device takes part in. */
+  readonly sumWait: Reason | null;
+  /** Why the owner's privacy budget kept the device from a round; null: it does not. */
+  readonly budgetWait: Reason | null;
   readonly ending: Reason | null;
 }
 
@@ -47,6 +71,9 @@ export type News =
   | { readonly news: "standing"; readonly joined: boolean }
   | { readonly news: "elsewhere" }
   | { readonly news: "outcome"; readonly outcome: Outcome }
+  | { readonly news: "answered"; readonly source: "motion" | "pictures"; readonly answers: Answers }
+  | { readonly news: "suggested"; readonly text: string; readonly words: readonly string[] }
+  | { readonly news: "exported"; readonly document: string }
   | { readonly news: "shown"; readonly shown: Shown };
 
 /** Over which the worker that trains tells all pages of the browser what it does. */

@@ -1,9 +1,12 @@
 /** The worker that is the device: one in the whole browser, by a Web Lock; a tab that is closed hands over to another. */
+import { digits } from "./device/budget";
 import { capabilitiesOf, Device, OWNER_DEFAULT } from "./device/device";
+import { exportDevice } from "./device/exporting";
 import { reasonOf } from "./device/failure";
 import { useRuntime } from "./device/graph";
 import { Link } from "./device/link";
 import { readSamples } from "./device/samples";
+import type { Answers } from "./device/sources";
 import { type OwnerChoices, Store } from "./device/store";
 import { CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
 import { type Conditions, Enrolled, PROTOCOL } from "./wire/messages";
@@ -50,9 +53,40 @@ class Trainer {
         return "This device has joined.";
       case "add":
         return await this.add(command.name, command.file);
+      case "add-windows":
+        await this.takeIn("motion", (sources) => sources.addWindows(command.windows, command.label));
+        return "";
+      case "add-pictures":
+        await this.takeIn("pictures", (sources) => sources.addPictures(command.files, command.label));
+        return command.label === null ? "They were added; you are asked about some." : "They were added.";
+      case "add-text":
+        return await this.addText(command.text);
+      case "suggest": {
+        const words = (await this.device?.sources.suggest(command.text)) ?? [];
+        tell({ news: "suggested", text: command.text, words });
+        return "";
+      }
+      case "export":
+        return await this.export();
       case "choose":
-        await this.store.put("owner", command.choices);
+        await this.store.choose(command.changes, CHOICES);
         await this.device?.look();
+        return "Saved.";
+      case "agree": {
+        if (this.device === null) return "";
+        const { epsilon, delta } = await this.device.budget.agree(command.federation);
+        return `${command.federation} may tell epsilon ${digits(epsilon)} at delta ${delta}.`;
+      }
+      case "answer-question":
+        await this.device?.questions.answer(command.question, command.label);
+        await this.device?.samplesChanged();
+        return "Thank you.";
+      case "undo-answer":
+        await this.device?.questions.undo();
+        await this.device?.samplesChanged();
+        return "Undone: the question is there again.";
+      case "snooze-questions":
+        await this.device?.questions.snooze(command.until);
         return "Saved.";
       case "delete-samples":
         await this.store.deleteSamples();
@@ -96,10 +130,38 @@ class Trainer {
 
   private async add(name: string, file: Blob): Promise<string> {
     const held = await this.store.held();
-    const samples = await readSamples(name, file, held.samples === 0 ? null : held.features);
-    await this.store.addSamples(samples);
+    const { labelled, unlabelled } = await readSamples(name, file, held.samples === 0 ? null : held.features);
+    await this.store.addSamples(labelled);
+    await this.store.addUnlabelled(unlabelled);
     await this.device?.samplesChanged();
-    return `${samples.length} samples were added.`;
+    const without = unlabelled.length === 0 ? "" : ` ${unlabelled.length} without a label: you are asked about some.`;
+    return `${labelled.length} samples were added.${without}`;
+  }
+
+  private async takeIn(
+    source: "motion" | "pictures",
+    take: (sources: Device["sources"]) => Promise<Answers>,
+  ): Promise<void> {
+    if (this.device === null) return;
+    tell({ news: "answered", source, answers: await take(this.device.sources) });
+    await this.device.samplesChanged();
+  }
+
+  private async addText(text: string): Promise<string> {
+    if (this.device === null) return "";
+    const { added, unknown } = await this.device.sources.addText(text);
+    await this.device.samplesChanged();
+    const rest = unknown === 0 ? "" : ` ${unknown.toLocaleString()} are none that the model knows.`;
+    return `${added.toLocaleString()} words were learned from; the text is not kept.${rest}`;
+  }
+
+  private async export(): Promise<string> {
+    if (this.device === null) return "";
+    const { document, isWhole } = await exportDevice(this.store, this.device);
+    tell({ news: "exported", document });
+    return isWhole
+      ? "All that is known of this device is in the file."
+      : "The platform does not answer: only what this browser keeps is in the file.";
   }
 
   /** Tell all pages of the device whenever it changes. */
@@ -117,7 +179,7 @@ class Trainer {
   private async shown(device: Device): Promise<Shown | null> {
     const { store } = this;
     const { now } = device.situation;
-    const [identity, choices, held, finished, receipts, spooled, inHand] = await Promise.all([
+    const [identity, choices, held, finished, receipts, spooled, inHand, labels, tuned, told] = await Promise.all([
       store.get("identity"),
       store.get("owner"),
       device.held(),
@@ -125,6 +187,9 @@ class Trainer {
       store.receipts(RECEIPTS_SHOWN),
       store.get("spooled"),
       store.get("assignment"),
+      device.questions.shown(),
+      store.get("tuned"),
+      device.budget.told(),
     ]);
     if (identity === null) return null;
     return {
@@ -141,9 +206,16 @@ class Trainer {
       choices: choices ?? CHOICES,
       samples: held.samples,
       counts: held.counts,
+      labels,
+      takes: now.takes,
+      tuned,
+      tuning: now.tuning,
       finished: finished.slice(0, FINISHED_SHOWN),
       receipts,
       privacy: spooled?.privacy ?? null,
+      told,
+      sumWait: now.sumWait,
+      budgetWait: now.budgetWait,
       ending: now.ending,
     };
   }

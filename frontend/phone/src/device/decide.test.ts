@@ -11,10 +11,20 @@ const assignment = (name: string): Assignment => ({
   manifest: SIGNED,
   seed: 1,
   remaining_s: 60,
+  stream_index: null,
+  budget: null,
 });
 const [MINE, OTHER] = [assignment("a"), assignment("b")];
 const because = (code: string): Reason[] => [{ code, sentence: "" }];
-const NOTHING: Facts = { inHand: null, spooled: false, answered: true, assigned: null, champion: null, blockers: [] };
+const NOTHING: Facts = {
+  inHand: null,
+  spooled: false,
+  answered: true,
+  assigned: null,
+  champion: null,
+  blockers: [],
+  between: null,
+};
 const done = (facts: Partial<Facts>): string => decide({ ...NOTHING, ...facts }).do;
 
 test("what is in hand comes first, and is dropped only once the platform has said so", () => {
@@ -36,4 +46,13 @@ test("nothing trains while a condition is lost, and nothing is fetched without a
   expect(done({ champion: SIGNED, blockers: because("conditions.on_battery") })).toBe("fetch");
   expect(done({ champion: SIGNED, blockers: because("conditions.metered") })).toBe("rest");
   expect(done({})).toBe("rest");
+});
+
+test("the personal model is trained when nothing else is to be done, and by the same conditions", () => {
+  expect(done({ between: "personalise" })).toBe("personalise");
+  expect(done({ between: "personalise", blockers: because("conditions.on_battery") })).toBe("rest");
+  expect(done({ between: "personalise", champion: SIGNED })).toBe("fetch");
+  expect(done({ between: "personalise", inHand: MINE, assigned: MINE })).toBe("train");
+  expect(done({ between: "tell-personal", blockers: because("conditions.on_battery") })).toBe("tell-personal");
+  expect(done({ between: "tell-personal", blockers: because("conditions.offline") })).toBe("rest");
 });

@@ -14,18 +14,22 @@ export interface Facts {
   /** A version that the device should hold and does not. */
   readonly champion: SignedManifest | null;
   readonly blockers: readonly Reason[];
+  /** What is due between rounds for the personal model: to train it, or to tell how that ended. */
+  readonly between: "personalise" | "tell-personal" | null;
 }
 
 export type Action =
   | { readonly do: "rest" }
   | { readonly do: "accept" | "train" | "upload" | "drop"; readonly assignment: Assignment }
-  | { readonly do: "fetch"; readonly champion: SignedManifest };
+  | { readonly do: "fetch"; readonly champion: SignedManifest }
+  | { readonly do: "personalise" }
+  | { readonly do: "tell-personal" };
 
 /**
  * A spooled update is offered even when its assignment is no longer named: the platform stops naming it once it has
  * accepted the update, so only the answer to the offer tells whether it was accepted.
  */
-export function decide({ inHand, spooled, answered, assigned, champion, blockers }: Facts): Action {
+export function decide({ inHand, spooled, answered, assigned, champion, blockers, between }: Facts): Action {
   const offline = blocksNetwork(blockers);
   if (inHand !== null) {
     if (spooled) return offline ? { do: "rest" } : { do: "upload", assignment: inHand };
@@ -34,5 +38,6 @@ export function decide({ inHand, spooled, answered, assigned, champion, blockers
   }
   if (assigned !== null) return { do: "accept", assignment: assigned };
   if (champion !== null && !offline) return { do: "fetch", champion };
-  return { do: "rest" };
+  if (between === "tell-personal" && !offline) return { do: between };
+  return between === "personalise" && blockers.length === 0 ? { do: between } : { do: "rest" };
 }

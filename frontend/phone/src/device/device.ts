@@ -1,6 +1,10 @@
 /** The running device: it checks in, and does the work. It decides by the situation and the store, so a tab can be
  * killed at any moment. A mirror of `coterie_agent.contact` and `coterie_agent.worker`. */
-import { OWN_KINDS, requirementsOf } from "../learning/plan";
+import { readVersion } from "../learning/client_round";
+import { OWN_KINDS, parseDevicePlan, privacyNamed, requirementsOf } from "../learning/plan";
+import type { Privacy } from "../learning/privacy";
+import type { Masking } from "../learning/privacy/masking";
+import { takesOf } from "../sources/takes";
 import { type Manifest, partsOf, verifyManifest } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import {
@@ -9,23 +13,32 @@ import {
   type CheckIn,
   type Conditions,
   Directive,
+  ExportPage,
   ForgetNews,
   PROTOCOL,
   type Progress,
   type Reason,
   type SignedManifest,
+  type StandingPlan,
 } from "../wire/messages";
 import { followed, pinned, trusted } from "../wire/platform_keys";
-import { type Action, decide } from "./decide";
-import { delayS, isRetryable, Refused, reasonOf } from "./failure";
+import { type AnyTensor, decodeTensors } from "../wire/tensors";
+import { Budget, OUT_OF_BUDGET } from "./budget";
+import { type Action, decide, type Facts } from "./decide";
+import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { deliver, Link, NOTHING } from "./link";
+import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace } from "./policy";
+import { Predictor } from "./predictor";
+import { type Answering, Questions } from "./questions";
 import { type Now, nowS, Situation } from "./situation";
-import type { Finished, Identity, Store } from "./store";
+import { Sources } from "./sources";
+import type { Finished, Identity, Spooled, Store } from "./store";
 import { type Halt, train } from "./training";
 
+/** The round has ended without the update. */
+const CLOSED = "rounds.assignment_closed";
 const CHUNK_BYTES = 256 << 10;
-const SHORTEST_S = 0.1;
 const LONGEST_MARGIN_S = 2;
 const PROGRESS_S = 0.5;
 const PAUSED: Reason = { code: "owner.paused", sentence: "its owner has paused training" };
@@ -46,18 +59,36 @@ export function capabilitiesOf(agent: string): Capabilities {
 
 export class Device {
   readonly situation = new Situation();
+  readonly questions: Questions;
+  readonly sources: Sources;
+  readonly budget: Budget;
   private readonly link: Link;
   private conditions: Conditions | null = null;
   private refused: string | null = null;
   private reportedAt = 0;
   private failures = 0;
   private checkInS = 15;
+  /** Whether the device was told a window to come back in. */
+  private isLarge = false;
+  /** The plan between rounds and the version with which it cannot be followed here. */
+  private unfit = "";
 
   constructor(
     private identity: Identity,
     private readonly store: Store,
     private readonly capabilities: Capabilities,
   ) {
+    this.budget = new Budget(store);
+    this.questions = new Questions(
+      store,
+      () => this.held(),
+      () => this.answering(),
+    );
+    this.sources = new Sources(
+      store,
+      () => this.held(),
+      () => this.answering(),
+    );
     this.link = new Link(identity.credential, (what, bytes, body) => store.recordSent(what, bytes, body));
   }
 
@@ -100,6 +131,21 @@ export class Device {
     await this.look();
   }
 
+  /** What the platform knows of the device, by section. Throws Unreachable or Refused. */
+  async platformKnows(): Promise<Record<string, unknown[]>> {
+    const known: Record<string, unknown[]> = {};
+    for (const section of (await this.link.call("read-export", {}, ExportPage)).sections) {
+      known[section] = [];
+      let after = "";
+      do {
+        const page = await this.link.call("read-export", { section, after }, ExportPage);
+        known[section].push(...page.rows);
+        after = page.after;
+      } while (after !== "");
+    }
+    return known;
+  }
+
   /** End the credential. Throws Unreachable or Refused. */
   async leave(): Promise<void> {
     await this.link.call("leave", {}, NOTHING);
@@ -126,6 +172,32 @@ export class Device {
     return this.heldOnce;
   }
 
+  /** The model that answers, the personal one where there is one, else the version that the device holds; null: there is none, or it is fetched again. */
+  async answering(): Promise<Answering | null> {
+    const manifest = await this.heldManifest();
+    return manifest === null ? null : { manifest, outputs: (xs) => this.outputs(manifest, xs) };
+  }
+
+  private async heldManifest(): Promise<Manifest | null> {
+    const signed = await this.store.get("model");
+    if (signed === null || this.situation.now.version === null) return null;
+    return verifyManifest(signed, ...pinned(this.identity.platformKeys));
+  }
+
+  private async outputs(manifest: Manifest, xs: readonly Float32Array[]): Promise<number[][]> {
+    const { model } = manifest;
+    const frozen: ReadonlyMap<string, AnyTensor> =
+      manifest.frozen === null ? new Map() : decodeTensors(await this.part(manifest.frozen.sha256), model.frozen);
+    const own = ownTensors(await this.store.get("own"), manifest);
+    const version = own ?? readVersion(await this.part(manifest.parameters.sha256), model);
+    const predictor = await Predictor.open(await this.part(manifest.predict.sha256), model, frozen);
+    try {
+      return await predictor.outputs(version, xs);
+    } finally {
+      await predictor.close();
+    }
+  }
+
   /** A version that has lost a part is not held, so that the platform sends it again. */
   private async holdModel(): Promise<void> {
     const signed = await this.store.get("model");
@@ -133,7 +205,7 @@ export class Device {
     try {
       const manifest = verifyManifest(signed, ...pinned(this.identity.platformKeys));
       for (const { sha256 } of partsOf(manifest)) if ((await this.store.blob(sha256)) === null) return;
-      this.situation.replace({ version: manifest.version, model: manifest.model });
+      this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
     } catch (error) {
       console.warn(`the model's manifest is damaged and is fetched again: ${(error as Error).message}`);
     }
@@ -159,9 +231,11 @@ export class Device {
       try {
         const directive = await this.link.call("check-in", await this.message(now), Directive);
         this.checkInS = Math.max(directive.check_in_s, SHORTEST_S);
-        dueAt = nowS() + (0.8 + 0.2 * Math.random()) * this.checkInS;
+        this.isLarge = directive.window !== null;
+        dueAt = nowS() + nextCheckInS(directive);
         [failures, notBefore, reported] = [0, 0, report];
         await this.followKeys(directive.next_keys);
+        await this.stand(directive);
         this.situation.replace({ isOnline: true, linkProblem: null });
         this.situation.direct(directive);
         await this.look();
@@ -170,10 +244,20 @@ export class Device {
           this.situation.replace({ ending: reasonOf(error) });
         } else {
           failures += 1;
-          notBefore = nowS() + delayS(failures, this.checkInS);
+          notBefore = nowS() + delayS(failures, this.checkInS, this.isLarge);
           this.situation.replace({ isOnline: false, linkProblem: reasonOf(error) });
         }
       }
+    }
+  }
+
+  /** Keep the plan that holds between rounds, and give up a personal model that came from a withdrawn version. */
+  private async stand({ stands, standing, withdrawn }: Directive): Promise<void> {
+    const own = await this.store.get("own");
+    if (own !== null && withdrawn.includes(own.base)) await this.store.drop("own", "tuned", "tuning");
+    if (standing !== null) await this.store.put("standing", standing);
+    else if (!stands && (await this.store.get("standing")) !== null) {
+      await this.store.drop("standing", "tuning", "tuned", "own"); // from now on the version answers
     }
   }
 
@@ -189,19 +273,38 @@ export class Device {
     }
   }
 
+  /**
+   * The check-in. From the first assignment whose plan hides in a sum what devices measure, until the device accepts one
+   * of another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
+   */
   private async message(now: Now): Promise<CheckIn> {
-    const [held, trainStepS] = await Promise.all([this.held(), this.store.get("train_step_s")]);
+    const [hidden, held, trainStepS, labels, standing] = await Promise.all([
+      this.store.get("isMasked"),
+      this.held(),
+      this.store.get("train_step_s"),
+      this.questions.facts(),
+      this.store.get("standing"),
+    ]);
     return {
       protocol: PROTOCOL,
       conditions: now.conditions,
       blockers: now.blockers.slice(0, 16),
-      ...(now.progress === null ? {} : { progress: now.progress }),
+      ...(now.progress === null ? {} : { progress: hidden ? { ...now.progress, ...NO_STEPS } : now.progress }),
       ...(now.version === null ? {} : { version: now.version }),
-      metadata: { samples: held.samples, class_counts: held.counts.slice(0, 10_000) },
+      ...(standing === null ? {} : { standing: standing.digest }),
+      ...(hidden
+        ? {}
+        : {
+            metadata: {
+              samples: held.samples,
+              class_counts: held.counts.slice(0, 10_000),
+              ...(labels === null ? {} : { labels }),
+            },
+          }),
       capabilities: {
         ...this.capabilities,
         platform_key: this.identity.platformKeys.current,
-        ...(trainStepS === null ? {} : { train_step_s: trainStepS }),
+        ...(hidden || trainStepS === null ? {} : { train_step_s: trainStepS }),
       },
     };
   }
@@ -239,7 +342,62 @@ export class Device {
       assigned,
       champion,
       blockers: now.blockers,
+      between: inHand === null && assigned === null ? await this.between() : null,
     });
+  }
+
+  /** What is due for the personal model. */
+  private async between(): Promise<Facts["between"]> {
+    const [standing, tuned, manifest] = await Promise.all([
+      this.store.get("standing"),
+      this.store.get("tuned"),
+      this.heldManifest(),
+    ]);
+    if (standing === null || manifest === null) return null;
+    if (tuned !== null && !tuned.reported) return "tell-personal";
+    if (this.unfit === unfitOf(standing, manifest)) return null;
+    try {
+      return (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
+    } catch (error) {
+      this.giveUp(standing, manifest, error);
+      return null;
+    }
+  }
+
+  private giveUp(standing: StandingPlan, manifest: Manifest, error: unknown): void {
+    console.warn(`there is no personal model under this plan: ${reasonOf(error).sentence}`);
+    this.unfit = unfitOf(standing, manifest);
+  }
+
+  private async personalise(): Promise<void> {
+    const [standing, manifest] = await Promise.all([this.store.get("standing"), this.heldManifest()]);
+    if (standing === null || manifest === null) return;
+    const began = dutiesOf(this.situation.now);
+    try {
+      await personalise(standing, manifest, {
+        store: this.store,
+        part: (sha256) => this.part(sha256),
+        mustStop: () => this.isHeldBack() || dutiesOf(this.situation.now) !== began,
+        report: (done, total) => this.reportTuning(done, total),
+      });
+    } catch (error) {
+      if (isFetchedAnew(error)) throw error;
+      this.giveUp(standing, manifest, error);
+    } finally {
+      this.situation.replace({ tuning: null });
+    }
+  }
+
+  private async tellPersonal(): Promise<void> {
+    const [tuned, hidden] = await Promise.all([this.store.get("tuned"), this.store.get("isMasked")]);
+    if (tuned === null) return;
+    try {
+      if (!hidden) await this.link.call("report-personal", reportOn(tuned), NOTHING);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.isRevoked || isRetryable(error)) throw error;
+      console.warn(`the platform takes no figures of a personal model: ${error.message}`);
+    }
+    await this.store.put("tuned", { ...tuned, reported: true });
   }
 
   private async reportWaiting(): Promise<void> {
@@ -250,7 +408,7 @@ export class Device {
   private async perform(action: Exclude<Action, { do: "rest" }>): Promise<void> {
     switch (action.do) {
       case "accept":
-        await this.store.accept(action.assignment);
+        await this.store.accept(action.assignment, isMasked(action.assignment.plan));
         this.report(action.assignment, "accepted");
         await this.look();
         break;
@@ -265,10 +423,18 @@ export class Device {
         break;
       case "fetch":
         await this.fetch(action.champion);
+        break;
+      case "personalise":
+        await this.personalise();
+        break;
+      case "tell-personal":
+        await this.tellPersonal();
     }
   }
 
   private async train(assignment: Assignment): Promise<void> {
+    await this.budget.check(assignment, parseDevicePlan(assignment.plan).privacy);
+    this.situation.replace({ budgetWait: null });
     const manifest = await this.fetch(assignment.manifest, () => this.mustPause(assignment));
     if (manifest === null) return;
     this.report(assignment, "training");
@@ -286,20 +452,65 @@ export class Device {
     const spooled = await this.store.spooled();
     if (spooled === null) return; // the disk has damaged it since `next` saw it
     this.report(assignment, "uploading");
+    const { privacy } = parseDevicePlan(assignment.plan);
+    if (privacy.masking !== null) {
+      await this.sum(assignment, spooled, privacy, privacy.masking);
+      return;
+    }
+    await this.budget.charge(assignment, privacy, spooled.offer.sha256);
     const started = nowS();
     const stop = (): boolean => blocksNetwork(this.situation.now.blockers);
     try {
-      const outcome = await deliver(this.link, spooled.offer, spooled.payload, { chunkBytes: CHUNK_BYTES, stop });
+      const outcome = await deliver(this.link, "update", spooled.offer, spooled.payload, {
+        chunkBytes: CHUNK_BYTES,
+        stop,
+      });
       if (outcome === "stopped") return;
     } catch (error) {
       if (error instanceof Refused && !error.isRevoked && !isRetryable(error)) {
-        await this.finish(assignment, "dropped", error.message);
+        const isUncounted = error.code === CLOSED;
+        const toldNothing = isUncounted && privacy.releases === "sums"; // the platform's noise would have been on the sum
+        await this.finish(assignment, "dropped", error.message, { isUncounted, toldNothing });
         return;
       }
       throw error;
     }
     await this.store.put("upload_s", nowS() - started);
     await this.finish(assignment, "accepted", `update of ${spooled.offer.size_bytes} bytes accepted`);
+  }
+
+  /** Bring the update, and what was measured, into a sum in which nobody can read it. */
+  private async sum(assignment: Assignment, spooled: Spooled, privacy: Privacy, masking: Masking): Promise<void> {
+    const manifest = await this.fetch(assignment.manifest);
+    if (manifest === null) return;
+    const { contributionOf, SecureSum } = await import("./secure_sum"); // only now: most phones need none of it
+    const { assignment: id, round, seed } = assignment;
+    const { model } = manifest;
+    const sum = new SecureSum({
+      assignment: id,
+      device: this.identity.device,
+      masking,
+      vector: async (members) => {
+        await this.budget.charge(assignment, privacy, spooled.offer.sha256);
+        const version = readVersion(await this.part(manifest.parameters.sha256), model);
+        return contributionOf({ model, masking, members, seed: round }, spooled, version, seed);
+      },
+      link: this.link,
+      store: this.store,
+      situation: this.situation,
+      isOffline: () => this.isOffline(),
+      chunkBytes: CHUNK_BYTES,
+    });
+    try {
+      const ended = await sum.run();
+      if (ended === null) return;
+      const why = ended.reason?.sentence ?? "the secure sum ended without the update";
+      if (ended.to_do === "over") await this.finish(assignment, "dropped", why);
+      else await this.finish(assignment, "accepted", "the update is in a secure sum, in which nobody can read it");
+    } catch (error) {
+      if (!(error instanceof Refused) || error.isRevoked || isRetryable(error)) throw error;
+      await this.finish(assignment, "dropped", error.message);
+    }
   }
 
   /** Hold the version: its parts are downloaded and verified; null where `stop` said so before. */
@@ -314,7 +525,7 @@ export class Device {
       }
     }
     await this.store.put("model", signed);
-    this.situation.replace({ version: manifest.version, model: manifest.model });
+    this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
     await this.look();
     return manifest;
   }
@@ -334,6 +545,8 @@ export class Device {
     } else if (action.do === "fetch") {
       console.warn(`the platform's newest version is not usable: ${(error as Error).message}`);
       this.refused = action.champion.manifest;
+    } else if (action.do === "personalise" || action.do === "tell-personal") {
+      await this.waitOut();
     } else {
       await this.release(action.assignment, error);
     }
@@ -342,6 +555,7 @@ export class Device {
   /** Give the assignment back, so that the platform need not wait for it. */
   private async release(assignment: Assignment, error: unknown): Promise<void> {
     const reason = reasonOf(error);
+    if (reason.code === OUT_OF_BUDGET) this.situation.replace({ budgetWait: reason });
     console.warn(`the assignment is given back: ${reason.sentence} [${reason.code}]`);
     try {
       await this.link.call("release-assignment", { assignment: assignment.assignment, reason }, NOTHING);
@@ -358,15 +572,14 @@ export class Device {
     await this.finish(assignment, "released", reason.sentence);
   }
 
-  private async finish(assignment: Assignment, outcome: Finished["outcome"], sentence: string): Promise<void> {
-    await this.store.finish({
-      assignment: assignment.assignment,
-      federation: assignment.federation,
-      round: assignment.round,
-      at: Date.now(),
-      outcome,
-      sentence,
-    });
+  private async finish(
+    { assignment, federation, round, plan }: Assignment,
+    outcome: Finished["outcome"],
+    sentence: string,
+    counted: { isUncounted?: boolean; toldNothing?: boolean } = {},
+  ): Promise<void> {
+    const privacy = privacyNamed(plan);
+    await this.store.finish({ assignment, federation, round, at: Date.now(), outcome, sentence, privacy }, counted);
     this.situation.replace({ progress: null });
     await this.look();
   }
@@ -393,6 +606,11 @@ export class Device {
     return ending !== null || blockers.length > 0 || isTaken;
   }
 
+  private isHeldBack(): boolean {
+    const { blockers, ending } = this.situation.now;
+    return ending !== null || blockers.length > 0;
+  }
+
   private isOffline(): boolean {
     const { blockers, ending } = this.situation.now;
     return ending !== null || blocksNetwork(blockers);
@@ -405,6 +623,12 @@ export class Device {
     this.situation.replace({ progress: { assignment, stage, steps_done: done, steps_total: total } });
   }
 
+  private reportTuning(done: number, total: number): void {
+    if (nowS() - this.reportedAt < PROGRESS_S) return;
+    this.reportedAt = nowS();
+    this.situation.replace({ tuning: { done, total } });
+  }
+
   /** Not every step of hundreds a second. */
   private reportSteps({ assignment }: Assignment, done: number, total: number): void {
     if (done < total && nowS() - this.reportedAt < PROGRESS_S) return;
@@ -412,6 +636,23 @@ export class Device {
     this.situation.replace({ progress: { assignment, stage: "training", steps_done: done, steps_total: total } });
   }
 }
+
+/** What of the platform's answer has to be done before a training of the personal model goes on. */
+const dutiesOf = ({ directive }: Now): string =>
+  JSON.stringify([directive?.assignment?.assignment, directive?.manifest?.manifest, directive?.stands]);
+
+const NO_STEPS = { steps_done: 0, steps_total: 0 } as const;
+
+/** Whether the plan hides in a sum what the device measures; one that cannot be read is taken for such a plan. */
+function isMasked(plan: unknown): boolean {
+  try {
+    return parseDevicePlan(plan).privacy.masking !== null;
+  } catch {
+    return true; // training says so, and gives it back
+  }
+}
+
+const unfitOf = ({ digest }: StandingPlan, { version }: Manifest): string => `${digest} ${version}`;
 
 /** What the owner asks where nothing else is said: as the agent's settings. */
 export const OWNER_DEFAULT = {

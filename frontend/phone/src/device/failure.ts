@@ -1,9 +1,11 @@
 /** What can go wrong between device and platform, and the one rule for whether a retry can succeed. */
 import { CodedError } from "../wire/errors";
-import type { Problem, Reason } from "../wire/messages";
+import type { Directive, Problem, Reason } from "../wire/messages";
 
 /** HTTP statuses that do not depend on the request itself. */
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
+/** Between two check-ins, whatever the platform asks for. */
+export const SHORTEST_S = 0.1;
 const CREDENTIAL_ENDED = new Set(["fleet.revoked", "fleet.left", "fleet.credential_unknown"]);
 
 /** No answer, or none that is the platform's. */
@@ -42,8 +44,17 @@ export function reasonOf(error: unknown): Reason {
 
 /**
  * Seconds to wait after so many `failures` in succession: full jitter below a limit that doubles up to `longestS`
- * (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+ * (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). In a large fleet, whose devices are told
+ * windows, as many as after an answer, so that an outage draws nobody together.
  */
-export function delayS(failures: number, longestS: number): number {
-  return failures === 0 ? 0 : Math.random() * Math.min(longestS, 0.5 * 2 ** Math.min(failures - 1, 30));
+export function delayS(failures: number, longestS: number, isLarge = false): number {
+  if (failures === 0) return 0;
+  if (isLarge) return (0.5 + Math.random()) * longestS;
+  return Math.random() * Math.min(longestS, 0.5 * 2 ** Math.min(failures - 1, 30));
+}
+
+/** Seconds until the next check-in: drawn by each device for itself, so that those of a fleet spread. */
+export function nextCheckInS({ check_in_s, window }: Pick<Directive, "check_in_s" | "window">): number {
+  if (window === null) return (0.8 + 0.2 * Math.random()) * Math.max(check_in_s, SHORTEST_S);
+  return Math.max(SHORTEST_S, window.after_s + window.within_s * Math.random());
 }

@@ -4,10 +4,14 @@ import type { BlobRef } from "../wire/bundle";
 import { joined, sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import { Done, decode, MAX_MESSAGE_BYTES, type OfferUpdate, Problem, UploadState } from "../wire/messages";
+import type { OfferMasked } from "../wire/secure_sum";
 import { Refused, Unreachable } from "./failure";
 
 const ROOT = "/device/v1";
 const TIMEOUT_MS = 30_000;
+
+/** What travels in pieces. */
+export type Uploaded = "update" | "masked-update";
 
 /** Called with what is about to leave the device, its size in bytes, and the text where it is a message. */
 export type RecordSent = (what: string, bytes: number, body: string | null) => Promise<void>;
@@ -37,9 +41,14 @@ export class Link {
     return content;
   }
 
-  /** Send one piece of the assignment's update. Throws Unreachable or Refused. */
-  async upload(assignment: string, offset: number, chunk: Uint8Array<ArrayBuffer>): Promise<UploadState> {
-    await this.recordSent("update", chunk.length, null);
+  /** Send one piece of the assignment's update, `what` it is. Throws Unreachable or Refused. */
+  async upload(
+    what: Uploaded,
+    assignment: string,
+    offset: number,
+    chunk: Uint8Array<ArrayBuffer>,
+  ): Promise<UploadState> {
+    await this.recordSent(what, chunk.length, null);
     const headers = { "Upload-Offset": `${offset}`, "Content-Type": "application/offset+octet-stream" };
     const response = await this.request("PATCH", `/uploads/${assignment}`, chunk, headers);
     return understood(UploadState, await textOf(response), "upload");
@@ -71,14 +80,16 @@ export class Link {
   }
 }
 
-/** Brings what was spooled to the platform, from wherever it says that the last attempt ended. */
+/** Brings an update, masked or not, to the platform, from wherever it says that the last attempt ended. */
 export async function deliver(
   link: Link,
-  offer: OfferUpdate,
+  what: Uploaded,
+  offer: OfferUpdate | OfferMasked,
   payload: Uint8Array,
   { chunkBytes, stop }: { chunkBytes: number; stop: () => boolean },
 ): Promise<"accepted" | "stopped"> {
-  let state = await link.call("offer-update", offer, UploadState);
+  const announce = () => link.call(what === "update" ? "offer-update" : "offer-masked", offer, UploadState);
+  let state = await announce();
   while (!state.accepted) {
     if (stop()) return "stopped";
     if (state.offset >= offer.size_bytes) {
@@ -86,10 +97,10 @@ export async function deliver(
     }
     const from = state.offset;
     try {
-      state = await link.upload(offer.assignment, from, payload.slice(from, from + chunkBytes));
+      state = await link.upload(what, offer.assignment, from, payload.slice(from, from + chunkBytes));
     } catch (error) {
       if (!(error instanceof Refused) || error.code !== "upload.wrong_offset") throw error;
-      state = await link.call("offer-update", offer, UploadState);
+      state = await announce();
     }
     if (state.offset === from && !state.accepted)
       throw new Unreachable("the platform keeps nothing of what it is sent");

@@ -1,6 +1,7 @@
 /** Why the device does not train now, in the agent's own words: a mirror of `coterie_agent.policy`. Pure. */
 import { featuresOf, targetsOf } from "../learning/contract";
 import { classesOf, type ModelSpec } from "../wire/bundle";
+import { isWithin } from "../wire/hours";
 import type { Conditions, Reason, Requirements } from "../wire/messages";
 
 /** The blockers that also hold back downloads and uploads; the others hold back training alone. */
@@ -104,11 +105,6 @@ export function judgeData(held: Held, model: ModelSpec | null): Reason[] {
     return [misfit(`a label is ${held.classes - 1}, the model's classes end at ${classesOf(model) - 1}`)];
   }
   return [];
-}
-
-function isWithin([start, end]: readonly [number, number], hour: number): boolean {
-  if (start <= end) return (start <= hour && hour < end) || start === end;
-  return hour >= start || hour < end;
 }
 
 const reason = (code: string, sentence: string): Reason => ({ code, sentence });

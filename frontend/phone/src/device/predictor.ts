@@ -1,7 +1,7 @@
 /** Prediction, and the loss and accuracy on samples: a mirror of `coterie_agent.training.predictor`. */
 import { makeBatch, type Sample } from "../learning/batches";
-import { isMeasured, predictInputs, predictOutputs, versionNames } from "../learning/contract";
-import { measure } from "../learning/metrics";
+import { isMeasured, predictInputs, predictOutputs, targetsOf, versionNames } from "../learning/contract";
+import { type Measured, measure } from "../learning/metrics";
 import type { ModelSpec } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { AnyTensor, Tensors } from "../wire/tensors";
@@ -14,6 +14,12 @@ export interface Measure {
   readonly loss: number;
   /** Share that is right; null where the task has no right and wrong. */
   readonly accuracy: number | null;
+}
+
+interface Ran {
+  readonly output: Float32Array;
+  readonly own: Float32Array | null;
+  readonly target: AnyTensor;
 }
 
 export type LoadSamples = (ids: readonly number[]) => Promise<readonly Sample[]>;
@@ -65,11 +71,47 @@ export class Predictor {
     };
   }
 
+  /** The figures of each of the samples `ids`; null if `stop` said so. Throws as `measure` does, but for losses. */
+  async each(
+    version: Tensors,
+    load: LoadSamples,
+    ids: readonly number[],
+    stop: () => boolean,
+  ): Promise<Measured | null> {
+    const losses: number[] = [];
+    const right: number[] = [];
+    for (let start = 0; start < ids.length; start += ROWS) {
+      if (stop()) return null;
+      const found = await this.measured(version, await load(ids.slice(start, start + ROWS)));
+      losses.push(...found.losses);
+      right.push(...(found.right ?? []));
+    }
+    return { losses, right: isMeasured(this.model) ? right : null };
+  }
+
+  /** The model's output for each of the samples, flattened. Throws CodedError `data.does_not_fit` or `model.broken`. */
+  async outputs(version: Tensors, xs: readonly Float32Array[]): Promise<number[][]> {
+    const found: number[][] = [];
+    for (let start = 0; start < xs.length; start += ROWS) {
+      const part = xs.slice(start, start + ROWS);
+      const rows = part.map((x, id): Sample => ({ id, x, label: 0, target: new Float32Array(targetsOf(this.model)) }));
+      const { output } = await this.run(version, rows);
+      const width = output.length / rows.length;
+      for (const at of rows.keys()) found.push([...output.subarray(at * width, (at + 1) * width)]);
+    }
+    return found;
+  }
+
   async close(): Promise<void> {
     await this.graph.close();
   }
 
-  private async measured(version: Tensors, rows: readonly Sample[]): Promise<ReturnType<typeof measure>> {
+  private async measured(version: Tensors, rows: readonly Sample[]): Promise<Measured> {
+    const { output, own, target } = await this.run(version, rows);
+    return measure(this.model, rows.length, output, target.data, own);
+  }
+
+  private async run(version: Tensors, rows: readonly Sample[]): Promise<Ran> {
     const { model } = this;
     const batch = makeBatch(rows, model, rows.length);
     const feeds = new Map<string, AnyTensor>([
@@ -80,6 +122,6 @@ export class Predictor {
     ]);
     const outputs = await this.graph.run(feeds);
     const [output, own] = [...outputs.values()].map(({ data }) => data as Float32Array);
-    return measure(model, rows.length, output as Float32Array, batch.target.data, own ?? null);
+    return { output: output as Float32Array, own: own ?? null, target: batch.target };
   }
 }

@@ -14,21 +14,32 @@ const fault = async (name: string, text: string, features: number | null = null)
 };
 
 test("CSV with labels or targets in any column", async () => {
-  const labelled = await read("a.csv", "\uFEFFx,label,y\r\n0.5,2,1\r\n\r\n-1,0,3e1\r\n");
+  const { labelled } = await read("a.csv", "\uFEFFx,label,y\r\n0.5,2,1\r\n\r\n-1,0,3e1\r\n");
   expect(labelled.map(({ x, label }) => [[...x], label])).toEqual([
     [[0.5, 1], 2],
     [[-1, 30], 0],
   ]);
-  const [aimed] = await read("a.csv", "x,target_a,target_b\n1,2,3");
+  const [aimed] = (await read("a.csv", "x,target_a,target_b\n1,2,3")).labelled;
   expect([[...(aimed?.x ?? [])], aimed?.label, [...(aimed?.target ?? [])]]).toEqual([[1], -1, [2, 3]]);
 });
 
 test("JSON lines", async () => {
-  const rows = await read("a.jsonl", '{"x":[1,2],"y":3}\n\n{"x":[3,4],"y":0}\n', 2);
+  const { labelled: rows } = await read("a.jsonl", '{"x":[1,2],"y":3}\n\n{"x":[3,4],"y":0}\n', 2);
   expect(rows.map(({ x, label }) => [[...x], label])).toEqual([
     [[1, 2], 3],
     [[3, 4], 0],
   ]);
+});
+
+test("samples without a label are kept apart", async () => {
+  for (const [name, text] of [
+    ["a.csv", "x,label,y\n1,2,3\n4,,5\n"],
+    ["a.jsonl", '{"x":[1,3],"y":2}\n{"x":[4,5]}\n'],
+  ] as const) {
+    const { labelled, unlabelled } = await read(name, text);
+    expect(labelled.map(({ label }) => label)).toEqual([2]);
+    expect(unlabelled.map((x) => [...x])).toEqual([[4, 5]]);
+  }
 });
 
 test.each([
@@ -40,7 +51,8 @@ test.each([
   ["a.csv", "x,label\n1,-1", null, "ingest.bad_label"],
   ["a.csv", "x,label\n1e39,1", null, "ingest.not_a_number"],
   ["a.csv", "x,label\n1,2", 3, "ingest.wrong_width: a.csv, line 2: 1 features, expected 3"],
-  ["a.jsonl", '{"x":[1]}', null, "ingest.malformed: a.jsonl, line 1"],
+  ["a.jsonl", '{"x":[]}', null, "ingest.malformed: a.jsonl, line 1"],
+  ["a.jsonl", '{"x":[1]}', 2, "ingest.wrong_width: a.jsonl, line 1"],
   ["a.jsonl", "{", null, "ingest.malformed: a.jsonl, line 1"],
 ])("%s with %j is refused as a whole", async (name, text, features, expected) => {
   expect(await fault(name, text, features)).toContain(expected);

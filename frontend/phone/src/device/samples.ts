@@ -9,25 +9,40 @@ type Row = Omit<Sample, "id">;
 
 const JsonRow = v.strictObject({
   x: v.pipe(v.array(v.number()), v.minLength(1)),
-  y: v.union([v.number(), v.array(v.number())]),
+  y: v.optional(v.union([v.number(), v.array(v.number())])),
 });
+
+/** What a file holds. */
+export interface Read {
+  readonly labelled: readonly Row[];
+  /** Features of samples without a label, of which the owner may be asked. */
+  readonly unlabelled: readonly Float32Array[];
+}
 
 /**
  * The samples of the file `name`, by its ending: .csv, .jsonl or .ndjson. `features` are those of samples that are
  * there already; null: the first row tells. Throws CodedError `ingest.*`.
  */
-export async function readSamples(name: string, file: Blob, features: number | null): Promise<Row[]> {
+export async function readSamples(name: string, file: Blob, features: number | null): Promise<Read> {
   if (file.size > MAX_FILE_BYTES) throw fault("ingest.too_large", `${name} has more than ${MAX_FILE_BYTES >> 20} MiB`);
   const ending = name.toLowerCase().split(".").at(-1);
   const text = (await file.text()).replace(/^\uFEFF/, "");
   const check = new Widths(features);
-  if (ending === "csv") return readCsv(name, text, check);
-  if (ending === "jsonl" || ending === "ndjson") return readJsonLines(name, text, check);
+  if (ending === "csv") return divided(readCsv(name, text, check));
+  if (ending === "jsonl" || ending === "ndjson") return divided(readJsonLines(name, text, check));
   throw fault("ingest.unknown_format", `${name}: the ending must be one of .csv, .jsonl, .ndjson`);
 }
 
-/** A header, then one sample a line: the column "label", or those that begin with "target", and the features. */
-function readCsv(name: string, text: string, check: Widths): Row[] {
+const divided = (rows: readonly (Row | Float32Array)[]): Read => ({
+  labelled: rows.filter((row): row is Row => !(row instanceof Float32Array)),
+  unlabelled: rows.filter((row): row is Float32Array => row instanceof Float32Array),
+});
+
+/**
+ * A header, then one sample a line: the column "label", which may be blank, or those that begin with "target", and the
+ * features.
+ */
+function readCsv(name: string, text: string, check: Widths): (Row | Float32Array)[] {
   const lines = text.split(/\r?\n/);
   const header = (lines[0] ?? "").split(",").map((column) => column.trim().replace(/^"(.*)"$/, "$1"));
   const label = header.indexOf("label");
@@ -37,7 +52,7 @@ function readCsv(name: string, text: string, check: Widths): Row[] {
     throw fault("ingest.no_label", `${name}: ${detail}`);
   }
   const features = header.flatMap((_, at) => (at === label || targets.includes(at) ? [] : [at]));
-  return lines.slice(1).flatMap((line, index) => {
+  return lines.slice(1).flatMap((line, index): (Row | Float32Array)[] => {
     if (line.trim() === "") return [];
     const where = `${name}, line ${index + 2}`;
     const fields = line.split(",");
@@ -45,13 +60,14 @@ function readCsv(name: string, text: string, check: Widths): Row[] {
       throw fault("ingest.wrong_width", `${where}: ${fields.length} columns, the header has ${header.length}`);
     }
     const at = (place: number): number => numberOf(where, fields[place] as string);
+    if (label >= 0 && (fields[label] as string).trim() === "") return [check.features(where, features.map(at))];
     return [check.row(where, features.map(at), label >= 0 ? at(label) : targets.map(at))];
   });
 }
 
-/** One object a line: `{"x": [0.1, ...], "y": 3}`; blank lines are skipped. */
-function readJsonLines(name: string, text: string, check: Widths): Row[] {
-  return text.split("\n").flatMap((line, index) => {
+/** One object a line: `{"x": [0.1, ...], "y": 3}`, or without `y`; blank lines are skipped. */
+function readJsonLines(name: string, text: string, check: Widths): (Row | Float32Array)[] {
+  return text.split("\n").flatMap((line, index): (Row | Float32Array)[] => {
     if (line.trim() === "") return [];
     const where = `${name}, line ${index + 1}`;
     let value: unknown;
@@ -62,22 +78,28 @@ function readJsonLines(name: string, text: string, check: Widths): Row[] {
     }
     const row = v.safeParse(JsonRow, value);
     if (!row.success) throw fault("ingest.malformed", `${where}: ${row.issues[0].message}`);
-    return [check.row(where, row.output.x, row.output.y)];
+    const { x, y } = row.output;
+    return [y === undefined ? check.features(where, x) : check.row(where, x, y)];
   });
 }
 
 class Widths {
   private targets: number | null = null;
 
-  constructor(private features: number | null) {}
+  constructor(private width: number | null) {}
 
-  row(where: string, x: readonly number[], y: number | readonly number[]): Row {
-    this.features ??= x.length;
-    if (x.length !== this.features) {
-      throw fault("ingest.wrong_width", `${where}: ${x.length} features, expected ${this.features}`);
+  features(where: string, x: readonly number[]): Float32Array {
+    this.width ??= x.length;
+    if (x.length !== this.width) {
+      throw fault("ingest.wrong_width", `${where}: ${x.length} features, expected ${this.width}`);
     }
     const features = Float32Array.from(x);
     if (!features.every(Number.isFinite)) throw fault("ingest.not_a_number", `${where}: a number is not finite`);
+    return features;
+  }
+
+  row(where: string, x: readonly number[], y: number | readonly number[]): Row {
+    const features = this.features(where, x);
     const target = typeof y === "number" ? new Float32Array() : Float32Array.from(y);
     this.targets ??= target.length;
     if (target.length !== this.targets) {

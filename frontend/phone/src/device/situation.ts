@@ -1,4 +1,5 @@
 /** The state that check-ins and work share: one immutable value, replaced, and a wait for the next. */
+import type { Takes } from "../sources/takes";
 import type { ModelSpec } from "../wire/bundle";
 import type { Conditions, Directive, Progress, Reason } from "../wire/messages";
 
@@ -17,6 +18,14 @@ export interface Now {
   /** Model version that the device holds. */
   readonly version: string | null;
   readonly model: ModelSpec | null;
+  /** Which data of the phone's own that version takes. */
+  readonly takes: Takes | null;
+  /** Steps of the personal model's training under way; null: none is. */
+  readonly tuning: { readonly done: number; readonly total: number } | null;
+  /** What the secure sum waits for that the device takes part in. */
+  readonly sumWait: Reason | null;
+  /** A round was refused which the owner's privacy budget does not pay for; null: it pays for one. */
+  readonly budgetWait: Reason | null;
   /** Why the device must end, if that does not pass by waiting. */
   readonly ending: Reason | null;
 }
@@ -40,6 +49,10 @@ export class Situation {
     progress: null,
     version: null,
     model: null,
+    takes: null,
+    tuning: null,
+    sumWait: null,
+    budgetWait: null,
     ending: null,
   };
   private waiting: (() => void)[] = [];

@@ -4,12 +4,24 @@
  * OPFS writes large files faster, and is not there everywhere (WebKit over http); models for phones are a few MB.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+import { pays } from "../learning/accounting";
 import type { Sample } from "../learning/batches";
-import type { Checkpoint } from "../learning/client_round";
+import type { AskPolicy, Labelling } from "../learning/labelling";
+import type { Checkpoint } from "../learning/optimisation";
+import type { PersonalCheckpoint } from "../learning/personal/training";
+import type { PartyState } from "../learning/secure_sum/party";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
-import type { Assignment, OfferUpdate, Requirements, SignedManifest } from "../wire/messages";
+import type {
+  Assignment,
+  OfferUpdate,
+  PrivacyBudget,
+  Requirements,
+  SignedManifest,
+  StandingPlan,
+} from "../wire/messages";
 import type { PlatformKeys } from "../wire/platform_keys";
+import type { LogEntry, OfferMasked } from "../wire/secure_sum";
 import type { Held } from "./policy";
 
 export interface Identity {
@@ -47,6 +59,51 @@ export interface Finished {
   readonly at: number;
   readonly outcome: "accepted" | "dropped" | "released";
   readonly sentence: string;
+  /** The kind of the plan that covered the update; left out: it was kept before this was noted. */
+  readonly privacy?: string;
+}
+
+/** A release under noise that the device has a part in, as its own account has it. */
+export interface Told {
+  readonly release: string;
+  readonly federation: string;
+  /** Of the Gaussian mechanism that it costs as much as, the inverse noise multiplier squared. */
+  readonly mu2: number;
+  readonly at: number;
+}
+
+/** The device's part in a sum whose noise depends on the sums before. */
+export interface StreamPart {
+  readonly assignment: string;
+  readonly federation: string;
+  /** How far apart two parts of the device are at least; with the federation it names the stream. */
+  readonly apart: number;
+  /** How many sums of the stream were released before. */
+  readonly number: number;
+}
+
+/** What a federation may tell of the device: as its owner agreed, and as the owner is to agree. */
+export interface Promised {
+  readonly federation: string;
+  readonly agreed: PrivacyBudget;
+  /** null: nothing is asked. */
+  readonly asked: PrivacyBudget | null;
+}
+
+/** How far the device is in a secure sum. */
+export interface SumState {
+  readonly assignment: string;
+  readonly state: PartyState;
+  /** Of its masked vector, once there is one: there will be no other. */
+  readonly offer: OfferMasked | null;
+}
+
+/** An entry of the log of identities as far as the device has read it; none is ever changed. */
+interface Logged extends LogEntry {
+  /** From 1 on. */
+  readonly position: number;
+  /** Of the log that ends with it. */
+  readonly head: Uint8Array;
 }
 
 /** Something that left the device. */
@@ -63,6 +120,71 @@ export interface OwnerChoices {
   readonly policy: Requirements;
   /** Until when the owner has paused training, in milliseconds since 1970; 0: not paused. */
   readonly pausedUntil: number;
+  /** How much all federations together may learn of the device; left out: as the defaults say. */
+  readonly privacy?: PrivacyChoices;
+  /** How often the owner lets the device ask what a sample shows; left out: as the defaults say. */
+  readonly asks?: AskPolicy;
+}
+
+export interface PrivacyChoices {
+  /** What was told under noise never amounts to more; 0: nothing is told under noise any more. */
+  readonly epsilon: number;
+  readonly delta: number;
+  /** When the platform raises what a federation may tell: go on, within `epsilon`, or ask the owner first. */
+  readonly raised: "accept" | "ask";
+}
+
+/** A training of the personal model that was begun. */
+export interface Tuning {
+  /** Of the plan that it follows. */
+  readonly digest: string;
+  /** The version that it began with. */
+  readonly version: string;
+  /** SHA-256 of the train step graph: it goes on under later versions of the same pair. */
+  readonly trainStep: string;
+  /** The samples from the first to the last number are trained on. */
+  readonly first: number;
+  readonly last: number;
+  readonly client: PersonalCheckpoint;
+}
+
+/** How the latest training of the personal model ended. */
+export interface Tuned {
+  readonly digest: string;
+  readonly federation: string;
+  /** The version that it began with. */
+  readonly version: string;
+  readonly trainedUpTo: number;
+  readonly comparedWith: string;
+  /** Whether the personal model answers, or the version. */
+  readonly answers: boolean;
+  /** Samples held out, on which both were compared. */
+  readonly samples: number;
+  /** Shares that are right; null: the task has no right and wrong. */
+  readonly versionAccuracy: number | null;
+  readonly ownAccuracy: number | null;
+  readonly reported: boolean;
+}
+
+/** The personal model, which answers instead of the version. */
+export interface OwnModel {
+  /** The version that it came from. */
+  readonly base: string;
+  readonly federation: string;
+  /** The tensors of a version, as safetensors. */
+  readonly tensors: Uint8Array;
+}
+
+/** A sample whose label nobody has said. */
+export interface Unlabelled {
+  readonly id: number;
+  readonly x: Float32Array;
+}
+
+/** A sample as the browser keeps it. */
+interface Kept extends Sample {
+  /** The owner said the label when asked; left out: it came with the sample. */
+  readonly asked?: true;
 }
 
 interface Values {
@@ -71,32 +193,59 @@ interface Values {
   assignment: Assignment;
   saved: Saved;
   spooled: Spooled;
+  /** The secret half of the key by which the device is known in secure sums. */
+  signing: Uint8Array;
+  sum: SumState;
+  masked: Uint8Array<ArrayBuffer>;
+  /** Whether the latest assignment that was accepted hides in a sum what the device measures. */
+  isMasked: boolean;
   model: SignedManifest;
   train_step_s: number;
   upload_s: number;
   /** The number under which the owner has the device forgotten. */
   receipt: string;
+  labelling: Labelling;
+  standing: StandingPlan;
+  tuning: Tuning;
+  tuned: Tuned;
+  own: OwnModel;
 }
 
 interface Schema extends DBSchema {
   values: { key: string; value: Values[keyof Values] };
-  samples: { key: number; value: Sample };
+  samples: { key: number; value: Kept };
+  unlabelled: { key: number; value: Unlabelled };
   states: { key: string; value: Uint8Array };
   finished: { key: string; value: Finished };
   blobs: { key: string; value: Uint8Array };
   receipts: { key: number; value: Receipt };
+  told: { key: string; value: Told };
+  parts: { key: string; value: StreamPart };
+  promises: { key: string; value: Promised };
+  identity_log: { key: number; value: Logged; indexes: { device: string } };
 }
 
 const RECEIPTS_KEPT = 1000;
 const FINISHED_KEPT = 200;
+const UNLABELLED_KEPT = 1000;
 const STRICT = { durability: "strict" } as const;
 
 export class Store {
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
-    const db = await openDB<Schema>("coterie-device", 1, {
-      upgrade(fresh) {
+    const db = await openDB<Schema>("coterie-device", 4, {
+      upgrade(fresh, from) {
+        fresh
+          .createObjectStore("identity_log", { keyPath: "position" })
+          .createIndex("device", "device", { unique: true });
+        if (from > 2) return;
+        fresh.createObjectStore("told", { keyPath: "release" });
+        fresh.createObjectStore("parts", { keyPath: "assignment" });
+        fresh.createObjectStore("promises", { keyPath: "federation" });
+        if (from > 1) return;
+        fresh.createObjectStore("unlabelled", { keyPath: "id", autoIncrement: true });
+        if (from > 0) return;
         fresh.createObjectStore("values");
         fresh.createObjectStore("samples", { keyPath: "id", autoIncrement: true });
         fresh.createObjectStore("states");
@@ -117,11 +266,48 @@ export class Store {
     await Promise.all([writing.store.put(value, name), writing.done]);
   }
 
-  /** Take an assignment in hand; what was left of another is dropped. */
-  async accept(assignment: Assignment): Promise<void> {
+  /** Change some of what the owner has chosen; the rest stays, or is as by `otherwise`. */
+  async choose(changes: Partial<OwnerChoices>, otherwise: OwnerChoices): Promise<void> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const known = (await writing.store.get("owner")) as OwnerChoices | undefined;
+    await Promise.all([writing.store.put({ ...otherwise, ...known, ...changes }, "owner"), writing.done]);
+  }
+
+  async drop(...names: (keyof Values)[]): Promise<void> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    await Promise.all([...names.map((name) => writing.store.delete(name)), writing.done]);
+  }
+
+  /** The training of the personal model has ended: `own` answers from now on; null: the version does. */
+  async endTuning(tuned: Tuned, own: OwnModel | null): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
     const { store } = writing;
     await Promise.all([
+      store.put(tuned, "tuned"),
+      store.delete("tuning"),
+      own === null ? store.delete("own") : store.put(own, "own"),
+      writing.done,
+    ]);
+  }
+
+  /** A version was compared with the personal model, and answers from now on. */
+  async answerByVersion(tuned: Tuned): Promise<void> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const { store } = writing;
+    await Promise.all([store.put(tuned, "tuned"), store.delete("own"), writing.done]);
+  }
+
+  /**
+   * Take an assignment in hand; what was left of another is dropped. `isMasked`: its plan hides in a sum what devices
+   * measure.
+   */
+  async accept(assignment: Assignment, isMasked: boolean): Promise<void> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const { store } = writing;
+    const sum = (await store.get("sum")) as SumState | undefined;
+    if (sum?.assignment !== assignment.assignment) await Promise.all([store.delete("sum"), store.delete("masked")]);
+    await Promise.all([
+      store.put(isMasked, "isMasked"),
       store.put(assignment, "assignment"),
       store.delete("saved"),
       store.delete("spooled"),
@@ -129,10 +315,68 @@ export class Store {
     ]);
   }
 
-  /** The update is ready: it replaces the checkpoint. */
-  async spool(spooled: Spooled): Promise<void> {
-    const writing = this.db.transaction("values", "readwrite", STRICT);
-    await Promise.all([writing.store.put(spooled, "spooled"), writing.store.delete("saved"), writing.done]);
+  /** The update is ready: it replaces the checkpoint. The device has its `part` before a byte of it is sent. */
+  async spool(spooled: Spooled, part: StreamPart | null): Promise<void> {
+    const writing = this.db.transaction(["values", "parts"], "readwrite", STRICT);
+    const [values, parts] = [writing.objectStore("values"), writing.objectStore("parts")];
+    if (part !== null) {
+      for (const one of await parts.getAll()) {
+        if (isOf(part, one) && one.number <= part.number - part.apart) await parts.delete(one.assignment);
+      }
+      await parts.put(part);
+    }
+    await Promise.all([values.put(spooled, "spooled"), values.delete("saved"), writing.done]);
+  }
+
+  /** The number of the device's newest part in the stream of `part`, without that itself; null: it had none. */
+  async latestPart(part: StreamPart): Promise<number | null> {
+    const others = (await this.db.getAll("parts")).filter(
+      (one) => isOf(part, one) && one.assignment !== part.assignment,
+    );
+    return others.length === 0 ? null : Math.max(...others.map(({ number }) => number));
+  }
+
+  /**
+   * Write down what a release tells before anything of it leaves; false, and nothing is written, where that would exceed
+   * `most` in all. What was written down before is not charged again.
+   */
+  async charge(told: Told, most: number): Promise<boolean> {
+    const writing = this.db.transaction("told", "readwrite", STRICT);
+    const before = await writing.store.getAll();
+    const isKnown = before.some(({ release }) => release === told.release);
+    const isPaid = isKnown || pays(most, spentOf(before), told.mu2);
+    if (isPaid && !isKnown) await writing.store.put(told);
+    await writing.done;
+    return isPaid;
+  }
+
+  /** What was told in all federations together. */
+  async spent(): Promise<number> {
+    return spentOf(await this.db.getAll("told"));
+  }
+
+  /** The same of each federation alone. */
+  async spentByFederation(): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>();
+    for (const { federation, mu2 } of await this.db.getAll("told")) {
+      found.set(federation, (found.get(federation) ?? 0) + mu2);
+    }
+    return found;
+  }
+
+  /** What the platform promised of `federation`; null: nothing was before. */
+  async promised(federation: string): Promise<Promised | null> {
+    return (await this.db.get("promises", federation)) ?? null;
+  }
+
+  async promise(promised: Promised): Promise<void> {
+    const writing = this.db.transaction("promises", "readwrite", STRICT);
+    await Promise.all([writing.store.put(promised), writing.done]);
+  }
+
+  /** Those of which the owner is to agree to more. */
+  async raised(): Promise<Promised[]> {
+    return (await this.db.getAll("promises")).filter(({ asked }) => asked !== null);
   }
 
   /** The spooled update; one that the disk has damaged is forgotten, so that it is trained anew. */
@@ -143,9 +387,15 @@ export class Store {
     return null;
   }
 
-  /** The assignment in hand has ended; where its update was accepted, the state that follows from it is kept. */
-  async finish(finished: Finished): Promise<void> {
-    const writing = this.db.transaction(["values", "states", "finished"], "readwrite", STRICT);
+  /**
+   * The assignment in hand has ended; where its update was accepted, the state that follows from it is kept. It was no
+   * part in a stream where the platform says that it `isUncounted`; `toldNothing`: its noise would
+   * have been on the sum.
+   */
+  async finish(finished: Finished, { isUncounted = false, toldNothing = false } = {}): Promise<void> {
+    const writing = this.db.transaction(["values", "states", "finished", "parts", "told"], "readwrite", STRICT);
+    if (isUncounted) await writing.objectStore("parts").delete(finished.assignment);
+    if (toldNothing) await writing.objectStore("told").delete(finished.assignment);
     const [values, states, ended] = [
       writing.objectStore("values"),
       writing.objectStore("states"),
@@ -154,11 +404,73 @@ export class Store {
     const spooled = (await values.get("spooled")) as Spooled | undefined;
     if (finished.outcome === "accepted" && spooled !== undefined) await states.put(spooled.state, finished.federation);
     await ended.put(finished);
-    for (const key of ["assignment", "saved", "spooled"]) await values.delete(key);
+    for (const key of ["assignment", "saved", "spooled", "sum", "masked"]) await values.delete(key);
     const every = await ended.getAll();
     every.sort((a, b) => b.at - a.at);
     for (const { assignment } of every.slice(FINISHED_KEPT)) await ended.delete(assignment);
     await writing.done;
+  }
+
+  /** The key by which the device is known in secure sums; drawn once. */
+  async signing(): Promise<Uint8Array> {
+    const drawn = crypto.getRandomValues(new Uint8Array(32));
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const known = (await writing.store.get("signing")) as Uint8Array | undefined;
+    if (known === undefined) await writing.store.put(drawn, "signing");
+    await writing.done;
+    return known ?? drawn;
+  }
+
+  /** What is remembered of the sum of `assignment`; null: it has not been joined. */
+  async sum(assignment: string): Promise<SumState | null> {
+    const found = await this.get("sum");
+    return found?.assignment === assignment ? found : null;
+  }
+
+  /** Remember this state of the sum of `assignment`, beside the vector if there is one. */
+  async keepSum(assignment: string, state: PartyState): Promise<void> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const before = (await writing.store.get("sum")) as SumState | undefined;
+    const offer = before?.assignment === assignment ? before.offer : null;
+    await Promise.all([writing.store.put({ assignment, state, offer }, "sum"), writing.done]);
+  }
+
+  /** Remember the masked `vector` with the state that it leaves; the message that announces it. */
+  async keepVector(assignment: string, state: PartyState, vector: Uint8Array<ArrayBuffer>): Promise<OfferMasked> {
+    const offer = { assignment, sha256: sha256Hex(vector), size_bytes: vector.length };
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    await Promise.all([
+      writing.store.put({ assignment, state, offer }, "sum"),
+      writing.store.put(vector, "masked"),
+      writing.done,
+    ]);
+    return offer;
+  }
+
+  /** How many entries of the log of identities the device has read. */
+  async logLength(): Promise<number> {
+    return await this.db.count("identity_log");
+  }
+
+  /** The head after so many entries; null: the device has not read as many. */
+  async logHead(length: number): Promise<Uint8Array | null> {
+    return (await this.db.get("identity_log", length))?.head ?? null;
+  }
+
+  /** Keep the entries that follow the first `length`, each with its head; no device has two. */
+  async appendLog(length: number, entries: readonly (LogEntry & { head: Uint8Array })[]): Promise<void> {
+    const writing = this.db.transaction("identity_log", "readwrite", STRICT);
+    await Promise.all([
+      ...entries.map((one, at) => writing.store.add({ ...one, position: length + at + 1 })),
+      writing.done,
+    ]);
+  }
+
+  /** The identities of those of `devices` that are among the first `length` entries. */
+  async logged(devices: readonly string[], length: number): Promise<Map<string, Uint8Array>> {
+    const found = await Promise.all(devices.map((device) => this.db.getFromIndex("identity_log", "device", device)));
+    const within = found.filter((one): one is Logged => one !== undefined && one.position <= length);
+    return new Map(within.map(({ device, identity }) => [device, identity]));
   }
 
   async isFinished(assignment: string): Promise<boolean> {
@@ -185,8 +497,77 @@ export class Store {
     }
   }
 
+  /** Those with a label and those without. */
   async deleteSamples(): Promise<void> {
-    await this.db.clear("samples");
+    const writing = this.db.transaction(["samples", "unlabelled"], "readwrite", STRICT);
+    await Promise.all([
+      writing.objectStore("samples").clear(),
+      writing.objectStore("unlabelled").clear(),
+      writing.done,
+    ]);
+  }
+
+  /** Keep samples without a label, of all the newest. Throws CodedError `store.full`. */
+  async addUnlabelled(xs: readonly Float32Array[]): Promise<void> {
+    try {
+      const writing = this.db.transaction("unlabelled", "readwrite", STRICT);
+      for (const x of xs) void writing.store.add({ x } as Unlabelled);
+      const keys = await writing.store.getAllKeys();
+      for (const key of keys.slice(0, Math.max(0, keys.length - UNLABELLED_KEPT))) void writing.store.delete(key);
+      await writing.done;
+    } catch (error) {
+      throw new CodedError("store.full", `the samples could not be stored: ${(error as Error).message}`);
+    }
+  }
+
+  /** null: it went, to make room or with all samples. */
+  async unlabelled(id: number): Promise<Unlabelled | null> {
+    return (await this.db.get("unlabelled", id)) ?? null;
+  }
+
+  /** Newest first. */
+  async newestUnlabelled(count: number): Promise<Unlabelled[]> {
+    const found: Unlabelled[] = [];
+    let cursor = await this.db.transaction("unlabelled").store.openCursor(null, "prev");
+    while (cursor !== null && found.length < count) {
+      found.push(cursor.value);
+      cursor = await cursor.continue();
+    }
+    return found;
+  }
+
+  /** Make a sample of class `label`, and keep the state that follows from its number. */
+  async label({ id, x }: Unlabelled, label: number, answered: (made: number) => Labelling): Promise<void> {
+    const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
+    const sample = { x, label, target: new Float32Array(), asked: true };
+    const made = await writing.objectStore("samples").add(sample as unknown as Kept);
+    await writing.objectStore("unlabelled").delete(id);
+    await writing.objectStore("values").put(answered(made), "labelling");
+    await writing.done;
+  }
+
+  /** Forget a sample without a label, and keep the state. */
+  async dropUnlabelled(id: number, state: Labelling): Promise<void> {
+    const writing = this.db.transaction(["unlabelled", "values"], "readwrite", STRICT);
+    await writing.objectStore("unlabelled").delete(id);
+    await writing.objectStore("values").put(state, "labelling");
+    await writing.done;
+  }
+
+  /**
+   * Make the sample `made` one without a label again, and keep the state that follows from that one's number. False
+   * where there is no such sample any more; then nothing changes.
+   */
+  async takeBack(made: number, undone: (sample: number) => Labelling): Promise<boolean> {
+    const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
+    const sample = await writing.objectStore("samples").get(made);
+    if (sample !== undefined) {
+      await writing.objectStore("samples").delete(made);
+      const id = await writing.objectStore("unlabelled").add({ x: sample.x } as Unlabelled);
+      await writing.objectStore("values").put(undone(id), "labelling");
+    }
+    await writing.done;
+    return sample !== undefined;
   }
 
   /** Numbers of the samples, ascending. */
@@ -201,22 +582,24 @@ export class Store {
     return found.filter((sample) => sample !== undefined);
   }
 
-  /** What is known of all samples, and how many each class has. */
-  async held(): Promise<Held & { readonly counts: readonly number[] }> {
-    let [samples, features, targets] = [0, 0, 0];
+  /** What is known of all samples, how many each class has, and where labels are from. */
+  async held(): Promise<Held & { readonly counts: readonly number[]; readonly asked: number; unlabelled: number }> {
+    const unlabelled = await this.db.count("unlabelled");
+    let [samples, features, targets, asked] = [0, 0, 0, 0];
     const counts: number[] = [];
     let cursor = await this.db.transaction("samples").store.openCursor();
     while (cursor !== null) {
       const { x, target, label } = cursor.value;
       if (samples === 0) [features, targets] = [x.length, target.length];
       samples += 1;
+      if (cursor.value.asked) asked += 1;
       if (target.length === 0) {
         while (counts.length <= label) counts.push(0);
         counts[label] = (counts[label] ?? 0) + 1;
       }
       cursor = await cursor.continue();
     }
-    return { samples, features, targets, classes: counts.length, counts };
+    return { samples, features, targets, classes: counts.length, counts, asked, unlabelled };
   }
 
   async blob(sha256: string): Promise<Uint8Array | null> {
@@ -252,10 +635,21 @@ export class Store {
     return found;
   }
 
-  /** Forget everything but the samples, which are the owner's. */
+  /** How many rows each of the browser's stores keeps. */
+  async rows(): Promise<Record<string, number>> {
+    const names = [...this.db.objectStoreNames];
+    return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await this.db.count(name)] as const)));
+  }
+
+  /** Forget everything but the samples, which are the owner's, and what was told of them under noise. */
   async forgetDevice(): Promise<void> {
-    const names = ["values", "states", "finished", "blobs", "receipts"] as const;
+    const names = ["values", "states", "finished", "blobs", "receipts", "parts", "promises", "identity_log"] as const;
     const writing = this.db.transaction(names, "readwrite", STRICT);
     await Promise.all([...names.map((name) => writing.objectStore(name).clear()), writing.done]);
   }
 }
+
+const isOf = (part: StreamPart, other: StreamPart): boolean =>
+  part.federation === other.federation && part.apart === other.apart;
+
+const spentOf = (told: readonly Told[]): number => told.reduce((sum, { mu2 }) => sum + mu2, 0);

@@ -3,12 +3,14 @@ import { makeBatch } from "../learning/batches";
 import { ClientRound, readVersion } from "../learning/client_round";
 import { trainInputs, trainOutputs } from "../learning/contract";
 import { decodeState, encodeState } from "../learning/device_state";
+import { drawnKey } from "../learning/noise";
 import { type DevicePlan, parseDevicePlan } from "../learning/plan";
 import type { Manifest } from "../wire/bundle";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
 import { type AnyTensor, decodeTensors, type Tensors } from "../wire/tensors";
+import { partOf } from "./budget";
 import { Graph } from "./graph";
 import { Predictor } from "./predictor";
 import { nowS } from "./situation";
@@ -51,7 +53,7 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
     const predictor = await Predictor.open(await part(manifest.predict.sha256), model, frozen);
     try {
       const lost = await lostOf(store, assignment.federation);
-      const given = { plan, model, received, frozen, ids, seed: assignment.seed, lost };
+      const given = { plan, model, received, frozen, ids, seed: assignment.seed, secret: drawnKey(), lost };
       const client = new ClientRound(given, (feeds) => graph.run(feeds), before?.client ?? null);
       const start = before ?? (await measured(predictor, received, client, ids, around));
       if (start === null) return false;
@@ -134,7 +136,7 @@ class Run {
       return false;
     }
     const { update, samples } = client.finish();
-    await around.store.spool({
+    const spooled = {
       offer: {
         assignment: this.assignment.assignment,
         sha256: sha256Hex(update.payload),
@@ -150,7 +152,8 @@ class Run {
       payload: update.payload,
       state: encodeState(update.residual),
       privacy: this.plan.privacy.sentence,
-    });
+    };
+    await around.store.spool(spooled, partOf(this.assignment, this.plan.privacy));
     return true;
   }
 
@@ -195,7 +198,7 @@ class Run {
 }
 
 /** Lets messages and timers have their turn: a step's promise alone would not. */
-function otherTasks(): Promise<void> {
+export function otherTasks(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {

@@ -49,6 +49,7 @@ test.each(VECTORS.updates as any[])(
       model: MODEL,
       lost: state == null ? null : decodeState(fromBase64(state)),
       seed: Number(seed),
+      secret: 0n,
     });
     expect(hex(made.payload)).toBe(hex(fromBase64(payload as string)));
     expect(hex(encodeState(made.residual))).toBe(hex(fromBase64(state_after as string)));

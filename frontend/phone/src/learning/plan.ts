@@ -4,6 +4,7 @@ import { checked, Requirements } from "../wire/messages";
 import { CODEC, type Codec } from "./codec";
 import { kind, Registry } from "./kinds";
 import { LOCAL, type Local } from "./local";
+import { PERSONAL, type PersonalRules } from "./personal";
 import { PRIVACY, type Privacy } from "./privacy";
 
 export interface DevicePlan {
@@ -11,11 +12,12 @@ export interface DevicePlan {
   readonly codec: Codec;
   readonly privacy: Privacy;
   readonly requirements: Requirements;
+  /** How the device trains a model of its own beside the version; null: it has none. */
+  readonly personal: PersonalRules | null;
 }
 
 const NOTHING = null;
 const HELP = new Registry("help", [kind("help", "none", {}, () => NOTHING)]);
-const PERSONAL = new Registry("personal", [kind("personal", "none", {}, () => NOTHING)]);
 /** By slot, what the phone tells the platform that it has, so that it is invited to nothing else. */
 export const OWN_KINDS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries([LOCAL, CODEC, PRIVACY, HELP, PERSONAL].map(({ slot, names }) => [slot, names])),
@@ -38,13 +40,21 @@ const Slots = v.strictObject({
 export function parseDevicePlan(raw: unknown): DevicePlan {
   const slots = checked(Slots, raw, "plan.invalid", "device plan");
   HELP.parse(slots.help);
-  PERSONAL.parse(slots.personal);
+  const local = LOCAL.parse(slots.local);
   return {
-    local: LOCAL.parse(slots.local),
+    local,
     codec: CODEC.parse(slots.codec),
     privacy: PRIVACY.parse(slots.privacy),
     requirements: slots.requirements,
+    personal: PERSONAL.parse(slots.personal).rules(local),
   };
+}
+
+/** The name of the kind that covers updates; blank: none does, or the plan cannot be read. */
+export function privacyNamed(raw: unknown): string {
+  const found = v.safeParse(v.looseObject({ privacy: v.looseObject({ kind: v.string() }) }), raw);
+  const name = found.success ? found.output.privacy.kind : "none";
+  return name === "none" ? "" : name;
 }
 
 /** What the plan asks of conditions, whatever else it is; null where it cannot be read. */

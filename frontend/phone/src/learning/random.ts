@@ -8,15 +8,20 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8 } from "../wire/bytes";
 
 type Path = readonly (string | number)[];
+/** Beyond 2^53 a bigint, as of keys. */
+type Seed = number | bigint;
 const NONCE = utf8("LibsodiumDRG");
 
 /** `count` bytes; a longer stream of the same path begins with them. */
-export function randomBytes(count: number, seed: number, ...path: Path): Uint8Array {
-  return chacha20(digest(seed, path), NONCE, new Uint8Array(count));
+export function randomBytes(count: number, seed: Seed, ...path: Path): Uint8Array {
+  return streamOf(digest(seed, path), count);
 }
 
+/** The first `count` bytes of the key stream: libsodium's `randombytes_buf_deterministic`. */
+export const streamOf = (key: Uint8Array, count: number): Uint8Array => chacha20(key, NONCE, new Uint8Array(count));
+
 /** The numbers below `count` in random order: each draws 64 bits, and the lowest comes first; of equal ones the lower. */
-export function permutation(count: number, seed: number, ...path: Path): number[] {
+export function permutation(count: number, seed: Seed, ...path: Path): number[] {
   const drawn = new DataView(randomBytes(8 * count, seed, ...path).slice().buffer);
   const [low, high] = [new Uint32Array(count), new Uint32Array(count)];
   for (let index = 0; index < count; index++) {
@@ -42,4 +47,4 @@ export const stepSeed = (seed: number, step: number): number => Math.floor(deriv
 export const epochOrder = (samples: number, seed: number, epoch: number): number[] =>
   permutation(samples, seed, "epoch", epoch);
 
-const digest = (seed: number, path: Path): Uint8Array => sha256(utf8([seed, ...path].join("/")));
+const digest = (seed: Seed, path: Path): Uint8Array => sha256(utf8([seed, ...path].join("/")));

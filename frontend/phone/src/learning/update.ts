@@ -14,15 +14,16 @@ export interface Update {
 const DELTA = "delta";
 
 /**
- * What training changed, plus what the codec lost of the last accepted update (`lost`, by `delta.NAME`).
+ * What training changed, plus what the codec lost of the last accepted update (`lost`, by `delta.NAME`); `secret` is drawn
+ * by the device and known to nobody else: noise that others could draw again hides nothing from them.
  * Throws CodedError `update.not_finite`.
  */
 export function makeUpdate(
   received: Tensors,
   trained: Tensors,
-  given: { plan: DevicePlan; model: ModelSpec; lost: Tensors | null; seed: number },
+  given: { plan: DevicePlan; model: ModelSpec; lost: Tensors | null; seed: number; secret: bigint },
 ): Update {
-  const { plan, model, seed } = given;
+  const { plan, model, seed, secret } = given;
   const lost = fits(given.lost, model) ? given.lost : null;
   const delta = new Map<string, Tensor>();
   for (const { name, shape } of model.parameters) {
@@ -33,7 +34,7 @@ export function makeUpdate(
     delta.set(`${DELTA}.${name}`, float32(shape, data));
   }
   const hidden = new Map(
-    [...plan.privacy.protect(delta)].map(([name, tensor]) => [name.slice(DELTA.length + 1), tensor]),
+    [...plan.privacy.protect(delta, secret)].map(([name, tensor]) => [name.slice(DELTA.length + 1), tensor]),
   );
   const { payload, residual } = plan.codec.encode(hidden, seed);
   const statistics = new Map(gathered(model).map(({ name, shape }) => [name, float32(shape, of(trained, name))]));

@@ -1,7 +1,10 @@
 /** The page of a device that has joined: what it does and why not, its samples, what left it, and what its owner decides. */
-import type { Receipt } from "../device/store";
+import { digits, PRIVACY_DEFAULT } from "../device/budget";
+import type { PrivacyChoices, Receipt } from "../device/store";
 import type { Command, Shown } from "../protocol";
 import { el, list, section } from "./dom";
+import { ownModelPart } from "./own_model";
+import { questionPart } from "./questions";
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -25,16 +28,31 @@ export interface Part {
   readonly make: () => HTMLElement;
 }
 
-export function ownerPage(shown: Shown, asked: Asked): Part[] {
+/** `sources` are the parts for data of the phone's own. */
+export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked): Part[] {
   const { name, ending, samples: count, counts, finished, receipts, choices } = shown;
   const title: Part = { key: "name", state: name, make: () => el("h1", {}, name) };
   if (ending !== null) return [title, { key: "ended", state: ending, make: () => ended(shown, asked) }];
   const { progress, blockers, wait, linkProblem, isOnline } = shown;
-  const moment = [progress, blockers, wait, linkProblem, isOnline, asked.toConfirm, asked.confirmed];
+  const moment = [
+    progress,
+    blockers,
+    shown.budgetWait,
+    shown.sumWait,
+    wait,
+    linkProblem,
+    isOnline,
+    asked.toConfirm,
+    asked.confirmed,
+  ];
   return [
     title,
     { key: "now", state: moment, make: () => now(shown, asked) },
+    ...ownModelPart(shown),
+    ...questionPart(shown, asked.tell),
+    ...sources,
     { key: "samples", state: [count, counts], make: () => samples(shown, asked) },
+    { key: "told", state: [shown.told, choices.privacy], make: () => toldUnderNoise(shown, asked) },
     { key: "rounds", state: finished, make: () => taken(shown) },
     { key: "receipts", state: receipts, make: () => left(receipts) },
     { key: "decide", state: choices, make: () => decide(shown, asked) },
@@ -59,7 +77,11 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
     stateOf(shown),
     bar,
     blockers.length > 0 ? list(blockers.map(({ sentence }) => sentence)) : null,
-    blockers.length === 0 && progress === null && wait !== null ? el("p", {}, wait.sentence) : null,
+    shown.sumWait === null ? null : el("p", {}, shown.sumWait.sentence),
+    shown.budgetWait === null ? null : el("p", {}, shown.budgetWait.sentence),
+    blockers.length === 0 && progress === null && wait !== null && wait.sentence !== shown.budgetWait?.sentence
+      ? el("p", {}, wait.sentence)
+      : null,
     isOnline || linkProblem === null ? null : el("p", { className: "bad" }, linkProblem.sentence),
     questions.length > 0
       ? el("p", {}, "This browser does not tell. Your word counts until you leave this page, for four hours at most:")
@@ -76,10 +98,10 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
   return made;
 }
 
-function stateOf({ progress, blockers }: Shown): string {
+function stateOf({ progress, blockers, budgetWait }: Shown): string {
   if (progress?.stage === "training") return `Training: step ${progress.steps_done} of ${progress.steps_total}`;
   if (progress?.stage === "uploading") return "Sending what it learned";
-  if (blockers.length > 0) return "It does not train now, because";
+  if (blockers.length > 0 || (progress === null && budgetWait !== null)) return "It does not train now, because";
   return progress === null ? "Ready, and waiting for a round" : "Getting ready to train";
 }
 
@@ -97,7 +119,11 @@ function samples(shown: Shown, { tell }: Asked): HTMLElement {
   return section(
     `Samples in this browser: ${shown.samples.toLocaleString()}`,
     counts.length > 0 ? el("p", { className: "quiet" }, counts.join(", ")) : null,
-    el("label", { htmlFor: "file" }, "Add samples from a CSV file with a column “label”, or from JSON lines"),
+    el(
+      "label",
+      { htmlFor: "file" },
+      "Add samples from a CSV file with a column “label”, or from JSON lines; where the label is missing, you may be asked",
+    ),
     file,
     shown.samples > 0 ? erase : null,
   );
@@ -107,10 +133,58 @@ const OUTCOMES = { accepted: "counted", dropped: "not used", released: "given ba
 
 function taken({ finished }: Shown): HTMLElement {
   const rounds = finished.map(
-    ({ round, federation, outcome, at, sentence }) =>
-      `${new Date(at).toLocaleString()}: round ${round} of ${federation}, ${OUTCOMES[outcome]}: ${sentence}`,
+    ({ round, federation, outcome, at, sentence, privacy }) =>
+      `${new Date(at).toLocaleString()}: round ${round} of ${federation}, ${OUTCOMES[outcome]}: ${sentence}` +
+      (outcome === "accepted" && privacy !== undefined ? `; ${covering(privacy)}` : ""),
   );
   return section("Rounds", rounds.length === 0 ? el("p", { className: "quiet" }, "None yet.") : list(rounds));
+}
+
+const covering = (privacy: string): string =>
+  privacy === "" ? "nothing covered it" : `covered by ${privacy.replaceAll("_", " ")}`;
+
+/** What was told of the device under noise, of what its owner allows in all. */
+function toldUnderNoise({ told, choices }: Shown, { tell }: Asked): HTMLElement {
+  const { epsilon, allowedEpsilon, delta, federations, raised } = told;
+  const most = `${digits(allowedEpsilon)} that you allow in all, at delta ${delta}`;
+  const each = Object.entries(federations).map(([name, one]) => `${name} ${digits(one)}`);
+  const sentence =
+    epsilon === 0
+      ? `Nothing was told under noise yet, of epsilon ${most}.`
+      : `Told under noise, by its own account: epsilon ${digits(epsilon)} of ${most}. Alone: ${each.join(", ")}.`;
+  const chosen = choices.privacy ?? PRIVACY_DEFAULT;
+  const choose = (changes: Partial<PrivacyChoices>): void =>
+    tell({ do: "choose", changes: { privacy: { ...chosen, ...changes } } });
+  const allowed = el("input", {
+    type: "number",
+    id: "allowed",
+    min: "0",
+    max: "1000",
+    step: "any",
+    value: `${allowedEpsilon}`,
+  });
+  allowed.onchange = () => {
+    if (allowed.validity.valid && allowed.value !== "") choose({ epsilon: allowed.valueAsNumber });
+  };
+  const asks = chosen.raised === "ask";
+  const words = asks ? "Do not ask me when one may tell more" : "Ask me when one may tell more";
+  const made = section(
+    "Told under noise",
+    el("p", {}, sentence),
+    ...raised.flatMap((one) => [
+      el("p", {}, one.sentence),
+      el(
+        "button",
+        { type: "button", className: "main", onclick: () => tell({ do: "agree", federation: one.federation }) },
+        `Agree that ${one.federation} may tell more`,
+      ),
+    ]),
+    el("label", { htmlFor: "allowed" }, "Epsilon that you allow in all; 0: nothing is told under noise any more"),
+    allowed,
+    el("button", { type: "button", onclick: () => choose({ raised: asks ? "accept" : "ask" }) }, words),
+  );
+  made.id = "told";
+  return made;
 }
 
 function left(receipts: readonly Receipt[]): HTMLElement {
@@ -129,7 +203,7 @@ function left(receipts: readonly Receipt[]): HTMLElement {
 
 function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
   const pausedUntil = choices.pausedUntil;
-  const pause = (until: number) => () => tell({ do: "choose", choices: { ...choices, pausedUntil: until } });
+  const pause = (until: number) => () => tell({ do: "choose", changes: { pausedUntil: until } });
   const buttons =
     pausedUntil > Date.now()
       ? [el("button", { type: "button", className: "main", onclick: pause(0) }, "Go on")]
@@ -144,7 +218,7 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
   );
   hours.onclick = () => {
     const policy = { ...choices.policy, hours: choices.policy.hours === null ? ([22, 7] as [number, number]) : null };
-    tell({ do: "choose", choices: { ...choices, policy } });
+    tell({ do: "choose", changes: { policy } });
   };
   const leave = el("button", { type: "button" }, "Leave");
   leave.onclick = () => {
@@ -157,7 +231,8 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
       "learned from it stay. Its samples stay in this browser. Go on?";
     if (confirm(what)) tell({ do: "be-forgotten" });
   };
-  return section("What you decide", ...buttons, hours, leave, forget);
+  const all = el("button", { type: "button", onclick: () => tell({ do: "export" }) }, "Export all that is known of it");
+  return section("What you decide", ...buttons, hours, all, leave, forget);
 }
 
 function ended({ ending, name }: Shown, { tell }: Asked): HTMLElement {

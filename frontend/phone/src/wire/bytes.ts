@@ -28,3 +28,11 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 
 export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, place) => byte === b[place]);
+
+export const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
+
+/** As texts of bytes are ordered. */
+export function byBytes(a: Uint8Array, b: Uint8Array): number {
+  const place = a.findIndex((byte, at) => byte !== b[at]);
+  return place < 0 ? a.length - b.length : (a[place] as number) - (b[place] ?? -1);
+}

@@ -53,6 +53,13 @@ export const Enrolled = v.object({
 });
 export type Enrolled = v.InferOutput<typeof Enrolled>;
 
+/** How much a federation may tell of any of its devices under noise, in all. */
+export const PrivacyBudget = v.object({
+  epsilon: v.pipe(v.number(), v.gtValue(0), v.maxValue(1e3)),
+  delta: v.pipe(v.number(), v.gtValue(0), v.ltValue(1)),
+});
+export type PrivacyBudget = v.InferOutput<typeof PrivacyBudget>;
+
 export const Assignment = v.object({
   assignment: Identifier,
   federation: v.string(),
@@ -61,11 +68,27 @@ export const Assignment = v.object({
   manifest: SignedManifest,
   seed: Count,
   remaining_s: Seconds,
+  /** How many sums were released before the round's, where the plan's noise depends on these. */
+  stream_index: v.optional(v.nullable(Count), null),
+  /** What the platform holds the federation to, where the plan spends any. */
+  budget: v.optional(v.nullable(PrivacyBudget), null),
 });
 export type Assignment = v.InferOutput<typeof Assignment>;
 
 export const Trial = v.object({ rollout: Identifier, candidate: Identifier, champion: SignedManifest });
 export type Trial = v.InferOutput<typeof Trial>;
+
+/** What holds for a member of a federation between rounds. */
+export const StandingPlan = v.object({
+  digest: Sha256,
+  federation: v.pipe(v.string(), v.maxLength(100)),
+  plan: v.unknown(),
+});
+export type StandingPlan = v.InferOutput<typeof StandingPlan>;
+
+/** When the device comes back: at a moment that it draws of `within_s` seconds from `after_s` on. */
+export const CheckInWindow = v.object({ after_s: Seconds, within_s: Seconds });
+export type CheckInWindow = v.InferOutput<typeof CheckInWindow>;
 
 export const Directive = v.object({
   check_in_s: Seconds,
@@ -74,8 +97,15 @@ export const Directive = v.object({
   requirements: v.optional(v.nullable(Requirements), null),
   wait: v.optional(v.nullable(Reason), null),
   trial: v.optional(v.nullable(Trial), null),
+  /** Whether something holds between rounds: the plan that the device told the digest of, or `standing`. */
+  stands: v.optional(v.boolean(), false),
+  standing: v.optional(v.nullable(StandingPlan), null),
+  /** Versions that were rolled back: a personal model that came from one is given up. */
+  withdrawn: v.optional(v.pipe(v.array(Identifier), v.maxLength(64)), []),
   ignores_unknown: v.optional(v.boolean(), false),
   next_keys: v.optional(v.pipe(v.array(SignedManifest), v.maxLength(64)), []),
+  /** In place of `check_in_s`, in a large fleet. */
+  window: v.optional(v.nullable(CheckInWindow), null),
 });
 export type Directive = v.InferOutput<typeof Directive>;
 
@@ -83,6 +113,13 @@ export const UploadState = v.object({ offset: Count, accepted: v.optional(v.bool
 export type UploadState = v.InferOutput<typeof UploadState>;
 
 export const Done = v.object({});
+
+/** Some rows of a section of what the platform knows, or which sections there are. */
+export const ExportPage = v.object({
+  sections: v.optional(v.array(v.string()), []),
+  rows: v.optional(v.array(v.unknown()), []),
+  after: v.optional(v.string(), ""),
+});
 
 export const ForgetNews = v.object({ receipt: v.string(), done: v.boolean(), sentence: v.string() });
 export type ForgetNews = v.InferOutput<typeof ForgetNews>;
@@ -119,14 +156,33 @@ export interface Progress {
   steps_total?: number;
 }
 
+export interface LabelFacts {
+  asked: number;
+  unlabelled: number;
+  questions: number;
+  answers: number;
+}
+
 export interface CheckIn {
   protocol: number;
   conditions: Conditions;
   blockers?: readonly Reason[];
   progress?: Progress;
   version?: string;
-  metadata?: { samples: number; class_counts: readonly number[] };
+  metadata?: { samples: number; class_counts: readonly number[]; labels?: LabelFacts };
   capabilities?: Capabilities;
+  /** Digest of the plan that the device knows to hold between rounds. */
+  standing?: string;
+}
+
+/** How the personal model compares with the version, for people. */
+export interface ReportPersonal {
+  federation: string;
+  version: string;
+  answers: boolean;
+  samples: number;
+  version_accuracy: number | null;
+  own_accuracy: number | null;
 }
 
 export interface OfferUpdate {

@@ -12,7 +12,11 @@ export const centralNoise = kind(
     noise_multiplier: v.optional(positive(1e3), 1),
     quantile: v.optional(v.nullable(v.pipe(v.number(), v.gtValue(0), v.ltValue(1))), null),
   },
-  ({ norm }): Privacy => ({
+  ({ norm, noise_multiplier }): Privacy => ({
+    releases: "sums",
+    noiseMultiplier: noise_multiplier,
+    apart: null,
+    masking: null,
     protect: (update) => clipped(update, norm),
     sentence: "the platform adds noise to the sum of all devices, which hides yours from whoever sees versions",
   }),

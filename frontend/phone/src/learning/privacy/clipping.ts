@@ -1,8 +1,8 @@
-/** What scales an update down to a norm: `coterie_learning.privacy._clipping`. */
+/** The length of an update, and what scales it down to a norm: `coterie_learning.privacy._clipping`. */
 import { float32, type Tensors } from "../../wire/tensors";
 
-/** `update`, scaled down as a whole where its L2 norm, over all its tensors, is longer than `norm`. */
-export function clipped(update: Tensors, norm: number): Tensors {
+/** By what all numbers of `update` are multiplied so that their L2 norm is at most `norm`; 1 if it is. */
+export function clipFactor(update: Tensors, norm: number): number {
   let sum = 0;
   for (const { data } of update.values()) {
     let squares = 0;
@@ -10,8 +10,14 @@ export function clipped(update: Tensors, norm: number): Tensors {
     sum += squares;
   }
   const length = Math.sqrt(sum);
-  if (length <= norm) return update;
-  const factor = Math.fround(norm / length);
+  return length <= norm ? 1 : norm / length;
+}
+
+/** `update`, scaled down as a whole where it is longer than `norm`. */
+export function clipped(update: Tensors, norm: number): Tensors {
+  const found = clipFactor(update, norm);
+  if (found === 1) return update;
+  const factor = Math.fround(found);
   return new Map(
     [...update].map(([name, { shape, data }]) => [
       name,

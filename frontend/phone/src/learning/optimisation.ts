@@ -1,0 +1,134 @@
+/** The optimisation between two steps: a mirror of `coterie_learning.client.optimisation`, with the same scalars in every step. */
+import type { ModelSpec } from "../wire/bundle";
+import { CodedError } from "../wire/errors";
+import {
+  type AnyTensor,
+  checkFinite,
+  decodeFloats,
+  encodeTensors,
+  float32,
+  type Tensor,
+  type Tensors,
+} from "../wire/tensors";
+import type { Batch } from "./batches";
+import { carried, checkModel, DISTILLATION, versionNames } from "./contract";
+import { NOT_ASKED, type StepScalars } from "./local";
+import { BatchOrder } from "./order";
+import { stepSeed } from "./random";
+
+/** Runs a train step graph: all its inputs by name, to all its outputs by name. */
+export type RunStep = (feeds: ReadonlyMap<string, AnyTensor>) => Promise<ReadonlyMap<string, AnyTensor>>;
+
+export interface Optimised {
+  readonly model: ModelSpec;
+  /** The tensors of a version, from which it begins. */
+  readonly start: Tensors;
+  /** Where the proximal term is centred. */
+  readonly anchor: Tensors;
+  /** Those that never change, by the names of the graphs' inputs. */
+  readonly frozen: ReadonlyMap<string, AnyTensor>;
+  /** Numbers of the samples to train on. */
+  readonly train: readonly number[];
+  readonly scalars: StepScalars;
+  readonly seed: number;
+}
+
+export interface Checkpoint {
+  readonly stepsDone: number;
+  /** Parameters, statistics and optimiser state, as safetensors. */
+  readonly tensors: Uint8Array;
+}
+
+export class Optimisation {
+  stepsDone = 0;
+  private carried: ReadonlyMap<string, Tensor>;
+  private readonly fixed: ReadonlyMap<string, AnyTensor>;
+  private readonly order: BatchOrder;
+
+  /** Throws CodedError `plan.does_not_fit`. */
+  constructor(
+    private readonly given: Optimised,
+    private readonly runStep: RunStep,
+  ) {
+    const { model, start, anchor, frozen, train, seed, scalars } = given;
+    checkModel(model);
+    checkScalars(scalars, model);
+    this.order = new BatchOrder(train, seed, model.batch_size);
+    const teacher = [model.batch_size, ...model.output.shape];
+    this.fixed = new Map<string, AnyTensor>([
+      ...model.parameters.map(({ name }): [string, AnyTensor] => [`anchor.${name}`, tensorOf(anchor, name)]),
+      ...(model.scalars.includes(DISTILLATION) ? [["teacher", float32(teacher)] as const] : []),
+      ...frozen,
+    ]);
+    this.carried = new Map([
+      ...[...versionNames(model)].map(([name, role]): [string, Tensor] => [role, tensorOf(start, name)]),
+      ...model.slots.map(({ name, shape }): [string, Tensor] => [name, float32(shape)]),
+    ]);
+  }
+
+  /** The numbers of the samples that the next step trains on. */
+  batchIds(): number[] {
+    return this.order.ids(this.stepsDone);
+  }
+
+  /** Throws CodedError `agent.diverged`, and what the graph throws; nothing has changed then. */
+  async step(batch: Batch): Promise<void> {
+    const found = await this.runStep(new Map([...this.fixed, ...this.carried, ...this.feeds(batch)]));
+    const loss = Number(found.get("loss")?.data[0]);
+    if (!Number.isFinite(loss)) {
+      const detail = `the loss of step ${this.stepsDone} is not finite; the plan's learning rate may be too high`;
+      throw new CodedError("agent.diverged", detail);
+    }
+    this.carried = new Map([...this.carried.keys()].map((name) => [name, found.get(`next.${name}`) as Tensor]));
+    this.stepsDone += 1;
+  }
+
+  /** The tensors of a version after the steps done so far. */
+  parameters(): Tensors {
+    return new Map([...versionNames(this.given.model)].map(([name, role]) => [name, tensorOf(this.carried, role)]));
+  }
+
+  checkpoint(): Checkpoint {
+    return { stepsDone: this.stepsDone, tensors: encodeTensors(this.carried) };
+  }
+
+  /** Throws CodedError `tensors.*`. */
+  restore({ stepsDone, tensors }: Checkpoint): void {
+    const found = decodeFloats(tensors, carried(this.given.model));
+    checkFinite(found);
+    this.carried = found;
+    this.stepsDone = stepsDone;
+  }
+
+  private feeds(batch: Batch): Map<string, AnyTensor> {
+    const { model, scalars, seed } = this.given;
+    const scalar = (name: string): number => (name === "step" ? this.stepsDone : scalars[name as keyof StepScalars]);
+    const feeds = new Map<string, AnyTensor>([
+      [model.target.name, batch.target],
+      ["sample_weight", batch.sampleWeight],
+      ...model.scalars.map((name): [string, AnyTensor] => [name, float32([], Float32Array.of(scalar(name)))]),
+      ...batch.inputs,
+    ]);
+    if (model.seeded) {
+      const data = BigInt64Array.of(BigInt(stepSeed(seed, this.stepsDone)));
+      feeds.set("seed", { dtype: "int64", shape: [], data });
+    }
+    return feeds;
+  }
+}
+
+/** Throws CodedError `plan.does_not_fit` where the graph lacks a scalar that the plan asks for. */
+function checkScalars(scalars: StepScalars, model: ModelSpec): void {
+  for (const [name, unasked] of Object.entries(NOT_ASKED)) {
+    const asked = scalars[name as keyof typeof NOT_ASKED];
+    if (asked !== unasked && !model.scalars.includes(name)) {
+      throw new CodedError("plan.does_not_fit", `it asks for ${name} ${asked}, but the model was compiled without`);
+    }
+  }
+}
+
+function tensorOf(tensors: Tensors, name: string): Tensor {
+  const found = tensors.get(name);
+  if (found === undefined) throw new Error(`no tensor ${name}`);
+  return found;
+}
