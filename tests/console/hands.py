@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 from playwright.sync_api import FileChooser, Locator, Page, expect
 
+from tests.console.browser import settle
+
 MOST_STOPS = 400
 
 
@@ -37,6 +39,8 @@ class Hand(ABC):
     def choose(self, field: Locator, option: Locator) -> None:
         """Open a field's list and take one of it."""
         self.presses += 2
+        expect(field).to_be_visible()
+        settle(self.page)  # what comes above the field pushes it, and out of view its list is hidden
         self._choose(field, option)
 
     def give_file(self, button: Locator, path: str) -> None:

@@ -12,6 +12,8 @@ from tests.console.seeded import ADMINISTRATOR, SeededFleet
 
 MOST_PRESSES = 5
 PRESET_WITH_DATA = "fltrust"
+TO_ARCHIVE = "Old trial"
+"""A draft, as each hand has it."""
 
 
 class Scene(NamedTuple):
@@ -113,13 +115,24 @@ def revoke(scene: Scene) -> None:
 
 
 def make_a_federation(scene: Scene) -> None:
+    make_one_from(scene, PRESET_WITH_DATA, scene.named("Trial"))
+
+
+def make_one_from(scene: Scene, preset: str, name: str) -> None:
+    """A federation that begins with a published system."""
+    begin_with(scene, preset, name)
+    scene.press("Create")
+    expect(scene.page.get_by_role("heading", level=1, name=name, exact=True)).to_be_visible()
+
+
+def begin_with(scene: Scene, preset: str, name: str) -> None:
+    """The form of a new federation, filled from a published system."""
     scene.go("Federations")
     scene.hand.press(scene.page.get_by_role("link", name="New federation"))
-    scene.hand.type(scene.page.get_by_label("Name", exact=True), scene.named("Trial"))
-    preset = scene.field("Begin with a published system")
-    scene.hand.choose(preset, scene.page.get_by_role("option", name=re.compile(f"^{PRESET_WITH_DATA}")))
-    scene.press("Create")
-    expect(scene.page.get_by_role("heading", level=1, name=scene.named("Trial"))).to_be_visible()
+    expect(scene.page.get_by_role("heading", level=1, name="New federation")).to_be_visible()
+    scene.hand.type(scene.page.get_by_label("Name", exact=True), name)
+    offered = scene.field("Begin with a published system")
+    scene.hand.choose(offered, scene.page.get_by_role("option", name=re.compile(rf"^{re.escape(preset)}(?![\w+-])")))
 
 
 def change_a_deadline(scene: Scene) -> None:
@@ -259,7 +272,7 @@ def upload_a_pair(scene: Scene) -> None:
 
 
 def archive(scene: Scene) -> None:
-    scene.federation(scene.named("Trial"))
+    scene.federation(scene.named(TO_ARCHIVE))
     scene.press("Archive")
     expect(scene.button("Restore")).to_be_visible()
 

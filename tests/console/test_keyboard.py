@@ -22,7 +22,7 @@ CONTROLS = """() => {
   const chosen = (name) => document.querySelector(`[name="${name}"]:checked`);
   // Of a group one is stopped at, and arrows lead on.
   const led = (element) =>
-    (element.matches("[role=tab], [type=radio]") && element.tabIndex < 0) ||
+    (element.matches("[role=tab], [type=radio], [role=grid] *") && element.tabIndex < 0) ||
     (element.type === "radio" && !element.checked && chosen(element.name));
   let count = 0;
   for (const element of document.querySelectorAll("body *")) {

@@ -1,20 +1,31 @@
 """Every task of an operator can be done, by mouse and by keyboard alone, with few presses."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from coterie.config.settings import CONSOLE_PAGE
+from coterie_learning.local import Local
+from coterie_learning.local.distill import Distill
+from coterie_learning.local.second_order import SecondOrder
+from coterie_learning.plan import presets
 from tests.console.browser import person, settle, sign_in
 from tests.console.hands import Hand, Keyboard, Mouse
 from tests.console.seeded import ADMINISTRATOR, SeededFleet, seeded_fleet
-from tests.console.tasks import MOST_PRESSES, TASKS, Scene, Task
+from tests.console.tasks import MOST_PRESSES, TASKS, TO_ARCHIVE, Scene, Task, begin_with, make_one_from
 
 pytestmark = pytest.mark.console
 DEVICES = 60
 PAIRS: dict[type[Hand], str] = {Mouse: "Handwritten digits", Keyboard: "Shelf gaps"}
 """Of which each hand tries a version: one at a time goes to a canary group."""
+
+UNFIT: dict[type[Local], str] = {
+    Distill: "devices cannot learn from the cloud model",
+    SecondOrder: "the model has no tables of gradients and curvatures",
+}
+"""Why the seeded pairs, networks without a graph that teaches devices, fit no plan that trains so."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +43,21 @@ def window(chromium: Browser, fleet: SeededFleet) -> Iterator[BrowserContext]:
         page = context.new_page()
         sign_in(page, "/", name=ADMINISTRATOR, password=fleet.password)
         settle(page)
+        for hand in PAIRS:
+            _draft(context, fleet, f"{TO_ARCHIVE} by {hand.__name__.lower()}")
         page.close()
         yield context
+
+
+def _draft(context: BrowserContext, fleet: SeededFleet, name: str) -> None:
+    """A federation that has never been started."""
+    (token,) = [cookie["value"] for cookie in context.cookies() if cookie["name"] == "csrftoken"]
+    made = context.request.post(
+        f"{fleet.url}/api/federations/",
+        data={"name": name, "pair": fleet.keys.pair},
+        headers={"X-CSRFToken": token, "Referer": fleet.url},
+    )
+    assert made.status == 201, made.text()
 
 
 @pytest.mark.parametrize("hand", [Mouse, Keyboard])
@@ -50,6 +74,26 @@ def test_it_is_done(
     task.do(Scene(worker, fleet, program, PAIRS[hand]))
     page.close()
     assert worker.presses == task.presses
+
+
+@pytest.mark.parametrize("preset", sorted(presets()))
+def test_a_federation_can_be_made_from_each_preset(
+    preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
+) -> None:
+    page = window.new_page()
+    page.goto("/")
+    settle(page)
+    scene = Scene(Mouse(page), fleet, tmp_path, PAIRS[Mouse])
+    refused = next((why for local, why in UNFIT.items() if isinstance(presets()[preset].local, local)), None)
+    if refused is not None:
+        begin_with(scene, preset, f"From {preset}")
+        expect(scene.button("Create")).to_have_attribute("aria-disabled", "true")
+        scene.button("Create").hover()
+        expect(page.get_by_role("tooltip")).to_contain_text(refused)
+    else:
+        make_one_from(scene, preset, f"From {preset}")
+    page.close()
+    assert scene.hand.presses <= MOST_PRESSES
 
 
 def test_no_task_takes_many_presses() -> None:

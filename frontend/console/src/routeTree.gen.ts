@@ -12,6 +12,7 @@ import { Route as rootRouteImport } from './routes/__root'
 import { Route as IndexRouteImport } from './routes/index'
 import { Route as AlertsRouteImport } from './routes/alerts'
 import { Route as AuditRouteImport } from './routes/audit'
+import { Route as ClusterRouteImport } from './routes/cluster'
 import { Route as EnrolRouteImport } from './routes/enrol'
 import { Route as GlossaryRouteImport } from './routes/glossary'
 import { Route as HelpRouteImport } from './routes/help'
@@ -46,6 +47,11 @@ const AlertsRoute = AlertsRouteImport.update({
 const AuditRoute = AuditRouteImport.update({
   id: '/audit',
   path: '/audit',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const ClusterRoute = ClusterRouteImport.update({
+  id: '/cluster',
+  path: '/cluster',
   getParentRoute: () => rootRouteImport,
 } as any)
 const EnrolRoute = EnrolRouteImport.update({
@@ -154,6 +160,7 @@ export interface FileRoutesByFullPath {
   '/': typeof IndexRoute
   '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
+  '/cluster': typeof ClusterRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
@@ -179,6 +186,7 @@ export interface FileRoutesByTo {
   '/': typeof IndexRoute
   '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
+  '/cluster': typeof ClusterRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
@@ -205,6 +213,7 @@ export interface FileRoutesById {
   '/': typeof IndexRoute
   '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
+  '/cluster': typeof ClusterRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
@@ -232,6 +241,7 @@ export interface FileRouteTypes {
     | '/'
     | '/alerts'
     | '/audit'
+    | '/cluster'
     | '/enrol'
     | '/glossary'
     | '/help'
@@ -257,6 +267,7 @@ export interface FileRouteTypes {
     | '/'
     | '/alerts'
     | '/audit'
+    | '/cluster'
     | '/enrol'
     | '/glossary'
     | '/help'
@@ -282,6 +293,7 @@ export interface FileRouteTypes {
     | '/'
     | '/alerts'
     | '/audit'
+    | '/cluster'
     | '/enrol'
     | '/glossary'
     | '/help'
@@ -308,6 +320,7 @@ export interface RootRouteChildren {
   IndexRoute: typeof IndexRoute
   AlertsRoute: typeof AlertsRoute
   AuditRoute: typeof AuditRoute
+  ClusterRoute: typeof ClusterRoute
   EnrolRoute: typeof EnrolRoute
   GlossaryRoute: typeof GlossaryRoute
   HelpRoute: typeof HelpRoute
@@ -351,6 +364,13 @@ declare module '@tanstack/react-router' {
       path: '/audit'
       fullPath: '/audit'
       preLoaderRoute: typeof AuditRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/cluster': {
+      id: '/cluster'
+      path: '/cluster'
+      fullPath: '/cluster'
+      preLoaderRoute: typeof ClusterRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/enrol': {
@@ -500,6 +520,7 @@ const rootRouteChildren: RootRouteChildren = {
   IndexRoute: IndexRoute,
   AlertsRoute: AlertsRoute,
   AuditRoute: AuditRoute,
+  ClusterRoute: ClusterRoute,
   EnrolRoute: EnrolRoute,
   GlossaryRoute: GlossaryRoute,
   HelpRoute: HelpRoute,

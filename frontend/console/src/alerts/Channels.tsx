@@ -1,12 +1,13 @@
-import { Alert, Button, Modal, Stack, Text } from "@mantine/core";
+import { Button, Modal, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
-import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
+import { Named } from "../components/Named";
 import { Panel } from "../components/Panel";
+import { ShownOnce } from "../components/ShownOnce";
 import { State } from "../components/State";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -27,14 +28,7 @@ export function Channels({ search, onSearch }: { search: TableSearch; onSearch: 
       header: "Channel",
       sort: "name",
       cell: (channel) => (
-        <>
-          <Text size="sm" fw={550}>
-            {channel.name}
-          </Text>
-          <Text size="xs" c="var(--quiet)" style={{ overflowWrap: "anywhere" }}>
-            {channel.kind === "email" ? channel.recipients?.join(", ") : channel.place}
-          </Text>
-        </>
+        <Named name={channel.name} place={channel.kind === "email" ? channel.recipients?.join(", ") : channel.place} />
       ),
     },
     {
@@ -58,14 +52,7 @@ export function Channels({ search, onSearch }: { search: TableSearch; onSearch: 
       <Panel title="Tell people">
         <ChannelForm onDone={close} onMade={(name, secret) => setMade({ name, secret })} />
       </Panel>
-      {made !== undefined && made.secret !== "" && (
-        <Alert variant="light" color="yellow" title={`The secret of ${made.name} is shown once`}>
-          <Text size="sm" mb="xs">
-            The program checks with it that what it is told comes from here.
-          </Text>
-          <Command>{made.secret}</Command>
-        </Alert>
-      )}
+      {made !== undefined && made.secret !== "" && <ShownOnce name={made.name} secret={made.secret} />}
       <DataTable
         label="Channels"
         columns={columns}

@@ -160,6 +160,58 @@ export interface paths {
         patch: operations["alert_rules_partial_update"];
         trace?: never;
     };
+    "/api/alliances/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["alliances_list"];
+        put?: never;
+        /** @description Have two devices train one network together, once the owners of both agree. */
+        post: operations["alliances_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alliances/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Alliances, youngest first. */
+        get: operations["alliances_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alliances/{id}/cancel/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Stop it. */
+        post: operations["alliances_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/analytics/": {
         parameters: {
             query?: never;
@@ -361,6 +413,27 @@ export interface paths {
         post?: never;
         /** @description End it wherever it is. */
         delete: operations["browser_sessions_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/cluster/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Which hosts there are, which jobs run on them, why the others wait, and what teams have used.
+         *
+         *     Jobs are of all projects, so only for who has a role in the installation.
+         */
+        get: operations["cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -970,6 +1043,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/federations/{id}/annotations/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Changed plans, versions tried, promoted and rolled back, drift, starts and pauses: the newest 200 by time. */
+        get: operations["federations_annotations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/federations/{id}/archive/": {
         parameters: {
             query?: never;
@@ -1013,6 +1103,23 @@ export interface paths {
         };
         /** @description The latest forecasts, and how good they are. */
         get: operations["federations_forecasts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federations/{id}/labels/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where the labels of its devices are from, and what they cost their owners. */
+        get: operations["federations_labels_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1066,6 +1173,24 @@ export interface paths {
         get: operations["federations_personal_models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federations/{id}/plan-forecasts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The latest, beside the rounds that then happened, and how good they are. */
+        get: operations["federations_plan_forecasts"];
+        put?: never;
+        /** @description Try a plan with the federation's pair, on samples and a fleet, as a job that can be cancelled. */
+        post: operations["federations_try_plan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1192,6 +1317,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/grants/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["grants_list"];
+        put?: never;
+        /** @description Give a person a role in a project or organisation, instead of any that they have there. */
+        post: operations["grants_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/grants/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Roles of people in projects and organisations that one sees oneself. */
+        get: operations["grants_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Take the role away. */
+        delete: operations["grants_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/groups/": {
         parameters: {
             query?: never;
@@ -1260,6 +1421,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/helping-matrix/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All transfers, by helper and by the device that asked. */
+        get: operations["helping_matrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/identities/": {
         parameters: {
             query?: never;
@@ -1318,7 +1496,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Pre-flights, bootstraps, distillations and quantisations. */
+        /** @description Pre-flights, bootstraps, distillations, quantisations and simulations. */
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
@@ -1534,6 +1712,42 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/organisations/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["organisations_list"];
+        put?: never;
+        /** @description An organisation without projects. */
+        post: operations["organisations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/organisations/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Organisations in which one has a role. */
+        get: operations["organisations_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Rename it, archive it with all its projects, or take it back. */
+        patch: operations["organisations_partial_update"];
         trace?: never;
     };
     "/api/overview/": {
@@ -1861,6 +2075,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["projects_list"];
+        put?: never;
+        /** @description A project of an organisation. */
+        post: operations["projects_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Projects in which one has a role; an API token of one project sees that one. */
+        get: operations["projects_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Rename it, archive it, or take it back; what is in it goes on. */
+        patch: operations["projects_partial_update"];
+        trace?: never;
+    };
     "/api/recipe-schema/": {
         parameters: {
             query?: never;
@@ -2121,6 +2371,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/project/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Act in another project from the next request on. Raises ProjectUnknown or TokenOfProject. */
+        post: operations["session_choose_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/second-factor/": {
         parameters: {
             query?: never;
@@ -2184,6 +2451,93 @@ export interface paths {
         put?: never;
         /** @description Take it away; not where one's role needs it. */
         post: operations["session_second_factor_remove_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulated-fleets/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["simulated_fleets_list"];
+        put?: never;
+        /** @description Upload the file of a fleet; the same file is one fleet. */
+        post: operations["simulated_fleets_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulated-fleets/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Simulated fleets that engineers gave; what nobody uses for two weeks is removed. */
+        get: operations["simulated_fleets_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Remove a fleet with its runs; what is being performed ends within seconds. */
+        delete: operations["simulated_fleets_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulated-fleets/{id}/runs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ask for runs, in their order: those that are there already are found, what failed is tried again. */
+        post: operations["simulated_fleets_runs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulation-runs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["simulation_runs_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulation-runs/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Runs of simulated fleets, which the platform's workers perform. */
+        get: operations["simulation_runs_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2398,6 +2752,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/versions/{id}/ensembles/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Its boosted trees: how many have grown, how deep, by which columns; none where it has no trees. */
+        get: operations["versions_ensembles_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/versions/{id}/lineage/": {
         parameters: {
             query?: never;
@@ -2575,6 +2946,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A project, as one chooses it. */
+        ActingIn: {
+            /** @example 42 */
+            id: number;
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example Fleet Ltd */
+            organisation_name: string;
+        };
         /**
          * @description * `add_tags` - add_tags
          *     * `remove_tags` - remove_tags
@@ -2640,6 +3020,121 @@ export interface components {
          * @enum {string}
          */
         AlertRuleKind: "repair" | "job_failed" | "accuracy_below" | "online_below" | "unpublished_for" | "rounds_left_below";
+        /** @description Two devices that train one network together, each with its own columns. */
+        Alliance: {
+            /**
+             * Format: double
+             * @example 0.934
+             */
+            readonly accuracy: number | null;
+            /** Format: date-time */
+            readonly begun_at: string | null;
+            /** @example 300 */
+            readonly common: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            /** @example 1 */
+            readonly epoch: number;
+            /** Format: uuid */
+            readonly id: string;
+            /**
+             * Format: double
+             * @example 0.31
+             */
+            readonly loss: number | null;
+            /** @example kiosk-0017 */
+            readonly name: string;
+            readonly parties: components["schemas"]["AllianceParty"][];
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            readonly state: components["schemas"]["AllianceState"];
+            /**
+             * @example {
+             *       "kind": "canary",
+             *       "share": 0.1,
+             *       "threshold": 0.02
+             *     }
+             */
+            readonly terms: unknown;
+        };
+        /** @description One device in an alliance. */
+        AllianceParty: {
+            /** @example 6 */
+            readonly columns: number | null;
+            /** Format: uuid */
+            readonly device: string;
+            /** @example kiosk-0017 */
+            readonly device_name: string;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: date-time */
+            readonly joined_at: string | null;
+            /**
+             * @description public; null: its owner has not agreed yet
+             * @example devices_silent
+             */
+            readonly key: string | null;
+            /** @example 420 */
+            readonly people: number | null;
+            readonly role: components["schemas"]["AlliancePartyRoleEnum"];
+            /** Format: date-time */
+            readonly seen_at: string | null;
+            /** @example 31 */
+            readonly sent: number;
+            /** @example 218000 */
+            readonly sent_bytes: number;
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
+            readonly version: string;
+        };
+        /**
+         * @description * `columns` - Columns
+         *     * `labels` - Labels
+         * @enum {string}
+         */
+        AlliancePartyRoleEnum: "columns" | "labels";
+        /**
+         * @description * `waiting` - Waiting
+         *     * `working` - Working
+         *     * `finished` - Finished
+         *     * `failed` - Failed
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        AllianceState: "waiting" | "working" | "finished" | "failed" | "cancelled";
+        /** @description Something that happened to a federation, beside its rounds. */
+        Annotation: {
+            /** Format: date-time */
+            at: string;
+            kind: components["schemas"]["AnnotationKindEnum"];
+            /**
+             * @description a word or two, for beside a mark on a chart
+             * @example plan changed
+             */
+            mark: string;
+            /** @example on battery; the federation asks for charging */
+            sentence: string;
+        };
+        /**
+         * @description * `plan` - plan
+         *     * `terms` - terms
+         *     * `started` - started
+         *     * `paused` - paused
+         *     * `finished` - finished
+         *     * `moved` - moved
+         *     * `trial` - trial
+         *     * `promoted` - promoted
+         *     * `rolled_back` - rolled_back
+         *     * `drift` - drift
+         * @enum {string}
+         */
+        AnnotationKindEnum: "plan" | "terms" | "started" | "paused" | "finished" | "moved" | "trial" | "promoted" | "rolled_back" | "drift";
         /** @description A token without its secret. */
         ApiToken: {
             /** Format: date-time */
@@ -2755,6 +3250,42 @@ export interface components {
          * @enum {string}
          */
         AssignmentState: "offered" | "accepted" | "joined" | "delivered" | "released" | "dropped" | "rejected";
+        /** @description Who trains what together. */
+        BeginAllianceRequest: {
+            /**
+             * Format: uuid
+             * @description the one with columns alone
+             */
+            columns_device: string;
+            /**
+             * Format: uuid
+             * @description the lower half of the network, of a pair with loss given_gradient
+             */
+            columns_version: string;
+            /**
+             * Format: uuid
+             * @description the one that has the labels, too
+             */
+            labels_device: string;
+            /**
+             * Format: uuid
+             * @description the upper half, of a pair whose recipe has a cut
+             */
+            labels_version: string;
+            /** @example kiosk-0017 */
+            name: string;
+            /**
+             * @description epochs, learning_rate, momentum, noise, held_share, least_rows, seed; each has a default
+             * @example {
+             *       "kind": "canary",
+             *       "share": 0.1,
+             *       "threshold": 0.02
+             *     }
+             */
+            terms?: {
+                [key: string]: unknown;
+            };
+        };
         /** @description What an authenticator app is given; shown this once. */
         BegunSecondFactor: {
             /**
@@ -2836,6 +3367,12 @@ export interface components {
              */
             least_gain: number;
             /**
+             * @description a job of a higher one has its team's lower ones save a checkpoint and make room
+             * @default 0
+             * @example 2
+             */
+            priority: number;
+            /**
              * Format: int64
              * @default 0
              * @example 0
@@ -2854,6 +3391,12 @@ export interface components {
              *     }
              */
             strategy: unknown;
+            /**
+             * @description whose quota of the cluster it uses
+             * @default
+             * @example vision
+             */
+            team: string;
         };
         /** @description A round in one line. */
         BriefRound: {
@@ -2901,6 +3444,12 @@ export interface components {
              */
             epsilon: number;
         };
+        /**
+         * @description * `device` - device
+         *     * `tags` - tags
+         * @enum {string}
+         */
+        ByEnum: "device" | "tags";
         /** @description How good forecasts of one figure were. */
         Calibration: {
             /**
@@ -2925,6 +3474,33 @@ export interface components {
             rounds: number;
             /** @example on battery; the federation asks for charging */
             sentence: string;
+        };
+        /** @description What became of the transfers from a row to a column. */
+        Cell: {
+            /**
+             * @description declined, rejected, expired or withdrawn
+             * @example 2
+             */
+            failed: number;
+            /**
+             * @description place of the row, from 0
+             * @example 0
+             */
+            helper: number;
+            /** @example 3 */
+            kept: number;
+            /**
+             * @description under way, or not judged yet
+             * @example 1
+             */
+            open: number;
+            /**
+             * @description place of the column, from 0
+             * @example 1
+             */
+            target: number;
+            /** @example 1 */
+            undone: number;
         };
         /** @description What is other than in the round that was published before. */
         Change: {
@@ -3048,6 +3624,15 @@ export interface components {
             /** @description null: the plan is refused or holds no rounds, or the model is not known */
             traffic: components["schemas"]["ExpectedTraffic"] | null;
         };
+        /** @description In which project to act. */
+        ChosenProjectRequest: {
+            /**
+             * Format: int64
+             * @description null: all, for who has a role in the installation
+             * @example 1
+             */
+            project: number | null;
+        };
         /** @description What a device last told of its data. */
         ClassShares: {
             /** Format: uuid */
@@ -3125,10 +3710,81 @@ export interface components {
              */
             work: components["schemas"]["WorkEnum"];
         };
+        /** @description Where training runs, and what waits. */
+        Cluster: {
+            /** @description in the order of their turn */
+            gangs: components["schemas"]["Gang"][];
+            hosts: components["schemas"]["ClusterHost"][];
+            /** @description by team, most first */
+            use: components["schemas"]["TeamUse"][];
+        };
+        /** @description A machine that trains. */
+        ClusterHost: {
+            /** @example 4 */
+            cores: number;
+            /** @example 0 */
+            gpus: number;
+            /**
+             * @description who starts workers: here, it does itself; or kubernetes, slurm
+             * @example here
+             */
+            launcher: string;
+            /** @example 8589934592 */
+            memory_bytes: number;
+            /** @example kiosk-0017 */
+            name: string;
+            /**
+             * @description workers that it takes at a time
+             * @example 4
+             */
+            places: number;
+            /** @description false: it fell silent, and nothing is placed there */
+            present: boolean;
+            /**
+             * @description the Celery queue that only its workers take tasks from
+             * @example train.host-a
+             */
+            queue: string;
+            /**
+             * @description hosts of one rack are near each other; blank: the only rack
+             * @example r1
+             */
+            rack: string;
+            /** Format: date-time */
+            seen_at: string;
+            /**
+             * Format: date-time
+             * @description when it came, or came back
+             */
+            since: string;
+            /**
+             * @description workers that it has; more than its places where one gang has it alone
+             * @example 2
+             */
+            used: number;
+        };
         /** @description A code of the app; where one is set up, also a recovery code. */
         CodeRequest: {
             /** @example conditions.on_battery */
             code: string;
+        };
+        /** @description One column of the samples, and how trees use it. */
+        Column: {
+            /**
+             * @description of these, the nodes that are a tree's root
+             * @example 4
+             */
+            first_levels: number;
+            /**
+             * @description of the features, flattened; the first is 0
+             * @example 12
+             */
+            number: number;
+            /**
+             * @description nodes that split by it, over all trees
+             * @example 37
+             */
+            splits: number;
         };
         /** @description Two versions side by side. */
         Comparison: {
@@ -3567,11 +4223,23 @@ export interface components {
              */
             label_weight: number;
             /**
+             * @description a job of a higher one has its team's lower ones save a checkpoint and make room
+             * @default 0
+             * @example 2
+             */
+            priority: number;
+            /**
              * Format: int64
              * @default 0
              * @example 0
              */
             seed: number;
+            /**
+             * @description whose quota of the cluster it uses
+             * @default
+             * @example vision
+             */
+            team: string;
         };
         /** @description How many devices were acted on. */
         Done: {
@@ -3640,6 +4308,41 @@ export interface components {
              * @example 20
              */
             uses_allowed: number;
+        };
+        /** @description Boosted trees of a version. It keeps no gains: those are of the sums that made it, which nobody keeps. */
+        Ensemble: {
+            /** @description by which something is split, the most used first */
+            columns: components["schemas"]["Column"][];
+            /**
+             * @description levels of splits that the deepest tree has
+             * @example 3
+             */
+            deepest: number;
+            /**
+             * @description that have a split
+             * @example 18
+             */
+            grown: number;
+            /**
+             * @description of all trees that have grown
+             * @example 96
+             */
+            leaves: number;
+            /**
+             * @description of splits that a tree can have
+             * @example 4
+             */
+            levels: number;
+            /**
+             * @description of its parameters; blank for a model that is nothing else
+             * @example kiosk-0017
+             */
+            name: string;
+            /**
+             * @description that there is room for
+             * @example 20
+             */
+            trees: number;
         };
         /** @description One write. */
         Entry: {
@@ -3969,6 +4672,98 @@ export interface components {
          * @enum {string}
          */
         ExampleStateEnum: "none" | "running" | "ended" | "failed";
+        /** @description What a plan is expected to do; figures of a round are those of all rounds of all draws. */
+        Expected: {
+            /**
+             * @description of the last version
+             * @example 0.934
+             */
+            accuracy: components["schemas"]["Range"];
+            /**
+             * Format: double
+             * @description accuracy of the version that the first round begins with
+             * @example 0.81
+             */
+            begins_with: number;
+            /** @description up and down, over all rounds, of a device that took part */
+            bytes_per_device: components["schemas"]["Range"];
+            /** @example 13 */
+            devices: number;
+            /**
+             * @description simulations that differ in their seed alone
+             * @example 9
+             */
+            draws: number;
+            /**
+             * @description of a round, from its opening to its closing
+             * @example 46
+             */
+            duration_s: components["schemas"]["Range"];
+            /**
+             * @description replayed (the fleet's own past) or simulated (a profile)
+             * @example replayed
+             */
+            durations: string;
+            /**
+             * @description why devices trained one by one; blank: they did not
+             * @example
+             */
+            executor_reason: string;
+            /** @example 2000 */
+            held_out: number;
+            /** @description radio and processor, of a device that took part */
+            joules_per_device: components["schemas"]["Range"];
+            /**
+             * @description devices of a round that gave up or fell silent
+             * @example 1
+             */
+            lost: components["schemas"]["Range"];
+            /**
+             * Format: double
+             * @description of rounds
+             * @example 0.95
+             */
+            merged_share: number;
+            /** @description devices whose update counted at least once */
+            participants: components["schemas"]["Range"];
+            rounds: components["schemas"]["ExpectedRound"][];
+            /** @example 120 */
+            samples: number;
+            /**
+             * Format: double
+             * @example 604800
+             */
+            simulated_s: number;
+            /**
+             * @description that the devices of a round send
+             * @example 1234560
+             */
+            up_bytes: components["schemas"]["Range"];
+        };
+        /** @description One round that is expected. */
+        ExpectedRound: {
+            /**
+             * @description of the version in use after it, on samples held out
+             * @example 0.934
+             */
+            accuracy: components["schemas"]["Range"];
+            /**
+             * @description that held it
+             * @example 9
+             */
+            draws: number;
+            /**
+             * Format: double
+             * @description when it ends, in seconds since the plan began; median
+             * @example 3600
+             */
+            ended_s: number;
+            /**
+             * @description from 1
+             * @example 12
+             */
+            number: number;
+        };
         /** @description What a plan makes devices send and fetch, in bytes. */
         ExpectedTraffic: {
             /**
@@ -4461,6 +5256,103 @@ export interface components {
             /** @description the receipt; null: nobody has asked */
             forgetting: components["schemas"]["Forgetting"] | null;
         };
+        /** @description The workers of a job that waits or runs. */
+        Gang: {
+            /**
+             * Format: double
+             * @example 0
+             */
+            gpu_hours: number;
+            /** Format: uuid */
+            job: string;
+            /**
+             * @description what people call the job
+             * @example kiosk-0017
+             */
+            name: string;
+            /**
+             * Format: double
+             * @description of its workers so far
+             * @example 1.5
+             */
+            place_hours: number;
+            /** Format: date-time */
+            placed_at: string | null;
+            /**
+             * @description 0 to 9; -1: a simulation, which makes room for all others
+             * @example 2
+             */
+            priority: number;
+            /**
+             * @description how many workers; all have places, or none
+             * @example 2
+             */
+            ranks: number;
+            /**
+             * @description why it waits or leaves; blank: it does neither
+             * @example rounds.needs_devices
+             */
+            reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            reason_sentence: string;
+            /** @description the first of them leads */
+            shares: components["schemas"]["GangShare"][];
+            /**
+             * Format: date-time
+             * @description when it came to wait, of late
+             */
+            since: string;
+            /** @description whether they may be on several hosts */
+            spreads: boolean;
+            state: components["schemas"]["GangState"];
+            /**
+             * @description whose quota it uses; blank: of no team
+             * @example vision
+             */
+            team: string;
+        };
+        /** @description The workers of a gang that one host runs. */
+        GangShare: {
+            /** @example host-a */
+            host: string;
+            /**
+             * @description how many workers
+             * @example 2
+             */
+            ranks: number;
+        };
+        /**
+         * @description * `waiting` - Waiting
+         *     * `placed` - Placed
+         *     * `leaving` - Leaving
+         *     * `ended` - Ended
+         * @enum {string}
+         */
+        GangState: "waiting" | "placed" | "leaving" | "ended";
+        /** @description A role of a person in a project or in an organisation; one of the two is given. */
+        Grant: {
+            /** Format: date-time */
+            readonly given_at: string;
+            /** @example 42 */
+            readonly id: number;
+            /** @example 1 */
+            organisation?: number | null;
+            /** @example 1 */
+            project?: number | null;
+            role: components["schemas"]["OperatorRole"];
+            /** @example ada */
+            username: string;
+        };
+        /** @description A role of a person in a project or in an organisation; one of the two is given. */
+        GrantRequest: {
+            /** @example 1 */
+            organisation?: number | null;
+            /** @example 1 */
+            project?: number | null;
+            role: components["schemas"]["OperatorRole"];
+            /** @example ada */
+            username: string;
+        };
         /** @description Versions of both models of a pair, oldest first, and what they came of. */
         Graph: {
             /**
@@ -4496,6 +5388,29 @@ export interface components {
             readonly since: string;
             /** Format: date-time */
             readonly until: string | null;
+        };
+        /** @description A round that was held under the plan since. */
+        Happened: {
+            /**
+             * Format: double
+             * @description null: it has no version, or no data are held out
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /**
+             * Format: double
+             * @example 46
+             */
+            duration_s: number;
+            is_merged: boolean;
+            /** @example 1 */
+            lost: number;
+            /** @example 12 */
+            number: number;
+            /** Format: date-time */
+            opened_at: string;
+            /** @example 1234560 */
+            up_bytes: number;
         };
         /** @description Some rounds, summed up. */
         Held: {
@@ -4538,6 +5453,29 @@ export interface components {
             pair: string;
             /** @example Digits */
             pair_name: string;
+        };
+        /** @description Helpers as rows, those that were helped as columns; the 20 with most transfers of each, and all others. */
+        HelpingMatrix: {
+            /**
+             * @description what rows and columns are; tags where devices are many
+             *
+             *     * `device` - device
+             *     * `tags` - tags
+             */
+            by: components["schemas"]["ByEnum"];
+            /**
+             * @description those in which there is a transfer
+             * @example [
+             *       "0",
+             *       "1",
+             *       "2"
+             *     ]
+             */
+            cells: components["schemas"]["Cell"][];
+            helpers: components["schemas"]["Side"][];
+            targets: components["schemas"]["Side"][];
+            /** @example 120 */
+            transfers: number;
         };
         /** @description A device that asks for help, and whoever was asked. */
         HelpRequest: {
@@ -4679,8 +5617,15 @@ export interface components {
              * @example ada@example.org
              */
             email?: string;
-            /** @default viewer */
-            role: components["schemas"]["OperatorRole"];
+            /**
+             * @description in the whole installation; blank: only what is given in projects and organisations
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             * @default viewer
+             */
+            role: components["schemas"]["OperatorRole"] | components["schemas"]["BlankEnum"];
             /**
              * @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.
              * @example ada
@@ -4743,6 +5688,44 @@ export interface components {
             readonly id: number;
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
+        };
+        /** @description Labels of a federation's devices, summed. */
+        Labels: {
+            /**
+             * @description of these; the others were skipped, or are open
+             * @example 31
+             */
+            answers: number;
+            /**
+             * @description samples whose label an owner said when asked
+             * @example 24
+             */
+            asked: number;
+            /**
+             * @description samples that came with their label
+             * @example 3200
+             */
+            given: number;
+            /**
+             * @description samples whose label a program on the device saw happen
+             * @example 410
+             */
+            implied: number;
+            /**
+             * @description that owners were asked
+             * @example 40
+             */
+            questions: number;
+            /**
+             * @description devices that tell more than that their samples came with labels
+             * @example 14
+             */
+            telling: number;
+            /**
+             * @description samples without a label, of which owners may be asked
+             * @example 75
+             */
+            unlabelled: number;
         };
         /** @description A device's part in a round, in one line. */
         LastPart: {
@@ -5010,7 +5993,14 @@ export interface components {
             is_active?: boolean;
             /** Format: date-time */
             readonly last_login: string | null;
-            role: components["schemas"]["OperatorRole"];
+            /**
+             * @description in the whole installation; blank: only what is given in projects and organisations
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
+            role: components["schemas"]["OperatorRole"] | components["schemas"]["BlankEnum"];
             /**
              * @description works once, within a day; put it behind the platform's address
              * @example /sign-in/MQ.c3rn2x-0f3c/
@@ -5081,6 +6071,8 @@ export interface components {
             readonly severity: components["schemas"]["Severity"];
             readonly state: components["schemas"]["AlertNoticeState"];
         };
+        /** @enum {unknown} */
+        NullEnum: null;
         /** @description What a device reported when something had changed. */
         Observation: {
             /** Format: date-time */
@@ -5128,7 +6120,14 @@ export interface components {
             is_active?: boolean;
             /** Format: date-time */
             readonly last_login: string | null;
-            role: components["schemas"]["OperatorRole"];
+            /**
+             * @description in the whole installation; blank: only what is given in projects and organisations
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
+            role: components["schemas"]["OperatorRole"] | components["schemas"]["BlankEnum"];
             /**
              * @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.
              * @example ada
@@ -5142,6 +6141,25 @@ export interface components {
          * @enum {string}
          */
         OperatorRole: "viewer" | "operator" | "administrator";
+        /** @description Has projects. */
+        Organisation: {
+            /**
+             * Format: date-time
+             * @description since when it is archived, which leaves it out of lists; null: it is not
+             */
+            readonly archived_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @example 42 */
+            readonly id: number;
+            /** @example kiosk-0017 */
+            name: string;
+        };
+        /** @description Has projects. */
+        OrganisationRequest: {
+            /** @example kiosk-0017 */
+            name: string;
+        };
         /**
          * @description * `bootstrap` - Bootstrap
          *     * `upload` - Upload
@@ -5188,6 +6206,21 @@ export interface components {
              * @example correct horse battery staple
              */
             password: string;
+        };
+        PaginatedAllianceList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Alliance"][];
         };
         PaginatedApiTokenList: {
             /** @example 123 */
@@ -5399,6 +6432,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Federation"][];
         };
+        PaginatedGrantList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Grant"][];
+        };
         PaginatedGroupList: {
             /** @example 123 */
             count: number;
@@ -5549,6 +6597,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Operator"][];
         };
+        PaginatedOrganisationList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Organisation"][];
+        };
         PaginatedPairFiguresList: {
             /** @example 123 */
             count: number;
@@ -5593,6 +6656,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Part"][];
+        };
+        PaginatedProjectList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Project"][];
         };
         PaginatedQuestionList: {
             /** @example 123 */
@@ -5698,6 +6776,36 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["SavedFilter"][];
+        };
+        PaginatedSimulatedFleetList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["SimulatedFleet"][];
+        };
+        PaginatedSimulationRunList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["SimulationRun"][];
         };
         PaginatedSplitList: {
             /** @example 123 */
@@ -5865,7 +6973,6 @@ export interface components {
              *     }
              */
             readonly spec: unknown;
-            /** @default checking */
             readonly state: components["schemas"]["PairState"];
         };
         /** @description How the device model of a pair does. */
@@ -5968,6 +7075,12 @@ export interface components {
              * @example 12
              */
             round_number: number;
+        };
+        /** @description Another name, or another state; what is left out stays. */
+        PatchedArchivableRequest: {
+            archived?: boolean;
+            /** @example kiosk-0017 */
+            name?: string;
         };
         /** @description What to change. */
         PatchedChangedChannelRequest: {
@@ -6137,7 +7250,14 @@ export interface components {
              * @description Designates whether this user should be treated as active. Unselect this instead of deleting accounts.
              */
             is_active?: boolean;
-            role?: components["schemas"]["OperatorRole"];
+            /**
+             * @description in the whole installation; blank: only what is given in projects and organisations
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
+            role?: components["schemas"]["OperatorRole"] | components["schemas"]["BlankEnum"];
         };
         /** @description What devices tell of their personal models: figures on samples that they hold out. */
         PersonalModels: {
@@ -6146,13 +7266,23 @@ export interface components {
              * @example 14
              */
             answering: number;
-            /** @description of what answers; null: nobody tells accuracies */
+            /**
+             * @description of what answers; null: nobody tells accuracies
+             * @example 31
+             */
             answers: components["schemas"]["Spread"] | null;
             /**
              * @description devices that have told
              * @example 1
              */
             count: number;
+            /**
+             * @description when devices train them; null: they have none under its plan
+             *
+             *     * `between rounds` - between rounds
+             *     * `in rounds` - in rounds
+             */
+            trained: (components["schemas"]["TrainedEnum"] | components["schemas"]["NullEnum"]) | null;
             /**
              * @description of the version, on the same devices and samples
              * @example 0.1.0
@@ -6178,6 +7308,73 @@ export interface components {
             field: string;
             /** @example local */
             slot: string;
+        };
+        /** @description A plan that was tried, what it is expected to do, and the rounds that then happened. */
+        PlanForecast: {
+            /**
+             * @description the last round before it was tried
+             * @example 40
+             */
+            after_round: number;
+            /**
+             * @description blank: a scenario
+             * @example digits held out
+             */
+            dataset_name: string;
+            /**
+             * Format: double
+             * @example 7
+             */
+            days: number;
+            /** @example 13 */
+            devices: number;
+            /** @example 200 */
+            each: number | null;
+            /** @description null: it is not done, or did not end well */
+            expected: components["schemas"]["Expected"] | null;
+            /** @description the first is compared with the first that was expected */
+            happened: components["schemas"]["Happened"][];
+            job: components["schemas"]["TrainingJob"];
+            /**
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            plan: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description null: the fleet's own past
+             * @example phones
+             */
+            profile: string | null;
+            /**
+             * @description why it is not the fleet's own past, where that was wanted
+             * @example The fleet's past has 3 updates; 20 are needed.
+             */
+            profile_reason: string;
+            /** @example 3 */
+            rounds: number;
+            /** @example digits-people */
+            scenario: string | null;
+            /** @example 0 */
+            seed: number;
+            /** @example dirichlet:0.3 */
+            split: string;
+        };
+        /** @description Plans that were tried, and how good what was expected of them is. */
+        PlanForecasts: {
+            /** @description accuracy, duration_s, lost and up_bytes */
+            calibration: components["schemas"]["Calibration"][];
+            /** @description the latest, newest first */
+            forecasts: components["schemas"]["PlanForecast"][];
         };
         /** @description What another plan would change in a federation, and do. */
         PlanPreview: {
@@ -6299,6 +7496,38 @@ export interface components {
             title: string;
             /** @example about:blank */
             type: string;
+        };
+        /**
+         * @description * `gateways` - gateways
+         *     * `kiosks` - kiosks
+         *     * `phones` - phones
+         * @enum {string}
+         */
+        ProfileEnum: "gateways" | "kiosks" | "phones";
+        /** @description What is kept apart. */
+        Project: {
+            /**
+             * Format: date-time
+             * @description since when it is archived, which leaves it out of lists; null: it is not
+             */
+            readonly archived_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @example 42 */
+            readonly id: number;
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example 1 */
+            organisation: number;
+            /** @example Fleet Ltd */
+            readonly organisation_name: string;
+        };
+        /** @description What is kept apart. */
+        ProjectRequest: {
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example 1 */
+            organisation: number;
         };
         /** @description How many rounds published a version in a day. */
         PublishedDay: {
@@ -6492,6 +7721,24 @@ export interface components {
          * @enum {string}
          */
         QuestionState: "open" | "summing" | "answered" | "failed" | "cancelled";
+        /** @description Between low and high lie four of five. */
+        Range: {
+            /**
+             * Format: double
+             * @example 0.93
+             */
+            high: number;
+            /**
+             * Format: double
+             * @example 0.88
+             */
+            low: number;
+            /**
+             * Format: double
+             * @example 0.91
+             */
+            middle: number;
+        };
         /** @description Why something waits. */
         Reason: {
             /** @example conditions.on_battery */
@@ -7169,6 +8416,20 @@ export interface components {
             table: string;
         };
         /**
+         * @description * `activities-running` - activities-running
+         *     * `activities-stairs` - activities-stairs
+         *     * `activities-unknown` - activities-unknown
+         *     * `digits-alike` - digits-alike
+         *     * `digits-fluctuation` - digits-fluctuation
+         *     * `digits-introduction` - digits-introduction
+         *     * `digits-people` - digits-people
+         *     * `digits-shifted` - digits-shifted
+         *     * `digits-stationary` - digits-stationary
+         *     * `places` - places
+         * @enum {string}
+         */
+        ScenarioEnum: "activities-running" | "activities-stairs" | "activities-unknown" | "digits-alike" | "digits-fluctuation" | "digits-introduction" | "digits-people" | "digits-shifted" | "digits-stationary" | "places";
+        /**
          * @description * `read` - read
          *     * `fleet` - fleet
          *     * `models` - models
@@ -7188,10 +8449,19 @@ export interface components {
         };
         /** @description Who is signed in, and what they may do. */
         Session: {
+            /** @description whether all may be chosen at once */
+            all_projects: boolean;
             /** @description every action, for buttons that say why they are disabled */
             may: components["schemas"]["May"][];
             /** @description null: nobody is signed in */
             operator: components["schemas"]["Operator"] | null;
+            /**
+             * @description the one that is acted in; null: all, or nobody is signed in
+             * @example 1
+             */
+            project: components["schemas"]["ActingIn"] | null;
+            /** @description those that may be chosen */
+            projects: components["schemas"]["ActingIn"][];
             /** @description of the API token; a person has all */
             scopes: components["schemas"]["Scope"][];
         };
@@ -7201,6 +8471,23 @@ export interface components {
          * @enum {string}
          */
         Severity: "error" | "warning";
+        /** @description A row or a column. */
+        Side: {
+            /**
+             * Format: uuid
+             * @description null: a group, or all others
+             */
+            device: string | null;
+            /** @example 13 */
+            devices: number;
+            /**
+             * @description of a device; or the tags of a group; or others
+             * @example kiosk-0017
+             */
+            name: string;
+            /** @example 120 */
+            transfers: number;
+        };
         /** @description How the person signs in the first time, or without the password. */
         SignInLink: {
             /**
@@ -7209,6 +8496,99 @@ export interface components {
              */
             sign_in_path: string;
         };
+        /** @description What the runs of a sweep have in common. */
+        SimulatedFleet: {
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: date-time */
+            readonly used_at: string;
+        };
+        /** @description A run, and how far it is. */
+        SimulationRun: {
+            /** @example 2 */
+            readonly attempts: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: uuid */
+            readonly fleet: string;
+            /** Format: uuid */
+            readonly id: string;
+            /**
+             * Format: double
+             * @example 0.25
+             */
+            readonly progress: number;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            readonly state: components["schemas"]["SimulationRunState"];
+            /**
+             * @example {
+             *       "plan": {
+             *         "local": {
+             *           "kind": "sgd",
+             *           "epochs": 5
+             *         }
+             *       },
+             *       "seed": 1,
+             *       "rounds": 20,
+             *       "evaluate_every": 5
+             *     }
+             */
+            readonly wanted: unknown;
+        };
+        /** @description A run with what it found. */
+        SimulationRunDetail: {
+            /** @example 2 */
+            readonly attempts: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: uuid */
+            readonly fleet: string;
+            /** Format: uuid */
+            readonly id: string;
+            /** @example {"accuracy":[[20,0.91]],"bytes_up":246912000} */
+            readonly outcome: string;
+            /**
+             * Format: double
+             * @example 0.25
+             */
+            readonly progress: number;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            readonly state: components["schemas"]["SimulationRunState"];
+            /**
+             * @example {
+             *       "plan": {
+             *         "local": {
+             *           "kind": "sgd",
+             *           "epochs": 5
+             *         }
+             *       },
+             *       "seed": 1,
+             *       "rounds": 20,
+             *       "evaluate_every": 5
+             *     }
+             */
+            readonly wanted: unknown;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `succeeded` - Succeeded
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        SimulationRunState: "queued" | "running" | "succeeded" | "failed";
         /** @description Devices that are about as quick as one another. */
         SpeedClass: {
             /** @example 13 */
@@ -7390,6 +8770,14 @@ export interface components {
             /** @example kiosk-0017 */
             name: string;
         };
+        /** @description A fleet as a form with a file. */
+        SubmittedFleetRequest: {
+            /**
+             * Format: binary
+             * @description as `coterie simulate --on platform` writes it
+             */
+            file: string;
+        };
         /** @description A pair to be checked, as a form with files written by `torch.export.save`. */
         SubmittedPairRequest: {
             /**
@@ -7438,6 +8826,32 @@ export interface components {
              *     }
              */
             recipe?: unknown;
+        };
+        /** @description What the jobs of a team have had in the last 90 days. */
+        TeamUse: {
+            /**
+             * Format: double
+             * @example 0
+             */
+            gpu_hours: number;
+            /**
+             * Format: double
+             * @description a place is a core, unless a host says otherwise
+             * @example 1.5
+             */
+            place_hours: number;
+            /**
+             * @description that it has now
+             * @example 4
+             */
+            places: number;
+            /**
+             * @description places; null: it has none
+             * @example 8
+             */
+            quota: number | null;
+            /** @example vision */
+            team: string;
         };
         /** @description A tensor of one sample. */
         TensorSpec: {
@@ -7530,6 +8944,12 @@ export interface components {
             /** @example 10 */
             updates: number;
         };
+        /**
+         * @description * `between rounds` - between rounds
+         *     * `in rounds` - in rounds
+         * @enum {string}
+         */
+        TrainedEnum: "between rounds" | "in rounds";
         /** @description A training job. */
         TrainingJob: {
             /** @example 1 */
@@ -7542,11 +8962,21 @@ export interface components {
             readonly error_code: string;
             /** @example the worker died 3 times while it did this */
             readonly error_sentence: string;
+            /**
+             * Format: uuid
+             * @example kiosks
+             */
+            readonly federation: string | null;
             /** Format: date-time */
             readonly finished_at: string | null;
             /** Format: uuid */
             readonly id: string;
             readonly kind: components["schemas"]["TrainingJobKindEnum"];
+            /**
+             * Format: double
+             * @example 95
+             */
+            readonly left_s: number | null;
             /**
              * @example {
              *       "epochs": 20,
@@ -7580,9 +9010,10 @@ export interface components {
          *     * `bootstrap` - Bootstrap
          *     * `distill` - Distill
          *     * `quantise` - Quantise
+         *     * `simulation` - Simulation
          * @enum {string}
          */
-        TrainingJobKindEnum: "preflight" | "bootstrap" | "distill" | "quantise";
+        TrainingJobKindEnum: "preflight" | "bootstrap" | "distill" | "quantise" | "simulation";
         /**
          * @description * `queued` - Queued
          *     * `running` - Running
@@ -7730,6 +9161,106 @@ export interface components {
             method: string;
             /** @description null: it could be offered */
             refused: components["schemas"]["VariantReason"] | null;
+        };
+        /** @description Which plan to try, on what and for how long. */
+        TryPlanRequest: {
+            /**
+             * Format: uuid
+             * @description samples for the pair's device model; a fifth is held out to judge versions, the rest is divided
+             */
+            dataset?: string | null;
+            /**
+             * Format: double
+             * @description of simulated time, at most
+             * @default 14
+             * @example 7
+             */
+            days: number;
+            /**
+             * @description null: as many as the federation has; where it has none, as a round wants
+             * @example 13
+             */
+            devices?: number | null;
+            /**
+             * @description samples that each device draws with replacement; null: the data set is divided
+             * @example 200
+             */
+            each?: number | null;
+            /**
+             * @description left out: the federation's own
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            plan?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description a shipped fleet; null: this one, from its past
+             *
+             *     * `gateways` - gateways
+             *     * `kiosks` - kiosks
+             *     * `phones` - phones
+             * @example {
+             *       "batch": 120,
+             *       "classes": [
+             *         0,
+             *         6
+             *       ],
+             *       "counts": [
+             *         300,
+             *         20
+             *       ],
+             *       "hits": [
+             *         291,
+             *         7
+             *       ],
+             *       "drifting": true,
+             *       "willing": true
+             *     }
+             */
+            profile?: (components["schemas"]["ProfileEnum"] | components["schemas"]["NullEnum"]) | null;
+            /**
+             * @description at most
+             * @default 20
+             * @example 3
+             */
+            rounds: number;
+            /**
+             * @description samples by device that are shipped, instead of a data set
+             *
+             *     * `activities-running` - activities-running
+             *     * `activities-stairs` - activities-stairs
+             *     * `activities-unknown` - activities-unknown
+             *     * `digits-alike` - digits-alike
+             *     * `digits-fluctuation` - digits-fluctuation
+             *     * `digits-introduction` - digits-introduction
+             *     * `digits-people` - digits-people
+             *     * `digits-shifted` - digits-shifted
+             *     * `digits-stationary` - digits-stationary
+             *     * `places` - places
+             * @example digits-people
+             */
+            scenario?: (components["schemas"]["ScenarioEnum"] | components["schemas"]["NullEnum"]) | null;
+            /**
+             * Format: int64
+             * @default 0
+             * @example 0
+             */
+            seed: number;
+            /**
+             * @description how a data set is divided among devices: iid, dirichlet:ALPHA or pathological:CLASSES
+             * @default dirichlet:0.5
+             * @example dirichlet:0.3
+             */
+            split: string;
         };
         /** @description A plan as it is typed, and whom it is for. */
         TypedPlanRequest: {
@@ -8001,6 +9532,42 @@ export interface components {
              * @example https://hooks.example.org/coterie
              */
             url?: string;
+        };
+        /** @description A run that is wanted. */
+        WantedRunRequest: {
+            /**
+             * @description rounds from one measurement of a version to the next
+             * @default 1
+             * @example 5
+             */
+            evaluate_every: number;
+            /**
+             * @description one kind in each slot; what is left out has its default
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            plan: {
+                [key: string]: unknown;
+            };
+            /** @example 3 */
+            rounds: number;
+            /**
+             * Format: int64
+             * @example 0
+             */
+            seed: number;
+        };
+        /** @description Runs that are wanted. */
+        WantedRunsRequest: {
+            runs: components["schemas"]["WantedRunRequest"][];
         };
         /** @description A webhook without its secret. */
         Webhook: {
@@ -8721,6 +10288,157 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    alliances_list: {
+        parameters: {
+            query?: {
+                /** @description waiting or working */
+                active?: boolean | null;
+                device?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-ended_at" | "-name" | "created_at" | "ended_at" | "name";
+                /**
+                 * @description * `waiting` - Waiting
+                 *     * `working` - Working
+                 *     * `finished` - Finished
+                 *     * `failed` - Failed
+                 *     * `cancelled` - Cancelled
+                 */
+                state?: "waiting" | "working" | "finished" | "failed" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAllianceList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    alliances_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginAllianceRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alliance"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    alliances_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this alliance. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alliance"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    alliances_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this alliance. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alliance"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     analytics_list: {
         parameters: {
             query?: {
@@ -8961,10 +10679,15 @@ export interface operations {
             query?: {
                 /**
                  * @description * `accounts.change_operator` - accounts.change_operator
+                 *     * `accounts.change_organisation` - accounts.change_organisation
                  *     * `accounts.change_password` - accounts.change_password
+                 *     * `accounts.change_project` - accounts.change_project
                  *     * `accounts.create_operator` - accounts.create_operator
+                 *     * `accounts.create_organisation` - accounts.create_organisation
+                 *     * `accounts.create_project` - accounts.create_project
                  *     * `accounts.end_session` - accounts.end_session
                  *     * `accounts.fail_sign_in` - accounts.fail_sign_in
+                 *     * `accounts.give_role` - accounts.give_role
                  *     * `accounts.issue_sign_in_link` - accounts.issue_sign_in_link
                  *     * `accounts.issue_token` - accounts.issue_token
                  *     * `accounts.remove_filter` - accounts.remove_filter
@@ -8974,6 +10697,7 @@ export interface operations {
                  *     * `accounts.set_second_factor` - accounts.set_second_factor
                  *     * `accounts.sign_in` - accounts.sign_in
                  *     * `accounts.sign_out` - accounts.sign_out
+                 *     * `accounts.take_role` - accounts.take_role
                  *     * `alerts.change_channel` - alerts.change_channel
                  *     * `alerts.change_rule` - alerts.change_rule
                  *     * `alerts.create_channel` - alerts.create_channel
@@ -8981,8 +10705,11 @@ export interface operations {
                  *     * `alerts.remove_channel` - alerts.remove_channel
                  *     * `alerts.remove_rule` - alerts.remove_rule
                  *     * `alerts.try_channel` - alerts.try_channel
+                 *     * `alliances.begin_alliance` - alliances.begin_alliance
+                 *     * `alliances.cancel_alliance` - alliances.cancel_alliance
                  *     * `analytics.ask_question` - analytics.ask_question
                  *     * `analytics.cancel_question` - analytics.cancel_question
+                 *     * `cloud_answers.answer_device` - cloud_answers.answer_device
                  *     * `cloud_training.bootstrap_pair` - cloud_training.bootstrap_pair
                  *     * `cloud_training.cancel_job` - cloud_training.cancel_job
                  *     * `cloud_training.distill_pair` - cloud_training.distill_pair
@@ -9034,13 +10761,17 @@ export interface operations {
                  *     * `rollouts.promote_rollout` - rollouts.promote_rollout
                  *     * `rollouts.start_rollout` - rollouts.start_rollout
                  *     * `rounds.merge_again` - rounds.merge_again
+                 *     * `simulation_runs.ask_for_runs` - simulation_runs.ask_for_runs
+                 *     * `simulation_runs.keep_fleet` - simulation_runs.keep_fleet
+                 *     * `simulation_runs.remove_fleet` - simulation_runs.remove_fleet
+                 *     * `twin.try_plan` - twin.try_plan
                  *     * `webhooks.change_webhook` - webhooks.change_webhook
                  *     * `webhooks.create_webhook` - webhooks.create_webhook
                  *     * `webhooks.remove_webhook` - webhooks.remove_webhook
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -9321,6 +11052,36 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
@@ -10962,6 +12723,38 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    federations_annotations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Annotation"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_archive_create: {
         parameters: {
             query?: never;
@@ -11060,6 +12853,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    federations_labels_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this federation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Labels"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_participation: {
         parameters: {
             query?: never;
@@ -11142,6 +12968,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PersonalModels"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_plan_forecasts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanForecasts"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_try_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TryPlanRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanForecast"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -11428,6 +13322,148 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    grants_list: {
+        parameters: {
+            query?: {
+                operator?: number;
+                organisation?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                project?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-given_at" | "-role" | "-username" | "given_at" | "role" | "username";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedGrantList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    grants_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GrantRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    grants_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this grant. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    grants_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this grant. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     groups_list: {
         parameters: {
             query?: {
@@ -11585,6 +13621,36 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    helping_matrix: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HelpingMatrix"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     identities_list: {
         parameters: {
             query?: {
@@ -11664,8 +13730,9 @@ export interface operations {
                  *     * `bootstrap` - Bootstrap
                  *     * `distill` - Distill
                  *     * `quantise` - Quantise
+                 *     * `simulation` - Simulation
                  */
-                kind?: "preflight" | "bootstrap" | "distill" | "quantise";
+                kind?: "preflight" | "bootstrap" | "distill" | "quantise" | "simulation";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -12296,6 +14363,152 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInLink"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    organisations_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-name" | "created_at" | "name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedOrganisationList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    organisations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganisationRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organisation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    organisations_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this organisation. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organisation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    organisations_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this organisation. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedArchivableRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organisation"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -13055,6 +15268,153 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    projects_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                organisation?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-name" | "-organisation_name" | "created_at" | "name" | "organisation_name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedProjectList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    projects_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    projects_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this project. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    projects_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this project. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedArchivableRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     recipe_schema_retrieve: {
         parameters: {
             query?: never;
@@ -13754,6 +16114,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    session_choose_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChosenProjectRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     session_second_factor_retrieve: {
         parameters: {
             query?: never;
@@ -13905,6 +16298,258 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulated_fleets_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-used_at" | "created_at" | "used_at";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSimulatedFleetList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulated_fleets_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["SubmittedFleetRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulatedFleet"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulated_fleets_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this simulated fleet. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulatedFleet"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulated_fleets_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this simulated fleet. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulated_fleets_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WantedRunsRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationRun"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulation_runs_list: {
+        parameters: {
+            query?: {
+                fleet?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-finished_at" | "-progress" | "created_at" | "finished_at" | "progress";
+                /**
+                 * @description * `queued` - Queued
+                 *     * `running` - Running
+                 *     * `succeeded` - Succeeded
+                 *     * `failed` - Failed
+                 */
+                state?: "queued" | "running" | "succeeded" | "failed";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSimulationRunList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulation_runs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this simulation run. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationRunDetail"];
+                };
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
@@ -14522,6 +17167,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    versions_ensembles_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model version. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ensemble"][];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];

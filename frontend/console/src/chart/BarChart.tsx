@@ -1,87 +1,135 @@
-import { useCallback } from "react";
-import uPlot from "uplot";
-import { csvOf } from "../table/csv";
+import { useCallback, useMemo, useState } from "react";
+import type uPlot from "uplot";
+import { Chart } from "./Chart";
 import { hueOf } from "./hues";
-import { Saveable } from "./Saveable";
-import { type Drawing, type Ink, type Series, usePlot } from "./usePlot";
+import type { Readings } from "./Tooltip";
+import { AXIS_PX, type Drawing, type Ink, type Series, X_AXIS_PX } from "./usePlot";
+import type { ValuesOf } from "./Values";
+import { Watched } from "./watched";
 
 interface Props {
   readonly title: string;
   /** What stands under each group of bars. */
   readonly names: readonly string[];
-  /** A bar of each for every name; two at most. */
+  /** A bar of each for every name. */
   readonly series: readonly Series[];
   readonly format?: (value: number) => string;
-  readonly height?: number;
+  /** The most that a value can be: the axis ends there. */
+  readonly most?: number;
   /** Standard deviation of each value: two of them either way are drawn over its bar. */
   readonly deviation?: number;
 }
 
-const { bars } = uPlot.paths as Required<typeof uPlot.paths>;
-/** Share of a name's room that one bar takes, and its greatest width. */
-const BAR: [number, number] = [0.38, 32];
+/** Share of a name's room that its bars take, and the greatest width of one in pixels. */
+const BARS = 0.76;
+const WIDEST = 32;
 
 /** Values side by side, name by name. */
-export function BarChart({ title, names, series, format = String, height = 200, deviation = 0 }: Props) {
+export function BarChart({ title, names, series, format = String, most, deviation = 0 }: Props) {
+  const [pointed] = useState(() => new Watched<number | null>(null));
+  const places = useMemo(() => names.map((_name, index) => index), [names]);
   const draw = useCallback(
     ({ colour, axis }: Ink): Drawing => ({
       options: {
-        legend: { show: series.length > 1 },
-        cursor: { points: { show: false } },
         hooks: deviation > 0 ? { draw: [(chart) => whiskers(chart, 2 * deviation, colour("--quiet"))] } : {},
         scales: {
           x: { time: false, range: () => [-0.5, names.length - 0.5] },
           y: {
-            range: (_plot, least, most) => [Math.min(0, least - 2 * deviation), (most + 2 * deviation) * 1.05 || 1],
+            range: (_plot, low, high) => [
+              Math.min(0, low - 2 * deviation),
+              Math.min(most ?? Number.POSITIVE_INFINITY, (high + 2 * deviation) * 1.05 || 1),
+            ],
           },
         },
         axes: [
           {
             ...axis,
+            size: X_AXIS_PX,
             grid: { show: false },
-            splits: () => names.map((_name, index) => index),
+            splits: () => [...places],
             values: (chart, splits) => shown(names, splits, chart.bbox.width / devicePixelRatio),
           },
-          { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
+          { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
         ],
         series: [
-          { value: (_plot: uPlot, index: number | null) => (index === null ? "" : (names[index] ?? "")) },
+          {},
           ...series.map((line, index) => ({
             label: line.label,
             fill: colour(hueOf(index)),
             points: { show: false },
-            // Left and right of the name; one alone stands above it.
-            paths: bars({ size: BAR, align: series.length === 1 ? 0 : index === 0 ? -1 : 1 }),
-            value: (_plot: uPlot, value: number | null) => (value === null ? "" : format(value)),
+            paths: (chart: uPlot, nth: number) => bars(chart, nth, series.length),
           })),
         ],
       },
-      data: [names.map((_name, index) => index), ...series.map((line) => line.values)],
+      data: [places, ...series.map((line) => line.values)],
+    }),
+    [names, places, series, format, most, deviation],
+  );
+  const many = series.length > 1;
+  const readAt = useCallback(
+    (x: number): Readings => {
+      const row = Math.min(names.length - 1, Math.max(0, Math.round(x)));
+      return {
+        heading: names[row] ?? "",
+        readings: series.map(({ label, values }, index) => ({
+          label,
+          value: written(values[row], format, deviation),
+          ...(many && { colour: hueOf(index) }),
+        })),
+        notes: [],
+      };
+    },
+    [names, series, format, deviation, many],
+  );
+  const values = useMemo<ValuesOf>(
+    () => ({
+      rows: names.length,
+      columns: [
+        { header: "name", raw: (row) => names[row] ?? "", shown: (row) => names[row] ?? "" },
+        ...series.map((line) => ({
+          header: line.label,
+          raw: (row: number) => line.values[row] ?? "",
+          shown: (row: number) => written(line.values[row], format, 0),
+        })),
+        ...(deviation > 0
+          ? [{ header: "standard deviation", raw: () => deviation, shown: () => format(deviation) }]
+          : []),
+      ],
     }),
     [names, series, format, deviation],
   );
-  const { ref, place, picture } = usePlot(draw, height);
-
-  const table = () =>
-    csvOf(
-      ["name", ...series.map((line) => line.label), ...(deviation > 0 ? ["standard deviation"] : [])],
-      names.map((name, row) => [
-        name,
-        ...series.map((line) => line.values[row] ?? ""),
-        ...(deviation > 0 ? [deviation] : []),
-      ]),
-    );
   const spoken = names.map(
-    (name, row) => `${name}: ${series.map((line) => `${line.label} ${said(line.values[row], format)}`).join(", ")}`,
+    (name, row) =>
+      `${name}: ${series.map((line) => `${line.label} ${written(line.values[row], format, 0)}`).join(", ")}`,
   );
-
-  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : [];
 
   return (
-    <Saveable title={title} picture={picture} legend={legend} table={table} ref={ref}>
-      <div ref={place} role="img" aria-label={`${title}. ${spoken.join("; ")}`} />
-    </Saveable>
+    <Chart
+      title={title}
+      draw={draw}
+      places={places}
+      pointed={pointed}
+      readAt={readAt}
+      values={values}
+      legend={many ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : []}
+      spoken={spoken.join("; ")}
+    />
   );
+}
+
+/** The bars of the series `nth`, from 1 of `count`, each at its place beside those of the others. */
+function bars(chart: uPlot, nth: number, count: number): uPlot.Series.Paths {
+  const fill = new Path2D();
+  const apart = Math.abs(chart.valToPos(1, "x", true) - chart.valToPos(0, "x", true));
+  const width = Math.min((BARS * apart) / count, WIDEST * devicePixelRatio);
+  const ground = chart.valToPos(0, "y", true);
+  chart.data[nth]?.forEach((value, index) => {
+    if (value == null) return;
+    const left = chart.valToPos(index, "x", true) + (nth - 1 - count / 2) * width;
+    const top = chart.valToPos(value, "y", true);
+    fill.rect(left, Math.min(top, ground), Math.max(1, width - devicePixelRatio), Math.abs(ground - top));
+  });
+  return { fill };
 }
 
 /** The names for which there is room, evenly. */
@@ -108,6 +156,7 @@ function whiskers(chart: uPlot, reach: number, colour: string): void {
   ctx.restore();
 }
 
-function said(value: number | null | undefined, format: (value: number) => string): string {
-  return value === null || value === undefined ? "has no value" : format(value);
+function written(value: number | null | undefined, format: (value: number) => string, deviation: number): string {
+  if (value == null) return "no value";
+  return deviation > 0 ? `${format(value)} ± ${format(2 * deviation)}` : format(value);
 }

@@ -1,63 +1,97 @@
-import { Group, Text, useComputedColorScheme } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
-import { useEffect, useMemo, useRef } from "react";
-import { csvOf } from "../table/csv";
-import classes from "./LaneChart.module.css";
-import { drawLanes, heightOf, type Lane, rowsOf, type Span } from "./lanes";
-import { Saveable } from "./Saveable";
+import { useCallback, useMemo } from "react";
+import type uPlot from "uplot";
+import { Chart } from "./Chart";
+import { fillSpan, heightOf, LANE, type Lane, type Span, valuesOf } from "./lanes";
+import { IN_ZONE, timeAxis } from "./TimeChart";
+import type { Readings } from "./Tooltip";
+import { momentOf } from "./times";
+import { useTimeZoom } from "./timespan";
+import { AXIS_PX, type Drawing, type Ink } from "./usePlot";
 
 interface Props {
   readonly title: string;
   readonly lanes: readonly Lane[];
 }
 
-/** Pixels of a lane's name. */
-const NAMES = 64;
-
-/** What held when, a lane for each thing that can hold. */
+/** What held when, a lane for each thing that can hold, in the time that the page's other charts show. */
 export function LaneChart({ title, lanes }: Props) {
-  const { ref, width } = useElementSize();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const scheme = useComputedColorScheme("light");
-  const height = heightOf(lanes.length);
-  const legend = useMemo(() => wordsOf(lanes), [lanes]);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page when the scheme changes
-  useEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (!context || width === 0) return;
-    drawLanes(context, lanes, { width, names: NAMES });
-  }, [lanes, width, scheme]);
-
-  const table = () => csvOf(["lane", "from", "to", "what"], rowsOf(lanes));
-  const spoken = lanes.map(({ name, spans }) => `${name}: ${shares(spans)}`);
-
-  return (
-    <Saveable
-      title={title}
-      picture={() => canvas.current ?? undefined}
-      legend={legend.map(({ words, tone }) => ({ words, colour: `--${tone}` }))}
-      table={table}
-      ref={ref}
-    >
-      <canvas
-        ref={canvas}
-        className={classes.canvas}
-        style={{ width, height }}
-        width={width * devicePixelRatio}
-        height={height * devicePixelRatio}
-        role="img"
-        aria-label={`${title}. ${spoken.join("; ")}`}
-      />
-      <Group gap="md" mt={4} aria-hidden>
-        {legend.map(({ words, tone }) => (
-          <Text key={words} size="xs" component="span" c="var(--quiet)">
-            <span className={classes.swatch} style={{ background: `var(--${tone})` }} /> {words}
-          </Text>
-        ))}
-      </Group>
-    </Saveable>
+  const places = useMemo(() => momentsOf(lanes), [lanes]);
+  const { pointed, shown, zoom } = useTimeZoom(places[0] ?? 0, places.at(-1) ?? 0);
+  const { from, to } = shown;
+  const draw = useCallback(
+    ({ colour, axis }: Ink): Drawing => ({
+      options: {
+        ...IN_ZONE,
+        scales: { x: { range: () => [from, to] }, y: { range: () => [0, lanes.length] } },
+        axes: [
+          { ...axis, ...timeAxis(from, to), grid: { show: false } },
+          {
+            ...axis,
+            size: AXIS_PX,
+            grid: { show: false },
+            splits: () => lanes.map((_lane, row) => lanes.length - row - 0.5),
+            values: () => lanes.map(({ name }) => name),
+          },
+        ],
+        series: [{}, { show: true, points: { show: false }, paths: () => null }],
+        hooks: { draw: [(chart) => drawSpans(chart, lanes, colour)] },
+      },
+      data: [places, places.map(() => null)],
+    }),
+    [lanes, places, from, to],
   );
+  const readAt = useCallback(
+    (at: number): Readings => ({
+      heading: momentOf(at),
+      readings: lanes.map(({ name, spans }) => {
+        const held = spans.find((span) => span.from <= at && at <= span.to);
+        return held === undefined
+          ? { label: name, value: "–" }
+          : { label: name, value: held.words, colour: `--${held.tone}` };
+      }),
+      notes: [],
+    }),
+    [lanes],
+  );
+  const legend = useMemo(() => wordsOf(lanes), [lanes]);
+  const values = useMemo(() => valuesOf(lanes), [lanes]);
+  return (
+    <Chart
+      title={title}
+      draw={draw}
+      places={places}
+      pointed={pointed}
+      readAt={readAt}
+      values={values}
+      legend={legend.map(({ words, tone }) => ({ words, colour: `--${tone}` }))}
+      zoom={zoom}
+      spoken={lanes.map(({ name, spans }) => `${name}: ${shares(spans)}`).join("; ")}
+      height={heightOf(lanes.length)}
+    />
+  );
+}
+
+function drawSpans(chart: uPlot, lanes: readonly Lane[], colour: (name: string) => string): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  const lane = bbox.height / lanes.length;
+  lanes.forEach(({ spans }, row) => {
+    for (const span of spans) {
+      const left = chart.valToPos(span.from, "x", true);
+      const width = chart.valToPos(span.to, "x", true) - left;
+      fillSpan(ctx, span, { left, width, top: bbox.top + row * lane, scale: lane / LANE }, colour);
+    }
+  });
+  ctx.restore();
+}
+
+/** When something began or ended to hold, ascending. */
+function momentsOf(lanes: readonly Lane[]): readonly number[] {
+  const moments = new Set(lanes.flatMap(({ spans }) => spans.flatMap(({ from, to }) => [from, to])));
+  return [...moments].sort((one, other) => one - other);
 }
 
 /** Each thing that held, once. */

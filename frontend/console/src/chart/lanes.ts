@@ -1,4 +1,6 @@
-import { dates } from "../components/locale";
+import { momentOf, tickLabels, tickRoom } from "./times";
+import type { ValuesOf } from "./Values";
+
 export interface Span {
   /** Seconds since 1970. */
   readonly from: number;
@@ -14,65 +16,92 @@ export interface Lane {
   readonly spans: readonly Span[];
 }
 
-const LANE = 26;
+/** Pixels that a lane is high. */
+export const LANE = 26;
 const BAR = 14;
-const AXIS = 22;
-/** Pixels that the name of a moment takes, with room beside it. */
-const TICK = 105;
-const DAY = dates({ month: "short", day: "numeric" });
-const HOUR = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
+const AXIS = 44;
 
 /** Pixels that so many lanes and their axis take. */
 export function heightOf(lanes: number): number {
   return lanes * LANE + AXIS;
 }
 
-/** Draws lanes one below the other, with their names in the first `names` pixels, and the time below. */
+interface Box {
+  readonly left: number;
+  readonly width: number;
+  /** Of the lane. */
+  readonly top: number;
+  /** By how much everything is larger. */
+  readonly scale: number;
+}
+
+/** A span as a bar in its lane. */
+export function fillSpan(
+  context: CanvasRenderingContext2D,
+  span: Span,
+  { left, width, top, scale }: Box,
+  colour: (name: string) => string,
+): void {
+  context.globalAlpha = span.opacity ?? (span.tone === "quiet" ? 0.35 : 1);
+  context.fillStyle = colour(`--${span.tone}`);
+  context.fillRect(left, top + (scale * (LANE - BAR)) / 2, Math.max(scale, width - scale / 2), scale * BAR);
+  context.globalAlpha = 1;
+}
+
+/** Draws lanes one below the other, with their names in the first `names` pixels, and the time below: for a file. */
 export function drawLanes(
   context: CanvasRenderingContext2D,
   lanes: readonly Lane[],
   { width, names }: { readonly width: number; readonly names: number },
 ): void {
   const style = getComputedStyle(document.documentElement);
-  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  const height = heightOf(lanes.length);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
   const all = lanes.flatMap((lane) => lane.spans);
   const from = Math.min(...all.map((span) => span.from));
   const to = Math.max(...all.map((span) => span.to));
   const x = (at: number) => names + ((at - from) / Math.max(1, to - from)) * (width - names);
   context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-  context.clearRect(0, 0, width, height);
   context.font = "12px Inter, sans-serif";
   context.textBaseline = "middle";
   lanes.forEach(({ name, spans }, row) => {
     const top = row * LANE;
-    context.fillStyle = colour("quiet");
+    context.fillStyle = colour("--quiet");
     context.fillText(name, 0, top + LANE / 2);
     for (const span of spans) {
-      context.globalAlpha = span.opacity ?? (span.tone === "quiet" ? 0.35 : 1);
-      context.fillStyle = colour(span.tone);
-      context.fillRect(x(span.from), top + (LANE - BAR) / 2, Math.max(1, x(span.to) - x(span.from) - 0.5), BAR);
+      fillSpan(context, span, { left: x(span.from), width: x(span.to) - x(span.from), top, scale: 1 }, colour);
     }
-    context.globalAlpha = 1;
   });
-  const written = to - from > 3 * 24 * 3600 ? DAY : HOUR;
-  context.fillStyle = colour("quiet");
-  const ticks = Math.min(5, Math.max(2, Math.floor((width - names) / TICK)));
-  for (let tick = 0; tick < ticks; tick += 1) {
-    const at = from + ((to - from) * tick) / (ticks - 1);
-    context.textAlign = tick === 0 ? "left" : tick === ticks - 1 ? "right" : "center";
-    context.fillText(written.format(at * 1000), x(at), height - AXIS / 2);
-  }
-  context.textAlign = "left";
+  const count = Math.max(2, Math.floor((width - names) / tickRoom(from, to)));
+  const apart = (to - from) / (count - 1);
+  const ticks = Array.from({ length: count }, (_, nth) => from + nth * apart);
+  context.fillStyle = colour("--quiet");
+  tickLabels(ticks, apart).forEach((label, nth) => {
+    context.textAlign = nth === 0 ? "left" : nth === count - 1 ? "right" : "center";
+    label.split("\n").forEach((line, below) => {
+      context.fillText(line, x(ticks[nth] ?? from), lanes.length * LANE + 12 + 14 * below);
+    });
+  });
 }
 
-/** What held when, as rows of a table. */
-export function rowsOf(lanes: readonly Lane[]): readonly (readonly string[])[] {
-  return lanes.flatMap(({ name, spans }) =>
-    spans.map(({ from, to, words }) => [name, moment(from), moment(to), words]),
-  );
-}
-
-function moment(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
+/** What held when, as the table behind the lanes. */
+export function valuesOf(lanes: readonly Lane[]): ValuesOf {
+  const rows = lanes.flatMap(({ name, spans }) => spans.map((span) => ({ name, span })));
+  const said = (header: string, of: (row: (typeof rows)[number]) => string) => {
+    const text = (row: number) => (rows[row] === undefined ? "" : of(rows[row]));
+    return { header, raw: text, shown: text };
+  };
+  const when = (header: string, of: (span: Span) => number) => ({
+    header,
+    raw: (row: number) => (rows[row] === undefined ? "" : new Date(1000 * of(rows[row].span)).toISOString()),
+    shown: (row: number) => (rows[row] === undefined ? "" : momentOf(of(rows[row].span))),
+  });
+  return {
+    rows: rows.length,
+    columns: [
+      said("lane", ({ name }) => name),
+      when("from", ({ from }) => from),
+      when("to", ({ to }) => to),
+      said("what", ({ span }) => span.words),
+    ],
+  };
 }

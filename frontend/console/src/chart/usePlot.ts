@@ -4,6 +4,7 @@ import { type RefObject, useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import "./plot.css";
+import type { Watched } from "./watched";
 
 /** A line or a kind of bar: a value for each place on the x axis, null where there is none. */
 export interface Series {
@@ -21,21 +22,39 @@ export interface Ink {
 
 /** What is to be drawn; its size is found on the page. */
 export interface Drawing {
-  readonly options: Omit<uPlot.Options, "width" | "height">;
+  readonly options: Omit<uPlot.Options, "width" | "height" | "cursor" | "legend">;
   /** The x values, then those of each series. */
   readonly data: readonly (readonly (number | null)[])[];
+}
+
+/** What happens where the pointer goes. */
+export interface Pointing {
+  /** The x value that is pointed at, by this chart or by another. */
+  readonly pointed: Watched<number | null>;
+  /** Show what was dragged over; without it nothing can be dragged. */
+  readonly choose?: ((from: number, to: number) => void) | undefined;
+  /** Show everything again: a double click. */
+  readonly reset?: (() => void) | undefined;
 }
 
 interface Plot {
   /** For the element that says how wide the chart may be. */
   readonly ref: ReturnType<typeof useElementSize>["ref"];
+  readonly width: number;
   /** For the element that the chart is drawn into. */
   readonly place: RefObject<HTMLDivElement | null>;
-  readonly picture: () => HTMLCanvasElement | undefined;
+  readonly plot: RefObject<uPlot | null>;
 }
 
-/** A uPlot chart, drawn again when `draw` is another function, or the width or the colours of the page change. */
-export function usePlot(draw: (ink: Ink) => Drawing, height: number): Plot {
+/** Pixels that the names of a y axis take; the same in all charts, so that those below each other line up. */
+export const AXIS_PX = 64;
+/** Pixels that an x axis is high: a moment, and below it the day. */
+export const X_AXIS_PX = 38;
+/** Fewer pixels are a click. */
+const DRAGGED_PX = 5;
+
+/** A uPlot chart, drawn again when `draw` is another function, or the size or the colours of the page change. */
+export function usePlot(draw: (ink: Ink) => Drawing, height: number, { pointed, choose, reset }: Pointing): Plot {
   const { ref, width } = useElementSize();
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
@@ -45,12 +64,53 @@ export function usePlot(draw: (ink: Ink) => Drawing, height: number): Plot {
   useEffect(() => {
     if (place.current === null || width === 0) return;
     const { options, data } = draw(inkOfPage());
-    const drawn = new uPlot({ ...options, width, height }, data as uPlot.AlignedData, place.current);
+    const drawn = new uPlot(
+      {
+        ...options,
+        width,
+        height,
+        legend: { show: false },
+        cursor: {
+          y: false,
+          points: { size: 6 },
+          drag: { x: choose !== undefined, y: false, setScale: false, dist: DRAGGED_PX },
+          bind: {
+            dblclick: () => () => {
+              reset?.();
+              return null;
+            },
+          },
+        },
+        hooks: {
+          ...options.hooks,
+          setCursor: [
+            (chart) => pointed.set((chart.cursor.left ?? -1) < 0 ? null : chart.posToVal(chart.cursor.left ?? 0, "x")),
+          ],
+          setSelect: [
+            (chart) => {
+              const { left, width: dragged } = chart.select;
+              if (dragged >= DRAGGED_PX) choose?.(chart.posToVal(left, "x"), chart.posToVal(left + dragged, "x"));
+            },
+          ],
+        },
+      },
+      data as uPlot.AlignedData,
+      place.current,
+    );
     plot.current = drawn;
-    return () => drawn.destroy();
-  }, [draw, width, height, scheme]);
+    const follow = () => {
+      const at = pointed.get();
+      drawn.setCursor({ left: at === null ? -10 : drawn.valToPos(at, "x"), top: at === null ? -10 : 0 }, false);
+    };
+    const end = pointed.watch(follow);
+    return () => {
+      end();
+      drawn.destroy();
+      plot.current = null;
+    };
+  }, [draw, width, height, scheme, pointed, choose, reset]);
 
-  return { ref, place, picture: () => plot.current?.ctx.canvas };
+  return { ref, width, place, plot };
 }
 
 function inkOfPage(): Ink {
@@ -61,6 +121,7 @@ function inkOfPage(): Ink {
     font: "12px Inter, sans-serif",
     grid: { stroke: colour("--line"), width: 1 },
     ticks: { show: false },
+    gap: 8,
   };
   return { colour, axis };
 }

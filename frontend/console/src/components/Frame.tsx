@@ -13,10 +13,12 @@ import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { IconChevronDown, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { lazy, Suspense, useRef } from "react";
+import { lazy, Suspense, useMemo, useRef } from "react";
 import { api } from "../api/client";
+import { PageTime, Timespan } from "../chart/timespan";
 import { Live } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
+import { ProjectChoice } from "../session/ProjectChoice";
 import { sessionQuery } from "../session/session";
 import classes from "./Frame.module.css";
 import { Mark } from "./Mark";
@@ -29,6 +31,8 @@ export function Frame() {
   const [opened, { toggle, close }] = useDisclosure();
   const main = useRef<HTMLElement>(null);
   const here = useLocation({ select: (location) => location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each page has a time of its own
+  const time = useMemo(() => new Timespan(), [here]);
   return (
     <>
       <header className={classes.header}>
@@ -44,6 +48,7 @@ export function Frame() {
         </a>
         <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" />
         <Group gap="sm" ml="auto">
+          <ProjectChoice />
           <Search />
           <ColourScheme />
           <Person />
@@ -76,7 +81,9 @@ export function Frame() {
       <main ref={main} id="page" tabIndex={-1} className={classes.main}>
         <div className={classes.page}>
           <Live>
-            <Outlet />
+            <PageTime value={time}>
+              <Outlet />
+            </PageTime>
           </Live>
         </div>
       </main>
@@ -143,7 +150,7 @@ function Person() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{session.operator.role}</Menu.Label>
+        <Menu.Label>{session.operator.role === "" ? "in projects" : session.operator.role}</Menu.Label>
         <Menu.Item component="a" href="/api/docs/">
           REST API
         </Menu.Item>

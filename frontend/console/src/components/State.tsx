@@ -11,8 +11,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   fits: "good",
   kept: "good",
   promoted: "good",
+  placed: "good",
   published: "good",
   ready: "good",
+  reliable: "good",
   succeeded: "good",
   running: "good",
   training: "good",
@@ -24,6 +26,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   held: "wait",
   invited: "wait",
   joined: "wait",
+  leaving: "wait",
   matched: "wait",
   measuring: "wait",
   merging: "wait",
@@ -38,11 +41,13 @@ const TONES: Readonly<Record<string, Tone>> = {
   dropped: "bad",
   failed: "bad",
   firing: "bad",
+  lost: "bad",
   quarantined: "bad",
   rejected: "bad",
   too_large: "bad",
   revoked: "bad",
   rolled_back: "bad",
+  unreliable: "bad",
 };
 
 /** The colour that a state of anything has, in tables, timelines and charts alike. */

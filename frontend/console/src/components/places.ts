@@ -8,6 +8,7 @@ import {
   IconHistory,
   IconLayoutDashboard,
   IconListCheck,
+  IconServer2,
   IconSettings,
   IconTopologyStar3,
 } from "@tabler/icons-react";
@@ -22,6 +23,7 @@ export const PLACES = [
   { to: "/help", label: "Help", icon: IconHeartHandshake },
   { to: "/enrol", label: "Enrol", icon: IconDeviceDesktopPlus },
   { to: "/jobs", label: "Jobs", icon: IconListCheck },
+  { to: "/cluster", label: "Cluster", icon: IconServer2 },
   { to: "/alerts", label: "Alerts", icon: IconBell },
   { to: "/audit", label: "Audit", icon: IconHistory },
   { to: "/settings", label: "Settings", icon: IconSettings },

@@ -2,7 +2,7 @@ import { Anchor, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
@@ -55,7 +55,9 @@ function Departed({ departures }: { departures: readonly Departure[] }) {
           return <Figure key={kind} value={bytes(sum.bytes)} label={words} detail={`${sum.count} in thirty days`} />;
         })}
       </SimpleGrid>
-      {times.length > 1 && <TimeChart title="Bytes each day" times={times} series={series} format={bytes} />}
+      {times.length > 1 && (
+        <TimeChart title="Bytes each day" times={times} series={series} format={bytes} bounds={FROM_NOTHING} />
+      )}
       <SmallTable
         label="What left the device"
         columns={COLUMNS}

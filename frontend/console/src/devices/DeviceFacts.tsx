@@ -28,6 +28,7 @@ export function DeviceFacts({ device }: { device: Device }) {
           ["Idle", String(reported(conditions, "idle") ?? "unknown")],
           ["Temperature", typeof heat === "number" ? `${heat.toFixed(0)} °C` : "unknown"],
           ["Samples it keeps", typeof samples === "number" ? counted(samples) : "–"],
+          ...labelFacts(metadata),
           ["Train step", device.train_step_s == null ? "–" : duration(device.train_step_s)],
           ["Machine", String(reported(capabilities, "machine") ?? "–")],
           ["Cores", String(reported(capabilities, "cores") ?? "–")],
@@ -63,4 +64,18 @@ export function DeviceFacts({ device }: { device: Device }) {
       />
     </Panel>
   );
+}
+
+/** Who says what its samples show, where it tells of others than those that came with their labels. */
+export function labelFacts(metadata: unknown): readonly (readonly [string, string])[] {
+  const told = (metadata as { labels?: Readonly<Record<string, number>> } | null)?.labels;
+  if (told === undefined) return [];
+  const { asked = 0, implied = 0, unlabelled = 0, questions = 0, answers = 0 } = told;
+  return [
+    [
+      "Labels",
+      `${counted(asked)} said by its owner, ${counted(implied)} seen by a program; ${counted(unlabelled)} missing`,
+    ],
+    ["Questions to its owner", `${counted(questions)}, ${counted(answers)} answered`],
+  ];
 }

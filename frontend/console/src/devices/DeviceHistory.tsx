@@ -2,7 +2,8 @@ import { Anchor, Grid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { TimeRange } from "../chart/TimeRange";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
@@ -72,7 +73,7 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
   return (
     <Grid gap="lg">
       <Grid.Col span={12}>
-        <Panel title="How its model did">
+        <Panel title="How its model did" tools={<TimeRange />}>
           <TimeChart
             title="Accuracy on its own held-out samples, before each round"
             times={drawn.times}
@@ -89,13 +90,21 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
             title="Number of the version that it began each round with"
             times={drawn.times}
             series={drawn.version}
+            bounds={FROM_NOTHING}
             stepped
+            whole
           />
         </Panel>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 4 }}>
         <Panel title="How quick it is">
-          <TimeChart title="A train step in each round" times={drawn.times} series={drawn.step} format={duration} />
+          <TimeChart
+            title="A train step in each round"
+            times={drawn.times}
+            series={drawn.step}
+            format={duration}
+            bounds={FROM_NOTHING}
+          />
         </Panel>
       </Grid.Col>
       {drawn.memory.some(({ values }) => values.some((value) => value !== null)) && (
@@ -106,6 +115,7 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
               times={drawn.times}
               series={drawn.memory}
               format={bytes}
+              bounds={FROM_NOTHING}
             />
           </Panel>
         </Grid.Col>

@@ -41,7 +41,13 @@ function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of
       tools={<SaveCsv title="Class shares" header={["device", "divergence in bits", "error", ...labels]} rows={rows} />}
     >
       <Stack gap="md">
-        <BarChart title="Share of each class in its newest batches" names={labels} series={series} format={percent} />
+        <BarChart
+          title="Share of each class in its newest batches"
+          names={labels}
+          series={series}
+          format={percent}
+          most={1}
+        />
         {neighbours.length === 0 ? (
           <Text size="sm" c="var(--quiet)">
             No other device of the federation has told what its data are like.

@@ -32,9 +32,7 @@ function Shown({ participation }: { participation: Figures }) {
   );
   return (
     <>
-      {names.length > 0 && (
-        <BarChart title="Rounds since devices were asked" names={names} series={series} height={160} />
-      )}
+      {names.length > 0 && <BarChart title="Rounds since devices were asked" names={names} series={series} />}
       <Text size="sm" c="var(--quiet)" mt="xs">
         {sentenceOf(participation)}
       </Text>

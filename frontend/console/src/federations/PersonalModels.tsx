@@ -14,19 +14,24 @@ const TENTHS = Array.from({ length: 10 }, (_tenth, index) => `${index * 10}–${
 export function PersonalModels({ federation }: { federation: Federation }) {
   return (
     <Answer of={useQuery(personalModelsQuery(federation.id))} height={260}>
-      {(found) => (found.count === 0 ? <Untold federation={federation} /> : <Compared found={found} />)}
+      {(found) => (found.count === 0 ? <Untold trained={found.trained} /> : <Compared found={found} />)}
     </Answer>
   );
 }
 
-function Untold({ federation }: { federation: Federation }) {
-  const plan = federation.plan as Readonly<Record<string, { kind?: string }>> | undefined;
-  const kind = plan?.personal?.kind ?? "none";
+const UNTOLD = {
+  "between rounds":
+    "Each device trains one beside the version when it next may, and tells how both do on samples that it holds out. Devices of agent 0.1, and those with fewer than ten samples, train none; owners may keep figures to themselves.",
+  "in rounds":
+    "Under this plan each device trains its own in the rounds that it has part in, and then tells how it and the version do on samples that it holds out. Owners may keep figures to themselves, and under secure aggregation nothing is told.",
+};
+
+function Untold({ trained }: { trained: Found["trained"] }) {
   return (
     <Empty title="No personal model yet">
-      {kind === "none"
+      {trained === null
         ? "Under this plan devices train no model of their own beside the version. Where people differ, answer “Does a device keep a model of its own?” in the plan with fine tuned or ditto."
-        : "Each device trains one beside the version when it next may, and tells how both do on samples that it holds out. Devices of agent 0.1, and those with fewer than ten samples, train none; owners may keep figures to themselves."}
+        : UNTOLD[trained]}
     </Empty>
   );
 }

@@ -20,6 +20,7 @@ vi.setConfig({ testTimeout: 20_000 });
 
 beforeEach(() => {
   signedIn("federations.change_plan");
+  answers("get", "/api/datasets/", { count: 0, next: null, previous: null, results: [] });
   answers("get", "/api/plan-schema/", { pace: { sync: SYNC } } as never);
 });
 

@@ -13,6 +13,7 @@ import { PlanDifference } from "../plan/PlanDifference";
 import { PlanForm } from "../plan/PlanForm";
 import { Traffic } from "../plan/Traffic";
 import { FEDERATIONS, type Federation, type Plan, planPreviewQuery, planSchemaQuery, refusalOf } from "./queries";
+import { TryPlan } from "./TryPlan";
 
 const TYPING_MS = 300;
 
@@ -36,6 +37,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
         <PlanDifference before={running} after={plan} />
         {!same && preview !== undefined && <Preview refusal={refusal} effects={preview.effects} />}
         <Group gap="xs" justify="flex-end">
+          <TryPlan federation={federation} plan={plan} blocked={refusal} />
           {!same && (
             <Button variant="default" size="sm" onClick={() => setChanged(undefined)}>
               As it runs

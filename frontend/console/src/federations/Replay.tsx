@@ -1,11 +1,11 @@
 import { Anchor, Group, Text, Tooltip } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { drawLanes, heightOf, rowsOf } from "../chart/lanes";
+import { Legend } from "../chart/Legend";
+import { drawLanes, heightOf, valuesOf } from "../chart/lanes";
 import { Saveable } from "../chart/Saveable";
 import { dates } from "../components/locale";
 import { State } from "../components/State";
-import { csvOf } from "../table/csv";
 import { drawn, type Lane, lookOf, type Replayed, replayOf } from "./lanes";
 import type { RoundEvent } from "./queries";
 import classes from "./Replay.module.css";
@@ -28,14 +28,9 @@ export function Replay({ events }: { events: readonly RoundEvent[] }) {
     );
   }
   const states = [...new Set(asked.flatMap((lane) => lane.spans.map((span) => span.state)))];
-  const table = () => csvOf(["device", "from", "to", "what"], rowsOf(drawn(lanes)));
+  const legend = states.map((state) => ({ words: state, ...lookOf(state) }));
   return (
-    <Saveable
-      title={TITLE}
-      picture={() => pictureOf(lanes)}
-      legend={states.map((state) => ({ words: state, ...lookOf(state) }))}
-      table={table}
-    >
+    <Saveable title={TITLE} picture={() => pictureOf(lanes)} legend={legend} values={valuesOf(drawn(lanes))}>
       <ul className={classes.lanes} aria-label={TITLE}>
         {lanes.map((lane) => (
           <Line key={lane.device} lane={lane} of={replayed} />
@@ -50,13 +45,7 @@ export function Replay({ events }: { events: readonly RoundEvent[] }) {
           ))}
         </Group>
       </div>
-      <Group gap="md" mt={4} aria-hidden>
-        {states.map((state) => (
-          <Text key={state} size="xs" component="span" c="var(--quiet)">
-            <span className={classes.swatch} style={inkOf(state)} /> {state}
-          </Text>
-        ))}
-      </Group>
+      <Legend keys={legend} />
     </Saveable>
   );
 }

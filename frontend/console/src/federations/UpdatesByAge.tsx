@@ -12,7 +12,7 @@ export function UpdatesByAge({ ages }: { ages: readonly Age[] }) {
   const { names, series } = useMemo(() => byAge(ages), [ages]);
   return (
     <Panel title="Updates by age">
-      <BarChart title="Updates by age" names={names} series={series} height={160} />
+      <BarChart title="Updates by age" names={names} series={series} />
       <Text size="xs" c="var(--quiet)" mt="xs">
         By how many versions the one that the device began with was older than the one that its update was added to.
       </Text>

@@ -7,6 +7,7 @@ import type { TableSearch } from "../table/search";
 
 export type Federation = components["schemas"]["Federation"];
 export type PersonalModels = components["schemas"]["PersonalModels"];
+export type Annotation = components["schemas"]["Annotation"];
 export type Round = components["schemas"]["Round"];
 export type RoundDetail = components["schemas"]["RoundDetail"];
 export type RoundEvent = components["schemas"]["RoundEvent"];
@@ -52,6 +53,14 @@ export function personalModelsQuery(id: string) {
   });
 }
 
+export function labelsQuery(id: string) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, id, "labels"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/labels/", { params: { path: { id } }, signal })).data,
+  });
+}
+
 export const ROUND_STATES = [
   "planned",
   "open",
@@ -87,6 +96,15 @@ export function roundQuery(id: number) {
   });
 }
 
+/** What happened to a federation beside its rounds, oldest first. */
+export function annotationsQuery(federation: string) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, federation, "annotations"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/annotations/", { params: { path: { id: federation } }, signal })).data,
+  });
+}
+
 export function participationQuery(federation: string) {
   return queryOptions({
     queryKey: [...ROUNDS, "participation", federation],
@@ -100,6 +118,30 @@ export function routesQuery(id: number) {
     queryKey: [...ROUNDS, id, "routes"],
     queryFn: async ({ signal }) =>
       (await api.GET("/api/rounds/{id}/routes/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export type PlanForecast = components["schemas"]["PlanForecast"];
+export type RoundForecast = components["schemas"]["Forecast"];
+export type Calibration = components["schemas"]["Calibration"];
+
+export const PLAN_FORECASTS = ["plan-forecasts"] as const;
+
+/** Plans that were tried before they met the fleet, the newest first. */
+export function planForecastsQuery(federation: string) {
+  return queryOptions({
+    queryKey: [...PLAN_FORECASTS, federation],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/plan-forecasts/", { params: { path: { id: federation } }, signal })).data,
+  });
+}
+
+/** What each round was expected to take as it opened, and took. */
+export function roundForecastsQuery(federation: string) {
+  return queryOptions({
+    queryKey: ["round-forecasts", federation],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/forecasts/", { params: { path: { id: federation } }, signal })).data,
   });
 }
 

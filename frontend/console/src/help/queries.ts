@@ -5,6 +5,7 @@ import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
 export type HelpRequest = components["schemas"]["HelpRequest"];
+export type HelpingMatrix = components["schemas"]["HelpingMatrix"];
 export type Transfer = components["schemas"]["Transfer"];
 
 const HELP = ["help"] as const;
@@ -19,7 +20,13 @@ export function requestsQuery(search: TableSearch) {
   });
 }
 
-/** The latest transfers, for the graph and the totals. */
+/** Who helped whom, over all transfers. */
+export const matrixQuery = queryOptions({
+  queryKey: [...HELP, "matrix"],
+  queryFn: async ({ signal }) => (await api.GET("/api/helping-matrix/", { signal })).data,
+});
+
+/** The latest transfers, for the totals. */
 export const transfersQuery = queryOptions({
   queryKey: [...HELP, "transfers"],
   queryFn: async ({ signal }) =>

@@ -1,11 +1,12 @@
 import { Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { numbers } from "../components/locale";
 import { bytes } from "../components/units";
 import { curveQuery, type Point } from "./queries";
 
-const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+const NUMBER = numbers({ maximumSignificantDigits: 3 });
+const PERCENT = numbers({ style: "percent", maximumFractionDigits: 0 });
 
 /** How the cloud model's training goes: its losses, and how fast its workers are. */
 export function Curve({ id }: { id: string }) {
@@ -27,7 +28,7 @@ export function Curve({ id }: { id: string }) {
             times={times}
             series={[line("training", "loss"), line("held back", "validation_loss")]}
             format={NUMBER.format}
-            height={150}
+            bounds={FROM_NOTHING}
           />
           <TimeChart
             title="Share of time that communication took"
@@ -35,7 +36,6 @@ export function Curve({ id }: { id: string }) {
             series={[line("communication", "communication_share")]}
             format={PERCENT.format}
             bounds={SHARE}
-            height={110}
           />
         </>
       )}

@@ -11,7 +11,7 @@ export const JOBS = ["jobs"] as const;
 /** A log keeps twice as many lines. */
 const LINES_AT_ONCE = 500;
 
-export const KINDS = ["preflight", "bootstrap", "distill"] as const;
+export const KINDS = ["preflight", "bootstrap", "distill", "quantise", "simulation"] as const;
 export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
 
 /** Which jobs are shown. */

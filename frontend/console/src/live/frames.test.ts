@@ -14,6 +14,8 @@ it("remembers the epoch of the snapshot and the number of the latest event", () 
 it("asks again only for what a frame makes old", () => {
   expect(outdatedBy({ frame: "changed", number: 1, document: { kind: "job", id: "7" } })).toEqual([
     ["jobs"],
+    ["cluster"],
+    ["plan-forecasts"],
     ["overview"],
   ]);
   expect(outdatedBy({ frame: "gone", number: 1, kind: "part", id: "7" })).toContainEqual(["rounds"]);

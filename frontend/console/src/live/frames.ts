@@ -49,14 +49,22 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   federation: [["federations"], ["federation-figures"], ["overview"]],
   fleet: [["devices"], ["overview"]],
   help: [["help"]],
-  job: [["jobs"], ["overview"]],
+  job: [["jobs"], ["cluster"], ["plan-forecasts"], ["overview"]],
   pair: [["pairs"], ["versions"]],
   part: [["rounds"], ["devices"], ["device-figures"]],
   repairs: [["repairs"], ["overview"]],
   question: [["analytics"], ["privacy"]],
   evaluation: [["evaluations"]],
   rollout: [["rollouts"], ["repairs"]],
-  round: [["rounds"], ["federation-figures"], ["groups"], ["privacy"], ["overview"]],
+  round: [
+    ["rounds"],
+    ["plan-forecasts"],
+    ["round-forecasts"],
+    ["federation-figures"],
+    ["groups"],
+    ["privacy"],
+    ["overview"],
+  ],
 };
 
 /** The answers of the REST API that a frame makes old; after a snapshot all of them may be. */

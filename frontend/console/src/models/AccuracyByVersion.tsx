@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
+import { TimeRange } from "../chart/TimeRange";
 import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
@@ -22,7 +23,7 @@ export function AccuracyByVersion({ pair, versions }: { pair: string; versions: 
   );
   if (times.length < 2) return null;
   return (
-    <Panel title="Accuracy by version">
+    <Panel title="Accuracy by version" tools={<TimeRange />}>
       <Suspense fallback={<Loading height={200} />}>
         <TimeChart title="Accuracy by version" times={times} series={series} format={percent} bounds={SHARE} />
       </Suspense>

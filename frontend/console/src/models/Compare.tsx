@@ -6,7 +6,9 @@ import { Loading } from "../components/Loading";
 import { percent, signed } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
+import { Mistakes } from "./Confusions";
 import { type Compared, comparedOf, type Line } from "./compared";
+import { confusionOf } from "./confusion";
 import { comparisonQuery, nameOf } from "./queries";
 
 const BarChart = lazy(() => import("../chart/BarChart").then(({ BarChart }) => ({ default: BarChart })));
@@ -15,10 +17,12 @@ interface Props {
   /** The version that the others are held against. */
   readonly baseline: string;
   readonly others: readonly string[];
+  /** Names of the classes. */
+  readonly labels: readonly string[];
 }
 
 /** Versions beside a baseline: how good, how large, how quick, how they fare on devices, and how good at each class. */
-export function Compare({ baseline, others }: Props) {
+export function Compare({ baseline, others, labels }: Props) {
   const answers = useQueries({ queries: others.map((other) => comparisonQuery(baseline, other)) });
   const failed = answers.find(({ error }) => error !== null);
   const data = answers.flatMap((answer) => (answer.data === undefined ? [] : [answer.data]));
@@ -29,14 +33,19 @@ export function Compare({ baseline, others }: Props) {
   };
   return (
     <Answer of={whole} height={240}>
-      {(compared) => <Shown of={compared} />}
+      {(compared) => <Shown of={compared} labels={labels} />}
     </Answer>
   );
 }
 
-function Shown({ of: { versions, figures, classes } }: { of: Compared }) {
+interface ShownProps {
+  readonly of: Compared;
+  readonly labels: readonly string[];
+}
+
+function Shown({ of: { versions, figures, classes }, labels }: ShownProps) {
   const names = useMemo(() => versions.map(nameOf), [versions]);
-  const labels = useMemo(() => classes.map(({ name }) => name), [classes]);
+  const measured = useMemo(() => classes.map(({ name }) => name), [classes]);
   const series = useMemo(
     () => names.map((label, nth) => ({ label, values: classes.map(({ values }) => values[nth] ?? null) })),
     [names, classes],
@@ -58,9 +67,10 @@ function Shown({ of: { versions, figures, classes } }: { of: Compared }) {
       ) : (
         <>
           <Suspense fallback={<Loading />}>
-            <BarChart title="Accuracy by class" names={labels} series={series} format={percent} />
+            <BarChart title="Accuracy by class" names={measured} series={series} format={percent} most={1} />
           </Suspense>
           <SideBySide label="Accuracy by class" header="Class" names={names} lines={classes} />
+          <Mistakes versions={names} of={versions.map(({ metrics }) => confusionOf(metrics))} labels={labels} />
         </>
       )}
     </Stack>

@@ -145,8 +145,8 @@ function Deciles({ evaluation }: { evaluation: Evaluation }) {
   }, [summary]);
   if (bars === undefined) return null;
   return (
-    <Suspense fallback={<Loading height={160} />}>
-      <BarChart title={bars.title} names={bars.names} series={bars.series} format={bars.write} height={160} />
+    <Suspense fallback={<Loading />}>
+      <BarChart title={bars.title} names={bars.names} series={bars.series} format={bars.write} />
     </Suspense>
   );
 }

@@ -26,6 +26,7 @@ const TITLES: Readonly<Record<Job["kind"], string>> = {
   bootstrap: "The cloud trains the first versions",
   distill: "The cloud makes the first device model",
   quantise: "The cloud makes an int8 form of a version",
+  simulation: "A plan is tried on a simulated fleet",
 };
 
 function Going({ job }: { job: Job }) {

@@ -7,6 +7,7 @@ import type { TableSearch } from "../table/search";
 export type Pair = components["schemas"]["Pair"];
 export type Version = components["schemas"]["Version"];
 export type Variant = components["schemas"]["Variant"];
+export type Ensemble = components["schemas"]["Ensemble"];
 export type Graph = components["schemas"]["Graph"];
 export type Dataset = components["schemas"]["Dataset"];
 export type Comparison = components["schemas"]["Comparison"];
@@ -105,6 +106,14 @@ export function variantsQuery(version: string) {
     queryKey: [...VERSIONS, version, "variants"],
     queryFn: async ({ signal }) =>
       (await api.GET("/api/versions/{id}/variants/", { params: { path: { id: version } }, signal })).data,
+  });
+}
+
+export function ensemblesQuery(version: string) {
+  return queryOptions({
+    queryKey: [...VERSIONS, version, "ensembles"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/versions/{id}/ensembles/", { params: { path: { id: version } }, signal })).data,
   });
 }
 

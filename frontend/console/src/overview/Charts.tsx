@@ -1,6 +1,7 @@
 import { Stack } from "@mantine/core";
 import { useMemo } from "react";
-import { SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { TimeRange } from "../chart/TimeRange";
 import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
@@ -30,7 +31,7 @@ export default function Charts({ overview }: { overview: Overview }) {
   return (
     <Stack gap="lg">
       {rounds.length > 1 && (
-        <Panel title="Accuracy">
+        <Panel title="Accuracy" tools={<TimeRange />}>
           <TimeChart
             title="Accuracy of published versions"
             times={times}
@@ -42,7 +43,13 @@ export default function Charts({ overview }: { overview: Overview }) {
       )}
       {days.length > 1 && (
         <Panel title="Traffic">
-          <TimeChart title="What left the devices each day" times={days} series={sent} format={bytes} />
+          <TimeChart
+            title="What left the devices each day"
+            times={days}
+            series={sent}
+            format={bytes}
+            bounds={FROM_NOTHING}
+          />
         </Panel>
       )}
     </Stack>

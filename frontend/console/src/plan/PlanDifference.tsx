@@ -7,7 +7,7 @@ export function PlanDifference({ before, after }: { before: unknown; after: unkn
   if (found.length === 0) {
     return (
       <Text size="sm" c="var(--quiet)">
-        The plan is as it runs.
+        Nothing is changed: this is the plan that runs.
       </Text>
     );
   }

@@ -18,6 +18,7 @@ const SLOTS: readonly (readonly [string, string])[] = [
   ["help", "Who helps a device whose model fails?"],
   ["groups", "Does one model serve all?"],
   ["rollout", "When does every device get a new version?"],
+  ["fallback", "Who answers where a device's own model does not?"],
 ];
 const REQUIREMENTS = "requirements";
 

@@ -56,7 +56,7 @@ it("says where a plan spends nothing", async () => {
     rounds_left: null,
   });
   await show(<FederationPrivacy id="7f0d" />);
-  expect(await screen.findByText("Under privacy: clip no epsilon is guaranteed, so none is spent.")).toBeDefined();
+  expect(await screen.findByText("Under this plan no epsilon is guaranteed, so none is spent.")).toBeDefined();
 });
 
 it("rounds what is spent up", () => {

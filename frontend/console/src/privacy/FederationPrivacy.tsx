@@ -2,7 +2,7 @@ import { Grid, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api } from "../api/client";
-import { TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
@@ -73,10 +73,19 @@ function Curve({ account }: { account: Account }) {
     return (
       <Text size="sm" c="var(--quiet)">
         {account.epsilon_of_release === null
-          ? `Under privacy: ${account.kind} no epsilon is guaranteed, so none is spent.`
+          ? "Under this plan no epsilon is guaranteed, so none is spent."
           : "The curve is drawn from the second release on."}
       </Text>
     );
   }
-  return <TimeChart title="Epsilon after each release" times={times} series={series} format={epsilon} stepped />;
+  return (
+    <TimeChart
+      title="Epsilon after each release"
+      times={times}
+      series={series}
+      format={epsilon}
+      bounds={FROM_NOTHING}
+      stepped
+    />
+  );
 }

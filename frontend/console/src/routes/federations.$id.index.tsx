@@ -2,7 +2,8 @@ import { Badge, Grid, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { TimeRange } from "../chart/TimeRange";
 import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
 import { Noted } from "../components/Noted";
@@ -14,18 +15,29 @@ import { bytes, counted, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
+import { Annotations, marksOf } from "../federations/Annotations";
 import { FederationActions } from "../federations/FederationActions";
 import { Groups, type GroupsSearch } from "../federations/Groups";
+import { Labels } from "../federations/Labels";
 import { Participation } from "../federations/Participation";
 import { PersonalModels } from "../federations/PersonalModels";
 import { PlanEditor } from "../federations/PlanEditor";
-import { federationQuery, metric, type Round, type RoundsSearch, roundsQuery } from "../federations/queries";
+import { PlanForecasts } from "../federations/PlanForecasts";
+import {
+  annotationsQuery,
+  federationQuery,
+  metric,
+  type Round,
+  type RoundsSearch,
+  roundsQuery,
+} from "../federations/queries";
+import { RoundForecasts } from "../federations/RoundForecasts";
 import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
 import { FederationPrivacy } from "../privacy/FederationPrivacy";
 import { choice, tableSearch, texts } from "../table/search";
 
-const TABS = ["rounds", "personal", "groups", "privacy", "plan"] as const;
+const TABS = ["rounds", "personal", "groups", "privacy", "forecasts", "plan"] as const;
 type Tab = (typeof TABS)[number];
 
 interface FederationSearch extends RoundsSearch, GroupsSearch {
@@ -81,7 +93,7 @@ function FederationPage() {
         <Noted notes={federation.notes} archivedAt={federation.archived_at} />
         {active !== undefined && <ActiveRound round={active} />}
         <Answer of={rounds} height={260}>
-          {({ results, count }) => <Progress rounds={results} count={count} />}
+          {({ results, count }) => <Progress federation={id} rounds={results} count={count} />}
         </Answer>
         <Tabs
           value={tab}
@@ -93,6 +105,7 @@ function FederationPage() {
             <Tabs.Tab value="personal">Personal models</Tabs.Tab>
             <Tabs.Tab value="groups">Groups</Tabs.Tab>
             <Tabs.Tab value="privacy">Privacy</Tabs.Tab>
+            <Tabs.Tab value="forecasts">Forecasts</Tabs.Tab>
             <Tabs.Tab value="plan">Plan</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="rounds">
@@ -103,6 +116,7 @@ function FederationPage() {
                 onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
               />
               <Participation federation={id} />
+              <Labels federation={id} />
             </Stack>
           </Tabs.Panel>
           <Tabs.Panel value="personal">
@@ -118,10 +132,19 @@ function FederationPage() {
           <Tabs.Panel value="privacy">
             <FederationPrivacy id={id} />
           </Tabs.Panel>
+          <Tabs.Panel value="forecasts">
+            <Stack gap="lg">
+              <PlanForecasts federation={federation} offers />
+              <RoundForecasts federation={id} />
+            </Stack>
+          </Tabs.Panel>
           <Tabs.Panel value="plan">
             <Grid gap="lg">
               <Grid.Col span={{ base: 12, md: 8 }}>
-                <PlanEditor federation={federation} />
+                <Stack gap="lg">
+                  <PlanEditor federation={federation} />
+                  <PlanForecasts federation={federation} />
+                </Stack>
               </Grid.Col>
               <Grid.Col span={{ base: 12, md: 4 }}>
                 <Panel title="Its terms">
@@ -148,8 +171,17 @@ function FederationPage() {
   );
 }
 
-/** Accuracy and traffic of `rounds`, the newest of `count`. */
-function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }) {
+interface ProgressProps {
+  readonly federation: string;
+  /** The newest of `count`. */
+  readonly rounds: readonly Round[];
+  readonly count: number;
+}
+
+/** Accuracy and traffic of rounds, and what happened beside them. */
+function Progress({ federation, rounds, count }: ProgressProps) {
+  const { data: annotations } = useQuery(annotationsQuery(federation));
+  const marks = useMemo(() => marksOf(annotations ?? []), [annotations]);
   const ended = useMemo(
     () => rounds.filter((round) => round.finished_at !== null && metric(round, "updates") !== null).reverse(),
     [rounds],
@@ -168,9 +200,12 @@ function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }
   );
   if (ended.length < 2) {
     return (
-      <Text size="sm" c="var(--quiet)">
-        Accuracy and traffic are drawn from the second published round on.
-      </Text>
+      <>
+        <Text size="sm" c="var(--quiet)">
+          Accuracy and traffic are drawn from the second published round on.
+        </Text>
+        <Annotations of={annotations ?? []} />
+      </>
     );
   }
   const shown = count > rounds.length && (
@@ -181,11 +216,20 @@ function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
-        <Panel title="Accuracy" tools={shown}>
+        <Panel
+          title="Accuracy"
+          tools={
+            <>
+              {shown}
+              <TimeRange />
+            </>
+          }
+        >
           <TimeChart
             title="Accuracy of each round's version"
             times={times}
             series={accuracy}
+            marks={marks}
             format={percent}
             bounds={SHARE}
           />
@@ -193,8 +237,18 @@ function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 5 }}>
         <Panel title="Traffic" tools={shown}>
-          <TimeChart title="Bytes uploaded in each round" times={times} series={traffic} format={bytes} />
+          <TimeChart
+            title="Bytes uploaded in each round"
+            times={times}
+            series={traffic}
+            marks={marks}
+            format={bytes}
+            bounds={FROM_NOTHING}
+          />
         </Panel>
+      </Grid.Col>
+      <Grid.Col span={12}>
+        <Annotations of={annotations ?? []} />
       </Grid.Col>
     </Grid>
   );

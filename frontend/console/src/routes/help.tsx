@@ -1,24 +1,21 @@
 import { Anchor, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
 import { Figure } from "../components/Figure";
-import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, counted, percent } from "../components/units";
 import { When } from "../components/When";
-import { type HelpRequest, requestsQuery, type Transfer, transfersQuery } from "../help/queries";
+import { Matrix } from "../help/Matrix";
+import { type HelpRequest, matrixQuery, requestsQuery, type Transfer, transfersQuery } from "../help/queries";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
 import { tableSearch } from "../table/search";
-
-const HelpGraph = lazy(() => import("../help/HelpGraph"));
 
 export const Route = createFileRoute("/help")({
   component: Help,
@@ -68,9 +65,9 @@ function Helped({ transfers }: { transfers: readonly Transfer[] }) {
     <>
       <Totals transfers={transfers} />
       <Panel title="Who helped whom" tools={<ExportCsv path="/api/transfers/" query={{}} />}>
-        <Suspense fallback={<Loading height={320} />}>
-          <HelpGraph transfers={transfers} />
-        </Suspense>
+        <Answer of={useQuery(matrixQuery)} height={320}>
+          {(matrix) => <Matrix of={matrix} />}
+        </Answer>
       </Panel>
     </>
   );

@@ -19,7 +19,9 @@ import { When } from "../components/When";
 import { transfersOfQuery } from "../help/queries";
 import { AccuracyByVersion } from "../models/AccuracyByVersion";
 import { Bootstrap } from "../models/Bootstrap";
+import { ByClass } from "../models/ByClass";
 import { Compare } from "../models/Compare";
+import { Ensembles } from "../models/Ensembles";
 import { Evaluations } from "../models/Evaluations";
 import { inOrder, writtenOf } from "../models/figures";
 import { transfersMeanwhile } from "../models/meanwhile";
@@ -204,6 +206,8 @@ function PairPage() {
         )}
         <Rollouts pair={id} />
         {looked !== undefined && <Looked pair={id} version={looked} />}
+        {looked !== undefined && <ByClass version={looked} labels={pair.labels} />}
+        {looked?.role === "device" && <Ensembles version={looked} />}
         {looked?.role === "device" && <Evaluations version={looked} />}
         {looked?.role === "device" && <Variants version={looked} />}
         <Speeds pair={id} />
@@ -220,7 +224,7 @@ function PairPage() {
               </Button>
             }
           >
-            <Compare baseline={version} others={against} />
+            <Compare baseline={version} others={against} labels={pair.labels} />
           </Panel>
         )}
         {graph !== undefined && graph.versions.length > 0 && (

@@ -4,6 +4,7 @@ import { PageHead } from "../components/PageHead";
 import { Deliveries } from "../settings/Deliveries";
 import { Password } from "../settings/Password";
 import { People } from "../settings/People";
+import { Projects } from "../settings/Projects";
 import { SecondFactor } from "../settings/SecondFactor";
 import { Sessions } from "../settings/Sessions";
 import { Tokens } from "../settings/Tokens";
@@ -14,6 +15,7 @@ import { choice, type TableSearch, tableSearch } from "../table/search";
 
 const TABS = [
   "people",
+  "projects",
   "tokens",
   "webhooks",
   "deliveries",
@@ -51,6 +53,7 @@ function Settings() {
       <Tabs value={tab} onChange={(value) => navigate({ search: { tab: value as Tab } })} keepMounted={false}>
         <Tabs.List mb="lg">
           <Tabs.Tab value="people">People</Tabs.Tab>
+          <Tabs.Tab value="projects">Projects</Tabs.Tab>
           <Tabs.Tab value="tokens">API tokens</Tabs.Tab>
           <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
           <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
@@ -61,6 +64,9 @@ function Settings() {
         </Tabs.List>
         <Tabs.Panel value="people">
           <People {...table} />
+        </Tabs.Panel>
+        <Tabs.Panel value="projects">
+          <Projects {...table} />
         </Tabs.Panel>
         <Tabs.Panel value="tokens">
           <Tokens {...table} />

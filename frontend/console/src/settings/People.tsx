@@ -23,11 +23,13 @@ type Role = Person["role"];
 export const PEOPLE = ["operators"] as const;
 /** Where one chooses a password. */
 const PASSWORD = "/settings?tab=password";
-const ROLES: { value: Role; label: string }[] = [
+export const ROLES: { value: Role; label: string }[] = [
   { value: "viewer", label: "viewer: sees everything" },
   { value: "operator", label: "operator: runs fleets, models and federations" },
   { value: "administrator", label: "administrator: manages people and settings, too" },
 ];
+/** In the whole installation one may have none. */
+const ROLES_OR_NONE = [...ROLES, { value: "" as const, label: "none: only what projects give" }];
 
 export function peopleQuery(search: TableSearch) {
   return queryOptions({
@@ -104,13 +106,13 @@ function Name({ person }: { person: Person }) {
 function RoleOf({ person }: { person: Person }) {
   const may = useMay("accounts.change_operator");
   const [role, setRole] = useState<Role>(person.role);
-  if (!may.allowed) return person.role;
+  if (!may.allowed) return person.role === "" ? "in projects" : person.role;
   return (
     <Group gap="xs" wrap="nowrap">
       <Select
         aria-label={`Role of ${person.username}`}
         size="xs"
-        data={ROLES.map(({ value }) => value)}
+        data={ROLES_OR_NONE.map(({ value }) => ({ value, label: value === "" ? "none" : value }))}
         value={role}
         allowDeselect={false}
         onChange={(value) => setRole(value as Role)}
@@ -121,7 +123,7 @@ function RoleOf({ person }: { person: Person }) {
           action="accounts.change_operator"
           label="Change"
           primary
-          done={`${person.username} is ${role} now.`}
+          done={`${person.username} is ${role === "" ? "of projects only" : role} now.`}
           changes={[PEOPLE, ["session"]]}
           call={(via) =>
             api.PATCH("/api/operators/{id}/", { params: { path: { id: person.id } }, body: { role }, ...via })
@@ -173,7 +175,7 @@ function Invite({ onLink }: { onLink: (name: string, path: string) => void }) {
       <Group align="flex-end" gap="sm">
         <TextInput label="Name" {...form.getInputProps("username")} />
         <TextInput label="E-mail" type="email" {...form.getInputProps("email")} />
-        <Select label="Role" data={ROLES} allowDeselect={false} w={330} {...form.getInputProps("role")} />
+        <Select label="Role" data={ROLES_OR_NONE} allowDeselect={false} w={330} {...form.getInputProps("role")} />
         <Action
           action="accounts.create_operator"
           label="Invite"

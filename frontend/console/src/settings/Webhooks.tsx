@@ -1,4 +1,4 @@
-import { Alert, Anchor, Group, MultiSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Group, MultiSelect, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -6,9 +6,10 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
-import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
+import { Named } from "../components/Named";
 import { Panel } from "../components/Panel";
+import { ShownOnce } from "../components/ShownOnce";
 import { State } from "../components/State";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
@@ -24,14 +25,7 @@ export function Webhooks({ search, onSearch }: { search: TableSearch; onSearch: 
   return (
     <Stack gap="lg">
       <NewWebhook onMade={(name, secret) => setMade({ name, secret })} />
-      {made !== undefined && (
-        <Alert variant="light" color="yellow" title={`The secret of ${made.name} is shown once`}>
-          <Text size="sm" mb="xs">
-            The program checks with it that what it is told comes from here.
-          </Text>
-          <Command>{made.secret}</Command>
-        </Alert>
-      )}
+      {made !== undefined && <ShownOnce name={made.name} secret={made.secret} />}
       <DataTable
         label="Webhooks"
         columns={COLUMNS}
@@ -55,16 +49,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
     id: "name",
     header: "Webhook",
     sort: "name",
-    cell: (webhook) => (
-      <>
-        <Text size="sm" fw={550}>
-          {webhook.name}
-        </Text>
-        <Text size="xs" c="var(--quiet)" style={{ overflowWrap: "anywhere" }}>
-          {webhook.url}
-        </Text>
-      </>
-    ),
+    cell: (webhook) => <Named name={webhook.name} place={webhook.url} />,
   },
   { id: "state", header: "State", cell: (webhook) => <State of={webhook.is_active === false ? "paused" : "ready"} /> },
   { id: "events", header: "Is told that", cell: (webhook) => webhook.events.map(wordsOf).join("; ") },

@@ -1,0 +1,134 @@
+import { useCallback, useMemo, useState } from "react";
+import type uPlot from "uplot";
+import { Chart, nearest } from "./Chart";
+import { hueOf } from "./hues";
+import { rangeOf } from "./TimeChart";
+import type { Readings } from "./Tooltip";
+import { AXIS_PX, type Drawing, type Ink, X_AXIS_PX } from "./usePlot";
+import type { ValuesOf } from "./Values";
+import { Watched } from "./watched";
+
+/** One number that was expected, and what it became. */
+export interface Expected {
+  /** Of the round. */
+  readonly number: number;
+  readonly low: number | null;
+  readonly middle: number | null;
+  readonly high: number | null;
+  /** Null: not yet. */
+  readonly happened: number | null;
+}
+
+interface Props {
+  readonly title: string;
+  /** By number, ascending. */
+  readonly rounds: readonly Expected[];
+  readonly format: (value: number) => string;
+  readonly bounds?: readonly [number, number];
+}
+
+const LEGEND = [
+  { words: "expected, and where four of five should lie", colour: hueOf(0) },
+  { words: "happened", colour: hueOf(1) },
+];
+/** Opacity of what lies between low and high, in hexadecimal. */
+const BAND = "2e";
+const POINT_PX = 7;
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+
+/** What was expected of rounds, as a line within a band that four of five lie in; and what happened, as points. */
+export function ForecastChart({ title, rounds, format, bounds }: Props) {
+  const [pointed] = useState(() => new Watched<number | null>(null));
+  const places = useMemo(() => rounds.map(({ number }) => number), [rounds]);
+  const draw = useCallback(
+    ({ colour, axis }: Ink): Drawing => {
+      const expected = colour(hueOf(0));
+      const edge = { stroke: "transparent", points: { show: false } };
+      return {
+        options: {
+          scales: {
+            x: { time: false, range: spread },
+            y: { range: (_plot, least, most) => rangeOf(least, most, bounds) },
+          },
+          axes: [
+            { ...axis, size: X_AXIS_PX, incrs: WHOLE, values: (_plot, ticks) => ticks.map(String) },
+            { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
+          ],
+          bands: [{ series: [1, 3], fill: `${expected}${BAND}` }],
+          series: [
+            {},
+            { ...edge, label: "high" },
+            { label: "expected", stroke: expected, width: 1.75, points: { show: rounds.length < 2 } },
+            { ...edge, label: "low" },
+            {
+              label: "happened",
+              stroke: colour(hueOf(1)),
+              width: 0,
+              points: { show: true, size: POINT_PX, fill: colour(hueOf(1)) },
+            },
+          ],
+        },
+        data: [
+          places,
+          rounds.map(({ high }) => high),
+          rounds.map(({ middle }) => middle),
+          rounds.map(({ low }) => low),
+          rounds.map(({ happened }) => happened),
+        ],
+      };
+    },
+    [rounds, places, format, bounds],
+  );
+  const written = useCallback((value: number | null) => (value === null ? "–" : format(value)), [format]);
+  const readAt = useCallback(
+    (x: number): Readings => {
+      const one = rounds[nearest(places, x)];
+      if (one === undefined) return { heading: "", readings: [], notes: [] };
+      const readings = [
+        { label: "expected", value: written(one.middle), colour: hueOf(0) },
+        { label: "four of five", value: `${written(one.low)} to ${written(one.high)}` },
+        { label: "happened", value: one.happened === null ? "not yet" : format(one.happened), colour: hueOf(1) },
+      ];
+      return { heading: `Round ${one.number}`, readings, notes: [] };
+    },
+    [rounds, places, format, written],
+  );
+  const values = useMemo<ValuesOf>(() => {
+    const columns = (["low", "middle", "high", "happened"] as const).map((name) => ({
+      header: name === "middle" ? "expected" : name,
+      raw: (row: number) => rounds[row]?.[name] ?? "",
+      shown: (row: number) => written(rounds[row]?.[name] ?? null),
+    }));
+    const number = (row: number) => rounds[row]?.number ?? "";
+    return {
+      rows: rounds.length,
+      columns: [{ header: "round", raw: number, shown: (row) => `${number(row)}` }, ...columns],
+    };
+  }, [rounds, written]);
+  return (
+    <Chart
+      title={title}
+      draw={draw}
+      places={places}
+      pointed={pointed}
+      readAt={readAt}
+      values={values}
+      legend={LEGEND}
+      spoken={spoken(rounds, format)}
+    />
+  );
+}
+
+/** Half a round is left free on both sides. */
+function spread(_plot: uPlot, least: number | null, most: number | null): [number, number] {
+  return [(least ?? 1) - 0.5, (most ?? 1) + 0.5];
+}
+
+function spoken(rounds: readonly Expected[], format: (value: number) => string): string {
+  const last = rounds.at(-1);
+  if (last === undefined || last.middle === null) return "nothing is expected yet";
+  const expected = `round ${last.number} is expected at ${format(last.middle)}`;
+  const newest = rounds.filter(({ happened }) => happened !== null).at(-1);
+  if (newest?.happened == null) return `${expected}; none has happened yet`;
+  return `${expected}; round ${newest.number} happened at ${format(newest.happened)}`;
+}

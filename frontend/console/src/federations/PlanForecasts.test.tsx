@@ -1,0 +1,68 @@
+import { screen } from "@testing-library/react";
+import { beforeEach, expect, it } from "vitest";
+import { answers } from "../testing/mock";
+import { show, signedIn } from "../testing/show";
+import { drawnOf } from "./forecasts";
+import { PlanForecasts } from "./PlanForecasts";
+import type { Federation, PlanForecast } from "./queries";
+
+const PATH = "/api/federations/{id}/plan-forecasts/";
+const FEDERATION = { id: "7f0d1c5e-0000-4000-8000-000000000001", plan: {} } as unknown as Federation;
+const RANGE = { low: 0.7, middle: 0.8, high: 0.9 };
+
+function tried(job: object, more: object = {}): PlanForecast {
+  return {
+    job: { id: "1", created_at: "2026-11-01T10:00:00Z", progress: 0.5, progress_sentence: "", left_s: null, ...job },
+    plan: {},
+    dataset_name: "digits",
+    scenario: null,
+    profile: null,
+    profile_reason: "",
+    devices: 30,
+    rounds: 20,
+    expected: null,
+    happened: [],
+    ...more,
+  } as unknown as PlanForecast;
+}
+
+beforeEach(() => {
+  signedIn("twin.try_plan", "cloud_training.cancel_job", "cloud_training.retry_job");
+  answers("get", "/api/datasets/", { count: 0, next: null, previous: null, results: [] });
+});
+
+it("says how far one is, how long it takes still, and what stands in for the fleet's past", async () => {
+  const job = { state: "running", progress_sentence: "simulated rounds 90 of 180", left_s: 95 };
+  const forecast = tried(job, { profile: "phones", profile_reason: "The fleet's past has 3 updates." });
+  answers("get", PATH, { calibration: [], forecasts: [forecast] });
+  await show(<PlanForecasts federation={FEDERATION} />);
+  expect(await screen.findByText("20 rounds with digits on 30 simulated phones.")).toBeDefined();
+  expect(screen.getByText("simulated rounds 90 of 180, about 95 s left")).toBeDefined();
+  expect(screen.getByText(/The fleet's past has 3 updates/)).toBeDefined();
+  expect(screen.getByText("Cancel")).toBeDefined();
+});
+
+it("says why one failed, and offers to try it again", async () => {
+  const job = { state: "failed", error_code: "simulation.cannot_simulate", error_sentence: "It does not fit." };
+  answers("get", PATH, { calibration: [], forecasts: [tried(job)] });
+  await show(<PlanForecasts federation={FEDERATION} />);
+  expect(await screen.findByText("It does not fit.")).toBeDefined();
+  expect(screen.getByText("Try again")).toBeDefined();
+});
+
+it("offers to try the plan where none was tried", async () => {
+  answers("get", PATH, { calibration: [], forecasts: [] });
+  await show(<PlanForecasts federation={FEDERATION} offers />);
+  expect(await screen.findByText("No plan was tried yet")).toBeDefined();
+  expect(screen.getByText("Try this plan")).toBeDefined();
+});
+
+it("puts what happened beside the round that was expected, in their order", () => {
+  const rounds = [1, 2].map((number) => ({ number, draws: 9, ended_s: 60 * number, accuracy: RANGE }));
+  const happened = [{ number: 41, accuracy: 0.83, duration_s: 12 }];
+  const { accuracy, durations } = drawnOf(
+    tried({ state: "succeeded" }, { expected: { rounds, duration_s: RANGE }, happened }),
+  );
+  expect(accuracy.map((one) => one.happened)).toEqual([0.83, null]);
+  expect(durations[0]).toEqual({ number: 1, ...RANGE, happened: 12 });
+});

@@ -1,0 +1,182 @@
+import { Group, Progress, Select, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo, useState } from "react";
+import { api } from "../api/client";
+import { ForecastChart } from "../chart/ForecastChart";
+import { SHARE } from "../chart/TimeChart";
+import { Action } from "../components/Action";
+import { Answer } from "../components/Answer";
+import { Empty } from "../components/Empty";
+import { Facts } from "../components/Facts";
+import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { bytes, counted, duration, percent } from "../components/units";
+import { ago } from "../components/When";
+import { JOBS } from "../jobs/queries";
+import { PlanDifference } from "../plan/PlanDifference";
+import { Calibrations } from "./Calibrations";
+import { drawnOf, joules, rangeIn, whole } from "./forecasts";
+import { type Federation, PLAN_FORECASTS, type Plan, type PlanForecast, planForecastsQuery } from "./queries";
+import { TryPlan } from "./TryPlan";
+
+interface Props {
+  readonly federation: Federation;
+  /** Whether the plan that runs can be tried here; beside the editor, that tries what is typed. */
+  readonly offers?: boolean;
+}
+
+/** Plans that were tried before they met the fleet: what is expected of each, beside the rounds that then happened. */
+export function PlanForecasts({ federation, offers = false }: Props) {
+  const found = useQuery(planForecastsQuery(federation.id));
+  const [chosen, choose] = useState<string | null>(null);
+  const all = found.data?.forecasts ?? [];
+  const trying = offers && <TryPlan federation={federation} plan={(federation.plan ?? {}) as Plan} />;
+  const choosing = all.length > 1 && (
+    <Select
+      size="xs"
+      aria-label="Which one is shown"
+      data={all.map((one) => ({ value: one.job.id, label: titleOf(one) }))}
+      value={chosen ?? all[0]?.job.id ?? null}
+      allowDeselect={false}
+      onChange={choose}
+      w={220}
+    />
+  );
+  return (
+    <Panel
+      title="Plans that were tried"
+      tools={
+        <>
+          {choosing}
+          {all.length > 0 && trying}
+        </>
+      }
+    >
+      <Answer of={found} height={160}>
+        {({ forecasts, calibration }) => {
+          const shown = forecasts.find((one) => one.job.id === chosen) ?? forecasts[0];
+          if (shown === undefined) return <None>{trying}</None>;
+          return (
+            <Stack gap="md">
+              <Shown of={shown} federation={federation} />
+              <Calibrations of={calibration} />
+            </Stack>
+          );
+        }}
+      </Answer>
+    </Panel>
+  );
+}
+
+function None({ children }: { children: ReactNode }) {
+  return (
+    <Empty title="No plan was tried yet">
+      <Stack gap="sm" align="flex-start">
+        Try one on a simulated fleet before the real one meets it: what accuracy, time, bytes and energy to expect.
+        {children}
+      </Stack>
+    </Empty>
+  );
+}
+
+function titleOf({ job }: PlanForecast): string {
+  return `tried ${ago(new Date(job.created_at), new Date())}, ${job.state}`;
+}
+
+function Shown({ of, federation }: { of: PlanForecast; federation: Federation }) {
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{whatOf(of)}</Text>
+      {of.profile_reason !== "" && (
+        <Text size="sm" c="var(--quiet)">
+          A shipped fleet takes this one’s place. {of.profile_reason}
+        </Text>
+      )}
+      <Standing of={of} />
+      <PlanDifference before={(federation.plan ?? {}) as Plan} after={of.plan as Plan} />
+      {of.expected !== null && <Outcome of={of} />}
+    </Stack>
+  );
+}
+
+/** What was tried, in a sentence. */
+export function whatOf(of: PlanForecast): string {
+  const samples = of.scenario ?? of.dataset_name;
+  const fleet = of.profile === null ? "devices like this fleet’s" : of.profile;
+  return `${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${fleet}.`;
+}
+
+function Standing({ of: { job } }: { of: PlanForecast }) {
+  const path = { id: job.id };
+  const changes = [PLAN_FORECASTS, JOBS];
+  if (job.state === "queued" || job.state === "running") {
+    const share = 100 * (job.progress ?? 0);
+    return (
+      <Group gap="md" wrap="wrap">
+        <State of={job.state} />
+        <Stack gap={3} miw={180} flex={1}>
+          <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
+          <Text size="xs" c="var(--quiet)" role="status">
+            {job.state === "queued" ? "It waits for a worker." : job.progress_sentence}
+            {job.left_s != null && `, about ${duration(job.left_s)} left`}
+          </Text>
+        </Stack>
+        <Action
+          action="cloud_training.cancel_job"
+          label="Cancel"
+          danger
+          confirm="What it has done so far is kept, so that it can be tried again."
+          changes={changes}
+          call={(via) => api.POST("/api/jobs/{id}/cancel/", { params: { path }, ...via })}
+        />
+      </Group>
+    );
+  }
+  if (job.state === "succeeded") return null;
+  return (
+    <Group gap="md" wrap="wrap">
+      <State of={job.state ?? "failed"} />
+      {job.error_code ? <Reason sentence={job.error_sentence ?? ""} code={job.error_code} /> : null}
+      <Action
+        action="cloud_training.retry_job"
+        label="Try again"
+        changes={changes}
+        call={(via) => api.POST("/api/jobs/{id}/retry/", { params: { path }, ...via })}
+      />
+    </Group>
+  );
+}
+
+function Outcome({ of }: { of: PlanForecast }) {
+  const { accuracy, durations } = useMemo(() => drawnOf(of), [of]);
+  const expected = of.expected;
+  if (expected === null) return null;
+  return (
+    <>
+      <ForecastChart title="Accuracy by round under the plan" rounds={accuracy} format={percent} bounds={SHARE} />
+      <ForecastChart title="Duration of rounds under the plan" rounds={durations} format={duration} />
+      <Facts
+        of={[
+          [
+            "Accuracy",
+            `from ${percent(expected.begins_with)} to ${rangeIn(expected.accuracy, percent)} on samples held out`,
+          ],
+          ["A round takes", rangeIn(expected.duration_s, duration)],
+          ["Lost devices a round", rangeIn(expected.lost, whole)],
+          ["Rounds that merge", percent(expected.merged_share)],
+          ["Sent up a round", rangeIn(expected.up_bytes, bytes)],
+          ["Traffic a device, up and down", rangeIn(expected.bytes_per_device, bytes)],
+          ["Energy a device", rangeIn(expected.joules_per_device, joules)],
+          ["Devices that take part", rangeIn(expected.participants, whole)],
+          ["All rounds together", duration(expected.simulated_s)],
+        ]}
+      />
+      <Text size="xs" c="var(--quiet)">
+        In parentheses, where four of five should lie: from {expected.draws} simulations that differ in their seed
+        {expected.durations === "replayed" ? "; what rounds take, from replaying what devices did" : ""}.
+        {of.happened.length === 0 ? " No round was held under this plan since." : ""}
+      </Text>
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+import { Anchor, NumberInput, Select, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import { Action } from "../components/Action";
+import { JOBS } from "../jobs/queries";
+import { datasetsQuery } from "../models/queries";
+import { type Federation, PLAN_FORECASTS, type Plan } from "./queries";
+
+type Asked = components["schemas"]["TryPlanRequest"];
+
+const SCENARIOS: readonly (readonly [NonNullable<Asked["scenario"]>, string])[] = [
+  ["digits-alike", "Digits: all devices alike"],
+  ["digits-people", "Digits: people who write differently"],
+  ["digits-stationary", "Digits: some classes a device"],
+  ["digits-introduction", "Digits: a new class arrives"],
+  ["digits-fluctuation", "Digits: a class comes and goes"],
+  ["digits-shifted", "Digits: labels that mean something else"],
+  ["activities-running", "Activities: running"],
+  ["activities-stairs", "Activities: stairs"],
+  ["activities-unknown", "Activities: an unknown one"],
+  ["places", "Places of persons"],
+];
+const SPLITS = [
+  { value: "iid", label: "every device sees the same mix" },
+  { value: "dirichlet:0.5", label: "mixes differ" },
+  { value: "dirichlet:0.1", label: "mixes differ much" },
+  { value: "pathological:2", label: "two classes a device" },
+];
+const OWN = "own";
+const FLEETS = [
+  { value: OWN, label: "this fleet, from its past" },
+  { value: "phones", label: "phones, which charge at night" },
+  { value: "kiosks", label: "kiosks" },
+  { value: "gateways", label: "gateways" },
+];
+const MOST_ROUNDS = 1000;
+
+interface Props {
+  readonly federation: Federation;
+  readonly plan: Plan;
+  /** Why the plan cannot be tried. */
+  readonly blocked?: string | undefined;
+}
+
+/** Has a plan tried on a simulated fleet: nothing reaches a device. */
+export function TryPlan({ federation, plan, blocked }: Props) {
+  const { data: datasets } = useQuery(datasetsQuery);
+  const [chosen, choose] = useState<string | null>(null);
+  const [split, setSplit] = useState("dirichlet:0.5");
+  const [fleet, setFleet] = useState(OWN);
+  const [rounds, setRounds] = useState<number | string>(20);
+  const samples = chosen ?? federation.held_out ?? datasets?.[0]?.id ?? null;
+  const scenario = SCENARIOS.find(([name]) => name === samples)?.[0];
+  const unready =
+    samples === null
+      ? "Choose the samples."
+      : typeof rounds !== "number" || rounds < 1 || rounds > MOST_ROUNDS
+        ? `Rounds are 1 to ${MOST_ROUNDS}.`
+        : undefined;
+  return (
+    <Action
+      action="twin.try_plan"
+      label="Try this plan"
+      blocked={blocked}
+      unready={unready}
+      confirm={
+        <Stack gap="sm">
+          <Text size="sm">
+            The plan runs on simulated devices, from the version that devices have now. Nothing of the federation
+            changes, and no device is asked.
+          </Text>
+          <Select
+            label="Samples"
+            description="The more they are like those on devices, the better the forecast."
+            data={[
+              { group: "Data sets", items: datasets?.map((one) => ({ value: one.id, label: one.name })) ?? [] },
+              { group: "Scenarios", items: SCENARIOS.map(([value, label]) => ({ value, label })) },
+            ]}
+            value={samples}
+            allowDeselect={false}
+            onChange={choose}
+          />
+          <Anchor component={Link} to="/models/datasets" size="sm">
+            Upload another data set
+          </Anchor>
+          {scenario === undefined && (
+            <Select
+              label="Who has which"
+              data={SPLITS}
+              value={split}
+              allowDeselect={false}
+              onChange={(value) => value !== null && setSplit(value)}
+            />
+          )}
+          <Select
+            label="Fleet"
+            data={FLEETS}
+            value={fleet}
+            allowDeselect={false}
+            onChange={(value) => value !== null && setFleet(value)}
+          />
+          <NumberInput label="Rounds" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
+        </Stack>
+      }
+      done="It is tried as soon as the cloud is free."
+      changes={[PLAN_FORECASTS, JOBS]}
+      call={(via) =>
+        api.POST("/api/federations/{id}/plan-forecasts/", {
+          params: { path: { id: federation.id } },
+          body: {
+            plan,
+            ...(scenario === undefined ? { dataset: samples, split } : { scenario }),
+            profile: fleet === OWN ? null : fleet,
+            rounds: Number(rounds),
+          } as Asked, // everything else has a default
+          ...via,
+        })
+      }
+    />
+  );
+}

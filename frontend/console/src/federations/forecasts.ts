@@ -1,0 +1,58 @@
+import type { components } from "../api/schema";
+import type { Expected } from "../chart/ForecastChart";
+import { counted } from "../components/units";
+import type { PlanForecast, RoundForecast } from "./queries";
+
+type Range = components["schemas"]["Range"];
+
+/** The middle of what is expected, and where four of five should lie: "4.2 s (3.1 s to 5.8 s)". */
+export function rangeIn({ low, middle, high }: Range, format: (value: number) => string): string {
+  const [from, most, to] = [low, middle, high].map(format);
+  return from === to ? `${most}` : `${most} (${from} to ${to})`;
+}
+
+/** A number of things, without places. */
+export function whole(many: number): string {
+  return counted(Math.round(many));
+}
+
+/** Energy as a person reads it: "12.4 J", "3.2 kJ". */
+export function joules(energy: number): string {
+  return energy < 1000 ? `${energy.toPrecision(3)} J` : `${(energy / 1000).toPrecision(3)} kJ`;
+}
+
+/** What is expected of a plan's rounds and what happened, round by round since it was tried. */
+export function drawnOf({ expected, happened }: PlanForecast): {
+  readonly accuracy: readonly Expected[];
+  readonly durations: readonly Expected[];
+} {
+  const rounds = expected?.rounds ?? [];
+  const takes = expected?.duration_s ?? { low: null, middle: null, high: null };
+  return {
+    accuracy: rounds.map(({ number, accuracy: { low, middle, high } }, place) => ({
+      number,
+      low,
+      middle,
+      high,
+      happened: happened[place]?.accuracy ?? null,
+    })),
+    durations: rounds.map(({ number }, place) => ({
+      number,
+      low: takes.low,
+      middle: takes.middle,
+      high: takes.high,
+      happened: happened[place]?.duration_s ?? null,
+    })),
+  };
+}
+
+/** What rounds were expected to last as they opened, and lasted; the oldest first. */
+export function durationsOf(forecasts: readonly RoundForecast[]): readonly Expected[] {
+  return forecasts.toReversed().map((one) => ({
+    number: one.number,
+    low: one.duration_low_s,
+    middle: one.duration_s,
+    high: one.duration_high_s,
+    happened: one.happened_duration_s,
+  }));
+}

@@ -1,0 +1,112 @@
+import { Stack } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { type Cluster, clusterQuery, type Gang, type Host, type TeamUse } from "../cluster/queries";
+import { Answer } from "../components/Answer";
+import { Empty } from "../components/Empty";
+import { numbers } from "../components/locale";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { bytes } from "../components/units";
+import { When } from "../components/When";
+import { type SmallColumn, SmallTable } from "../table/SmallTable";
+
+export const Route = createFileRoute("/cluster")({
+  component: ClusterPage,
+  loader: ({ context }) => {
+    context.queryClient.prefetchQuery(clusterQuery);
+  },
+});
+
+function ClusterPage() {
+  const cluster = useQuery(clusterQuery);
+  return (
+    <>
+      <PageHead title="Cluster" says={cluster.data && says(cluster.data)} />
+      <Answer of={cluster}>
+        {({ hosts, gangs, use }) => (
+          <Stack gap="lg">
+            <Panel title="Hosts">
+              {hosts.length === 0 ? (
+                <Empty title="No host yet">A machine is a host as soon as a Celery worker runs on it.</Empty>
+              ) : (
+                <SmallTable label="Hosts" columns={HOSTS} rows={hosts} rowKey={(host) => host.name} minWidth={620} />
+              )}
+            </Panel>
+            <Panel title="Queue">
+              {gangs.length === 0 ? (
+                <Empty title="No job runs or waits">
+                  Jobs come here when a model pair is submitted, bootstrapped or distilled.
+                </Empty>
+              ) : (
+                <SmallTable label="Queue" columns={GANGS} rows={gangs} rowKey={(gang) => gang.job} minWidth={760} />
+              )}
+            </Panel>
+            {use.length > 0 && (
+              <Panel title="Use in 90 days">
+                <SmallTable label="Use" columns={USE} rows={use} rowKey={(one) => one.team} minWidth={420} />
+              </Panel>
+            )}
+          </Stack>
+        )}
+      </Answer>
+    </>
+  );
+}
+
+function says({ hosts, gangs }: Cluster): string {
+  const there = hosts.filter((host) => host.present);
+  const places = there.reduce((sum, host) => sum + host.places, 0);
+  const used = there.reduce((sum, host) => sum + host.used, 0);
+  const waiting = gangs.filter((gang) => gang.state === "waiting").length;
+  return `${used} of ${places} places on ${there.length === 1 ? "1 host" : `${there.length} hosts`} are used; ${waiting === 1 ? "1 job waits" : `${waiting} jobs wait`}.`;
+}
+
+const hours = (many: number) => numbers({ maximumFractionDigits: 1 }).format(many);
+
+const HOSTS: readonly SmallColumn<Host>[] = [
+  { header: "Host", cell: (host) => host.name },
+  { header: "State", cell: (host) => <State of={host.present ? "ready" : "lost"} /> },
+  { header: "Rack", cell: (host) => host.rack || "–" },
+  {
+    header: "Places used",
+    align: "end",
+    cell: (host) => `${host.used} of ${host.places}`,
+    tint: (host) => Math.min(1, host.used / host.places),
+  },
+  { header: "Cores", align: "end", cell: (host) => host.cores },
+  { header: "GPUs", align: "end", cell: (host) => host.gpus },
+  { header: "Memory", align: "end", cell: (host) => bytes(host.memory_bytes) },
+  { header: "Seen", cell: (host) => <When at={host.seen_at} /> },
+];
+
+const GANGS: readonly SmallColumn<Gang>[] = [
+  { header: "Job", cell: (gang) => gang.name },
+  { header: "State", cell: (gang) => <State of={gang.state} /> },
+  { header: "Where, or why not yet", cell: (gang) => <Where gang={gang} /> },
+  { header: "Workers", align: "end", cell: (gang) => gang.ranks },
+  { header: "Team", cell: (gang) => gang.team || "–" },
+  { header: "Priority", align: "end", cell: (gang) => gang.priority },
+  { header: "Since", cell: (gang) => <When at={gang.placed_at ?? gang.since} /> },
+];
+
+function Where({ gang }: { gang: Gang }) {
+  const places = gang.shares.map((share) => `${share.ranks} on ${share.host}`).join(", ");
+  return (
+    <>
+      {places}
+      {places !== "" && gang.reason_code !== "" && "; "}
+      {gang.reason_code !== "" && <Reason sentence={gang.reason_sentence} code={gang.reason_code} brief />}
+    </>
+  );
+}
+
+const USE: readonly SmallColumn<TeamUse>[] = [
+  { header: "Team", cell: (use) => use.team || "no team" },
+  { header: "Places now", align: "end", cell: (use) => use.places },
+  { header: "Quota", align: "end", cell: (use) => use.quota ?? "–" },
+  { header: "Place hours", align: "end", cell: (use) => hours(use.place_hours) },
+  { header: "GPU hours", align: "end", cell: (use) => hours(use.gpu_hours) },
+];

@@ -1,0 +1,193 @@
+import { Group, Select, Stack, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
+import { Empty } from "../components/Empty";
+import { Panel } from "../components/Panel";
+import { When } from "../components/When";
+import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
+import { asked, LIST, PAGE_SIZE } from "../table/rows";
+import type { TableSearch } from "../table/search";
+import { ROLES } from "./People";
+
+type Project = components["schemas"]["Project"];
+type Grant = components["schemas"]["Grant"];
+type Role = Grant["role"];
+
+const PROJECTS = ["projects"] as const;
+const ORGANISATIONS = ["organisations"] as const;
+const GRANTS = ["grants"] as const;
+const SESSION = ["session"] as const;
+const ALL = { page_size: 200 };
+
+const projectsQuery = queryOptions({
+  queryKey: PROJECTS,
+  queryFn: async ({ signal }) => (await api.GET("/api/projects/", { params: { query: ALL }, signal })).data,
+  ...LIST,
+});
+
+const organisationsQuery = queryOptions({
+  queryKey: ORGANISATIONS,
+  queryFn: async ({ signal }) => (await api.GET("/api/organisations/", { params: { query: ALL }, signal })).data,
+  ...LIST,
+});
+
+function grantsQuery(search: TableSearch) {
+  return queryOptions({
+    queryKey: [...GRANTS, search],
+    queryFn: async ({ signal }) => (await api.GET("/api/grants/", { params: { query: asked(search) }, signal })).data,
+    ...LIST,
+  });
+}
+
+/** What is kept apart, and who has which role where. */
+export function Projects({ search, onSearch }: { search: TableSearch; onSearch: (change: TableSearch) => void }) {
+  const projects = useQuery(projectsQuery);
+  const organisations = useQuery(organisationsQuery);
+  const rows = useQuery(grantsQuery(search));
+  const nameOf = (grant: Grant) => {
+    const project = projects.data?.results.find(({ id }) => id === grant.project);
+    if (project !== undefined) return `${project.name}, of ${project.organisation_name}`;
+    const organisation = organisations.data?.results.find(({ id }) => id === grant.organisation);
+    return organisation === undefined ? "–" : `all of ${organisation.name}`;
+  };
+  const columns: readonly Column<Grant>[] = [
+    { id: "person", header: "Person", sort: "username", cell: (grant) => grant.username },
+    { id: "role", header: "Role", sort: "role", cell: (grant) => grant.role },
+    { id: "project", header: "Project", cell: nameOf },
+    { id: "given", header: "Given", sort: "given_at", cell: (grant) => <When at={grant.given_at} /> },
+    {
+      id: "actions",
+      header: "Actions",
+      headless: true,
+      align: "end",
+      cell: (grant) => (
+        <Actions>
+          <Action
+            action="accounts.take_role"
+            label="Take away"
+            danger
+            confirm={`${grant.username} is no longer ${grant.role} there.`}
+            changes={[GRANTS, SESSION]}
+            call={(via) => api.DELETE("/api/grants/{id}/", { params: { path: { id: grant.id } }, ...via })}
+          />
+        </Actions>
+      ),
+    },
+  ];
+  return (
+    <Stack gap="lg">
+      <Panel title="Projects">
+        <Stack gap="sm">
+          {(projects.data?.results ?? []).map((project) => (
+            <Line key={project.id} project={project} />
+          ))}
+          <NewProject />
+        </Stack>
+      </Panel>
+      <GiveRole projects={projects.data?.results ?? []} />
+      <DataTable
+        label="Roles in projects"
+        columns={columns}
+        rows={rows}
+        rowKey={(grant) => String(grant.id)}
+        pageSize={PAGE_SIZE}
+        search={search}
+        onSearch={onSearch}
+        tools={<ExportCsv path="/api/grants/" query={asked(search)} />}
+        searchable="Name of the person"
+        empty={<Empty title="No roles in projects">People have the role that the whole installation gives them.</Empty>}
+      />
+    </Stack>
+  );
+}
+
+function Line({ project }: { project: Project }) {
+  const form = useForm({ initialValues: { name: project.name } });
+  const path = { id: project.id };
+  return (
+    <Group gap="sm" align="flex-end">
+      <TextInput label={`Project of ${project.organisation_name}`} {...form.getInputProps("name")} />
+      <Action
+        action="accounts.change_project"
+        label="Rename"
+        blocked={form.isDirty() ? undefined : "Write another name first."}
+        changes={[PROJECTS, SESSION]}
+        call={(via) => api.PATCH("/api/projects/{id}/", { params: { path }, body: { name: form.values.name }, ...via })}
+      />
+      <Action
+        action="accounts.change_project"
+        label="Archive"
+        danger
+        confirm={`Nobody acts in ${project.name} until it is taken back, and its API tokens are refused; what runs in it goes on.`}
+        changes={[PROJECTS, SESSION]}
+        call={(via) => api.PATCH("/api/projects/{id}/", { params: { path }, body: { archived: true }, ...via })}
+      />
+    </Group>
+  );
+}
+
+function NewProject() {
+  const organisations = useQuery(organisationsQuery);
+  const known = organisations.data?.results ?? [];
+  const form = useForm({ initialValues: { organisation: "", name: "" } });
+  const chosen = form.values.organisation || String(known[0]?.id ?? "");
+  return (
+    <Group gap="sm" align="flex-end">
+      {known.length > 1 && (
+        <Select
+          label="Organisation"
+          data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
+          allowDeselect={false}
+          {...form.getInputProps("organisation")}
+          value={chosen}
+        />
+      )}
+      <TextInput label="Name of a new project" {...form.getInputProps("name")} />
+      <Action
+        action="accounts.create_project"
+        label="Make a project"
+        primary
+        blocked={form.values.name.trim() === "" ? "Give it a name first." : undefined}
+        changes={[PROJECTS, SESSION]}
+        onDone={() => form.reset()}
+        call={(via) =>
+          api.POST("/api/projects/", { body: { organisation: Number(chosen), name: form.values.name }, ...via })
+        }
+      />
+    </Group>
+  );
+}
+
+function GiveRole({ projects }: { projects: readonly Project[] }) {
+  const form = useForm({ initialValues: { username: "", role: "viewer" as Role, project: "" } });
+  const { username, role, project } = form.values;
+  const missing =
+    username.trim() === "" ? "Name the person first." : project === "" ? "Choose a project first." : undefined;
+  return (
+    <Panel title="Give a role in a project">
+      <Group align="flex-end" gap="sm">
+        <TextInput label="Name of the person" {...form.getInputProps("username")} />
+        <Select label="Role" data={ROLES} allowDeselect={false} w={330} {...form.getInputProps("role")} />
+        <Select
+          label="Project"
+          data={projects.map((one) => ({ value: String(one.id), label: `${one.organisation_name} / ${one.name}` }))}
+          {...form.getInputProps("project")}
+        />
+        <Action
+          action="accounts.give_role"
+          label="Give"
+          primary
+          blocked={missing}
+          changes={[GRANTS, SESSION]}
+          onDone={() => form.reset()}
+          call={(via) => api.POST("/api/grants/", { body: { username, role, project: Number(project) }, ...via })}
+        />
+      </Group>
+    </Panel>
+  );
+}
