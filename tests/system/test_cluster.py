@@ -1,11 +1,9 @@
 """Processes that share a database, a broker and an object storage, and no file system: any of them may be killed."""
 
 import secrets
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 import msgspec
@@ -18,11 +16,12 @@ from coterie_agent.link.http import HttpLink
 from coterie_wire.bundle import Manifest, SignedManifest
 from tests.object_storage import swift
 from tests.object_storage.broken_line import BrokenLine
+from tests.system.cluster import Cluster
 from tests.system.eventually import eventually
 from tests.system.model import payload
 from tests.system.operator_client import OperatorClient
 from tests.system.processes import kill_with_children, prepare_state
-from tests.system.scaled import CELERY, SCALED, Processes
+from tests.system.scaled import SCALED
 from tests.system.scripted_device import ScriptedDevice
 
 pytestmark = [
@@ -42,46 +41,6 @@ while (found := {one.about: one for one in examine() if one.state == "wrong"}) a
     time.sleep(2)
 assert not found, found
 """
-
-
-class Web(NamedTuple):
-    """A web process, and where it listens."""
-
-    process: psutil.Process
-    url: str
-
-
-class Cluster:
-    """Processes of one platform, each with a state directory of its own, as on machines of their own."""
-
-    def __init__(self, settings: dict[str, str], directory: Path, running: ExitStack) -> None:
-        self.settings = settings
-        self._directory = directory
-        self._running = running
-        self._machines = 0
-
-    def machine(self) -> Processes:
-        """A machine that has nothing yet."""
-        self._machines += 1
-        directory = self._directory / f"machine-{self._machines}"
-        directory.mkdir()
-        return Processes({**self.settings, "state": str(directory / "state")}, directory, self._running)
-
-    def web(self) -> Web:
-        """On a machine of its own."""
-        listener = self._running.enter_context(socket.create_server(("127.0.0.1", 0)))
-        arguments = ("coterie", "serve", "--fd", str(listener.fileno()))
-        process = self.machine().start(*arguments, pass_fds=(listener.fileno(),))
-        return Web(process, f"http://127.0.0.1:{listener.getsockname()[1]}")
-
-    def worker(self) -> psutil.Process:
-        """On a machine of its own."""
-        return self.machine().start(*CELERY, "worker", "--pool", "threads", "--concurrency", "2")
-
-    def beat(self) -> psutil.Process:
-        """On a machine of its own."""
-        machine = self.machine()
-        return machine.start(*CELERY, "beat", "--schedule", str(machine.directory / "schedule"))
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +73,7 @@ def cluster(database: str, broker: str, line: BrokenLine, tmp_path: Path) -> Ite
 def test_a_round_survives_its_processes(cluster: Cluster, line: BrokenLine, tmp_path: Path) -> None:
     seeded = prepare_state(tmp_path / "seed", pairs=1, **cluster.settings, state=str(tmp_path / "seed" / "state"))
     first, second = cluster.web(), cluster.web()
-    beats = [cluster.beat(), cluster.beat()]
+    beats = [cluster.beat().process, cluster.beat().process]
     worker = cluster.worker()
     with ExitStack() as open_:
         operator = open_.enter_context(OperatorClient(second.url, seeded.token))
@@ -135,7 +94,7 @@ def test_a_round_survives_its_processes(cluster: Cluster, line: BrokenLine, tmp_
         device, assignment = devices[0], assignments[0].assignment
         device.offer(assignment, sent[0])
         device.send(assignment, sent[0][:500], 0)
-        kill_with_children(first.process)
+        first.kill()
         for each in devices:
             each.http.base_url = httpx.URL(f"{second.url}/device/v1")
         assert device.offer(assignment, sent[0]).offset == 500
@@ -150,7 +109,7 @@ def test_a_round_survives_its_processes(cluster: Cluster, line: BrokenLine, tmp_
             leader = _leader(database, beats)
             kill_with_children(leader)
             assert eventually(lambda: _leader(database, [beat for beat in beats if beat != leader])) != leader
-        kill_with_children(worker)
+        worker.kill()
         for each, offered, content in zip(devices, assignments, sent, strict=True):
             each.deliver(offered.assignment, content)
         cluster.worker()

@@ -414,4 +414,7 @@ def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Path]
         score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
         for answer in answers
     ]
-    return [Quality(accuracy=one.accuracy, loss=one.loss, class_accuracy=one.class_accuracy) for one in found]
+    return [
+        Quality(accuracy=one.accuracy, loss=one.loss, class_accuracy=one.class_accuracy, confusion=one.confusion)
+        for one in found
+    ]

@@ -8,6 +8,7 @@ from msgspec import Meta
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.plan import Document
@@ -215,6 +216,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: float
     class_accuracy: tuple[float | None, ...] = ()
     """Of a classifier, over the samples of each class; None where there are none."""
+    confusion: Confusion | None = None
+    """Of a classifier."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

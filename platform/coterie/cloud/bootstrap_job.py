@@ -10,9 +10,27 @@ from coterie.child.job import ChildJob
 from coterie.cloud.errors import OF_WORKERS, Diverged, NotLearning
 from coterie.cloud.strategies import ALONE
 from coterie.compile.errors import ERRORS
+from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef
+
+
+class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which of a job's workers this host runs, and where they meet the others, by TCP."""
+
+    first: Annotated[int, Meta(ge=0)]
+    """Number of the first worker here; worker 0 listens."""
+    here: Annotated[int, Meta(ge=1)]
+    """How many are here."""
+    address: str
+    """Where workers of other hosts reach those of this one."""
+    leader: str
+    """Address of the host of worker 0."""
+    port: Annotated[int, Meta(ge=1, le=65_535)]
+    """Where worker 0 listens."""
+    secret: str
+    """Under which they tell each other their addresses; another attempt has another one."""
 
 
 class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +59,8 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How training is spread over processes, as `coterie.cloud.strategies` writes it."""
+    together: Together | None = None
+    """What this host's part is where workers are on several; None: all are here."""
     checkpoints: WritePath | None = None
     """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
 
@@ -63,6 +83,8 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why these figures are uncertain; None where they are reliable."""
     ended: str | None = None
     """Why it ended early for the shape of its loss curve; None: it did not."""
+    confusion: Confusion | None = None
+    """Of a classifier, on the samples that were held back."""
 
 
 JOB = ChildJob(

@@ -1,4 +1,4 @@
-"""What workers of a gang say to each other all at once, by gloo over the loopback interface."""
+"""What workers of a gang say to each other all at once, by gloo: over the loopback interface, or between hosts."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.distributed as dist
@@ -23,7 +23,11 @@ from coterie_learning.random import derive_seed
 
 PATIENCE = timedelta(hours=6)
 """How long a worker waits for the others: a dead one is noticed at once, a slow one is waited for."""
+MEETING = timedelta(minutes=3)
+"""How long those on several hosts wait until all have come."""
 STOP, GO = 0, 1
+BACKEND = "addressed_gloo"
+"""Gloo with the options that it is given: for its own name, PyTorch 2.13 leaves them out, and with them the address."""
 
 
 class Meter:
@@ -104,14 +108,36 @@ def everyone() -> dist.ProcessGroup:
     return dist.group.WORLD
 
 
+class Meeting(Protocol):
+    """What PyTorch tells of a group that it makes."""
+
+    store: dist.Store  # type: ignore[name-defined]
+    group_rank: int
+    group_size: int
+
+
+def gloo_with(meeting: Meeting, options: object) -> dist.ProcessGroupGloo:
+    """Waits until all have come."""
+    return dist.ProcessGroupGloo(meeting.store, meeting.group_rank, meeting.group_size, options)  # type: ignore[arg-type]
+
+
 @contextmanager
 def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
-    """Meet the other workers; what they say goes over the loopback interface alone."""
+    """Meet the other workers; of a gang on one host, what they say goes over the loopback interface alone."""
     options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # there is no other way to name the interface
-    options._devices = [dist.ProcessGroupGloo.create_device(interface="lo")]
     options._timeout = PATIENCE
-    store = dist.FileStore(arguments.meeting, count)  # type: ignore[attr-defined]
-    dist.init_process_group("gloo", store=store, rank=arguments.number, world_size=count, pg_options=options)
+    together = arguments.training.together
+    if together is None:
+        options._devices = [dist.ProcessGroupGloo.create_device(interface="lo")]
+        store: dist.Store = dist.FileStore(arguments.meeting, count)  # type: ignore[attr-defined, name-defined]
+    else:
+        options._devices = [dist.ProcessGroupGloo.create_device(hostname=together.address)]
+        listens = arguments.number == 0
+        meeting = dist.TCPStore(together.leader, together.port, count, listens, MEETING)  # type: ignore[attr-defined]
+        store = dist.PrefixStore(together.secret, meeting)  # type: ignore[attr-defined]
+    if not hasattr(dist.Backend, BACKEND.upper()):
+        dist.Backend.register_backend(BACKEND, gloo_with, extended_api=True, devices=["cpu"])
+    dist.init_process_group(BACKEND, store=store, rank=arguments.number, world_size=count, pg_options=options)
     try:
         yield
     finally:
@@ -126,8 +152,16 @@ class Part(NamedTuple):
     """Given the files of all parts in the order of workers: what restores this worker; None where it cannot be."""
 
 
+def nothing_beside() -> Mapping[str, Tensor]:
+    """Of a strategy that remembers nothing."""
+    return {}
+
+
 def replica(
-    rank: Rank, *, save: Callable[[], Mapping[str, Tensor]], restore: Callable[[Mapping[str, Tensor]], None]
+    rank: Rank,
+    *,
+    save: Callable[[], Mapping[str, Tensor]] = nothing_beside,
+    restore: Callable[[Mapping[str, Tensor]], None] = lambda _saved: None,
 ) -> Part:
     """Of a worker that has the whole model: everything, with what `save` gives, for the same number of workers."""
     learner = rank.learner

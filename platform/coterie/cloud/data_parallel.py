@@ -13,7 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 from coterie.child.job import ReportProgress
 from coterie.cloud.collective import Meter, Rank, everyone, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
-from coterie.cloud.learner import share_of
+from coterie.cloud.learner import Forward, Rows, share_of
+from coterie.cloud.priority.transfers import Transfers
 from coterie.cloud.program import CloudProgram
 from coterie.cloud.strategy.data_parallel import DataParallel
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
@@ -100,33 +101,62 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
     strategy = from_values(arguments.training.strategy, DataParallel)  # the kind whose member this is
     with gang_of(arguments, strategy.count):
         rank = Rank(arguments, strategy.count)
-        learner = rank.learner
-        # With the search for unused parameters, buckets stay as they are first made, so that a restart has the same
-        # sums, bit for bit; and a parameter that no gradient reaches keeps none.
-        model = DistributedDataParallel(Module(learner.cloud), find_unused_parameters=True, init_sync=False)
-        hook = _hook(strategy, rank.meter)
-        model.register_comm_hook(hook, Hook.reduce)
+        if strategy.transfers == "priority":
+            return _train_by_priority(rank, strategy, report)
+        return _train_by_buckets(rank, strategy, report)
 
-        def forward(inputs: Sequence[Tensor]) -> Tensor:
-            output: Tensor = model(*inputs)
-            return output
 
-        def train(epoch: int) -> Epoch:
-            losses = []
-            for rows in learner.batches(epoch):
-                share = share_of(rows, rank.number, rank.count)
-                weight = len(share) / len(rows)
-                learner.optimiser.zero_grad()
-                # A worker without a share computes one sample that counts nothing, for the others wait for its sum.
-                loss = learner.backward(share if weight else rows[:1], factor=weight * rank.count, forward=forward)
-                learner.optimiser.step()
-                losses.append(loss * weight * rank.count)
-            rank.average_statistics()
-            mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
-            sent, hook.sent[0] = hook.sent[0], 0
-            return Epoch(float(mean), rank.meter.read(), sent)
+def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress) -> WorkerResult:
+    learner = rank.learner
+    # With the search for unused parameters, buckets stay as they are first made, so that a restart has the same
+    # sums, bit for bit; and a parameter that no gradient reaches keeps none.
+    model = DistributedDataParallel(Module(learner.cloud), find_unused_parameters=True, init_sync=False)
+    hook = _hook(strategy, rank.meter)
+    model.register_comm_hook(hook, Hook.reduce)
 
-        return run_rank(rank, train, report, replica(rank, save=hook.save, restore=hook.restore))
+    def forward(inputs: Sequence[Tensor]) -> Tensor:
+        output: Tensor = model(*inputs)
+        return output
+
+    def train(epoch: int) -> Epoch:
+        losses = []
+        for rows in learner.batches(epoch):
+            learner.optimiser.zero_grad()
+            losses.append(_backward(rank, rows, forward))
+            learner.optimiser.step()
+        sent, hook.sent[0] = hook.sent[0], 0
+        return _epoch(rank, losses, sent)
+
+    return run_rank(rank, train, report, replica(rank, save=hook.save, restore=hook.restore))
+
+
+def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgress) -> WorkerResult:
+    transfers = Transfers(rank, piece_bytes=1024 * strategy.piece_kib)
+
+    def train(epoch: int) -> Epoch:
+        losses = []
+        for rows in rank.learner.batches(epoch):
+            losses.append(_backward(rank, rows, transfers.forward))
+            transfers.backward_is_done()
+        transfers.finish()
+        return _epoch(rank, losses, transfers.sent_bytes * len(losses))
+
+    return run_rank(rank, train, report, replica(rank))
+
+
+def _backward(rank: Rank, rows: Rows, forward: Forward) -> float:
+    """Compute this worker's gradients of a batch; gives its part of the loss, times the number of workers."""
+    share = share_of(rows, rank.number, rank.count)
+    weight = len(share) / len(rows)
+    # A worker without a share computes one sample that counts nothing, for the others wait for its sum.
+    loss = rank.learner.backward(share if weight else rows[:1], factor=weight * rank.count, forward=forward)
+    return loss * weight * rank.count
+
+
+def _epoch(rank: Rank, losses: Sequence[float], sent: int) -> Epoch:
+    rank.average_statistics()
+    mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
+    return Epoch(float(mean), rank.meter.read(), sent)
 
 
 def _hook(strategy: DataParallel, meter: Meter) -> Hook:

@@ -47,6 +47,7 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         validation_accuracy=best.evaluation.accuracy,
         validation_loss=best.evaluation.loss,
         class_accuracy=best.evaluation.class_accuracy,
+        confusion=best.evaluation.confusion,
         teacher_accuracy=cloud.score(dataset).accuracy,
     )
 

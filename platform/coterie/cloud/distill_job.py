@@ -9,6 +9,7 @@ from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.errors import Diverged
 from coterie.compile.errors import ERRORS
+from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
@@ -60,6 +61,8 @@ class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a classifier, over the samples of each class that were held back; None where there are none."""
     teacher_accuracy: float | None
     """Of the cloud model on all samples."""
+    confusion: Confusion | None = None
+    """Of a classifier, on the samples that were held back."""
 
 
 JOB = ChildJob(

@@ -8,6 +8,7 @@ from coterie.cloud.averaging_job import StoredUpdate, UpdateChanged
 from coterie.cloud.errors import Diverged
 from coterie.compile.errors import ERRORS
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
@@ -90,6 +91,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: float
     class_accuracy: tuple[float | None, ...] = ()
     """Over the samples of each class; None where there are none."""
+    confusion: Confusion | None = None
+    """Of a classifier."""
 
 
 class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

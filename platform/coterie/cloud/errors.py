@@ -36,5 +36,21 @@ class WorkersDied(CoterieError):
     sentence = "Worker {worker} died {times} times before an epoch was done: {output}"
 
 
-OF_WORKERS = (CannotSplit, WorkersDied, OutOfMemory, OutOfTime, DiskFull)
+class CheckpointLost(CoterieError):
+    """Fields: none."""
+
+    code = "training.checkpoint_lost"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "A checkpoint was not what had been written to it: look after the disk of the checkpoints."
+
+
+class LaunchFailed(CoterieError):
+    """Fields: launcher, detail (in its words)."""
+
+    code = "training.launch_failed"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "The gang that {launcher} was to run ended: {detail}"
+
+
+OF_WORKERS = (CannotSplit, WorkersDied, CheckpointLost, OutOfMemory, OutOfTime, DiskFull)
 """How workers of a job fail it."""

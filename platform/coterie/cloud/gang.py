@@ -1,6 +1,7 @@
-"""A gang of workers on this host: child processes of a training job's own process, all of which run or none.
+"""A gang of workers: child processes of a training job's own process, all of which run or none.
 
-As torchrun's elastic agent does: where one dies, all are ended and begin again from the last checkpoint.
+As torchrun's elastic agent does: where one dies, all are ended and begin again from the last checkpoint. Of a gang that
+is on several hosts this is the part of one; there the platform has all of it begin again.
 """
 
 import logging
@@ -14,8 +15,9 @@ from pathlib import Path
 from coterie.child.errors import Cancelled, Crashed
 from coterie.child.job import Limits, Progress, ReportProgress
 from coterie.child.run import run_child
-from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult, Together
 from coterie.cloud.errors import WorkersDied
+from coterie.cloud.share_job import ShareResult
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.worker_job import JOB, WorkerArguments, WorkerResult
 from coterie.core.errors import CoterieError
@@ -31,8 +33,8 @@ MAX_DEATHS = 3
 class Deaths:
     """Counts how often workers have died since the last epoch."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, most: int = MAX_DEATHS) -> None:
+        self._count, self._most = 0, most
 
     def forget(self) -> None:
         """An epoch is done: what kills workers is not what they compute."""
@@ -43,7 +45,7 @@ class Deaths:
         self._count += 1
         output = str(death.fields["output"])
         logger.warning("worker %d died: %s", worker, output)
-        if self._count >= MAX_DEATHS:
+        if self._count >= self._most:
             raise WorkersDied(worker=worker, times=self._count, output=output[-400:]) from death
 
 
@@ -52,6 +54,8 @@ def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> Boot
 
     Raises WorkersDied, or what workers raise.
     """
+    if arguments.together is not None:
+        return _first_of(_part(arguments, arguments.together, report))
     count, deaths = parse_strategy(arguments.strategy).count, Deaths()
 
     def told(progress: Progress) -> None:
@@ -63,9 +67,28 @@ def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> Boot
             meeting = str(Path(directory, "meeting"))
             workers = [WorkerArguments(arguments, number, meeting=meeting) for number in range(count)]
             try:
-                return _attempt(workers, told)
+                return _first_of(_attempt(workers, told))
             except _Died as died:
                 deaths.add(died.worker, died.death)
+
+
+def run_share(arguments: BootstrapArguments, report: ReportProgress) -> ShareResult:
+    """Run the workers of a host that does not lead; the others have the result.
+
+    Raises WorkersDied, or what workers raise.
+    """
+    assert arguments.together is not None, "it is a part of a gang"
+    _part(arguments, arguments.together, report)
+    return ShareResult()
+
+
+def _part(arguments: BootstrapArguments, together: Together, report: ReportProgress) -> list[WorkerResult]:
+    numbers = range(together.first, together.first + together.here)
+    try:
+        return _attempt([WorkerArguments(arguments, number) for number in numbers], report)
+    except _Died as died:
+        Deaths(most=1).add(died.worker, died.death)
+        raise
 
 
 class _Died(Exception):
@@ -76,7 +99,7 @@ class _Died(Exception):
         self.worker, self.death = worker, death
 
 
-def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> BootstrapResult:
+def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> list[WorkerResult]:
     """Run all workers until they are done, or until one fails and the others were ended.
 
     Raises _Died, or the error of a worker.
@@ -101,7 +124,11 @@ def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> Bootstra
         if isinstance(error, Crashed):
             raise _Died(number, error)
         raise error
-    trained = [result.trained for result in results if result is not None and result.trained is not None]
+    return [result for result in results if result is not None]
+
+
+def _first_of(results: list[WorkerResult]) -> BootstrapResult:
+    trained = [result.trained for result in results if result.trained is not None]
     assert len(trained) == 1, "the first worker has the result"
     return trained[0]
 

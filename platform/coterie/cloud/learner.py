@@ -76,6 +76,7 @@ class Learner:
             validation_accuracy=best.evaluation.accuracy,
             validation_loss=best.evaluation.loss,
             class_accuracy=best.evaluation.class_accuracy,
+            confusion=best.evaluation.confusion,
             training_accuracy=self.cloud.score(self.dataset.take(self.rows.training)).accuracy,
             held_back=len(self.rows.validation),
             ended=best.ended,

@@ -78,14 +78,14 @@ class CloudProgram:
 
     def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits [n, classes] with dropout, and statistics updated."""
-        return self._run(self._training, inputs)
+        return self.run(self._training, inputs)
 
     def logits(self, dataset: Dataset) -> Tensor:
         """Logits [n, classes] of all samples, as in service; nothing of the state changes."""
         with torch.no_grad():
             starts = range(0, len(dataset.labels), EVALUATION_BATCH)
             parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
-            return torch.cat([self._run(self._service, as_tensors(part)) for part in parts])
+            return torch.cat([self.run(self._service, as_tensors(part)) for part in parts])
 
     def score(self, dataset: Dataset) -> Evaluation:
         """How good it is on `dataset`, as in service."""
@@ -114,7 +114,8 @@ class CloudProgram:
         """What the state's file holds."""
         return tuple(TensorSpec(name, DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in self.state.items())
 
-    def _run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
+    def run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
+        """The output of a graph that takes what the program's own takes."""
         remaining = iter(inputs)
         values = []
         for spec in self._specs:

@@ -9,6 +9,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from coterie.child.job import ReportProgress
+from coterie.child.memory import give_large_back
 from coterie.cloud.blocks import Block, blocks_at, find_cuts
 from coterie.cloud.collective import Rank, gang_of, run_rank
 from coterie.cloud.epoch_loop import Epoch
@@ -93,6 +94,7 @@ class Shards:
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
     """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    give_large_back()  # blocks come and go, and what the C library keeps of them outgrows what sharding saves
     strategy = from_values(arguments.training.strategy, Sharded)  # the kind whose member this is
     with gang_of(arguments, strategy.count):
         rank = Rank(arguments, strategy.count)

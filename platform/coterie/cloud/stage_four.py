@@ -207,7 +207,9 @@ class _Workshop(NamedTuple):
 def _quality(logits: Float32, dataset: Dataset) -> Quality:
     found = score(logits, dataset.labels)
     assert found.accuracy is not None, "classes are right or wrong"
-    return Quality(accuracy=found.accuracy, loss=found.loss, class_accuracy=found.class_accuracy)
+    return Quality(
+        accuracy=found.accuracy, loss=found.loss, class_accuracy=found.class_accuracy, confusion=found.confusion
+    )
 
 
 def _written(path: Path, content: bytes) -> BlobRef:

@@ -46,4 +46,4 @@ def _remove(path: Path) -> None:
 
 
 def _directory() -> Path:
-    return Path(settings.STATE) / "jobs"
+    return settings.CLUSTER_SHARED or Path(settings.STATE) / "jobs"

@@ -11,6 +11,14 @@ class PairBusy(CoterieError):
     sentence = "Another job works on pair {pair}; wait for it or cancel it."
 
 
+class AlreadySimulated(CoterieError):
+    """Fields: federation."""
+
+    code = "cloud_training.already_simulated"
+    kind = ErrorKind.CONFLICT
+    sentence = "A plan of federation {federation} is being tried already; wait for it or cancel it."
+
+
 class PairNotReady(CoterieError):
     """Fields: pair, state."""
 

@@ -3,15 +3,20 @@
 import uuid
 from datetime import datetime
 
+import msgspec
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.child.job import Progress, Unconfined
+from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
+from coterie.cloud.strategy import Strategy
 from coterie.cloud_training.checkpoints import forget_checkpoints
 from coterie.cloud_training.curve import Curve
 from coterie.cloud_training.job_log import log, log_progress
+from coterie.cloud_training.jobs import PLACE
 from coterie.cloud_training.models import TrainingJob
-from coterie.core.durable import Steps
+from coterie.cluster.services import Place, end_gang, give_place_back, grow, holds_place, try_again
+from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, lapsed, take_lease
 from coterie.webhooks.models import Event
@@ -20,36 +25,39 @@ from coterie_wire.conditions import Reason
 
 State = TrainingJob.State
 MAX_ATTEMPTS = 3
-MAX_AT_WORK = 2
-"""Jobs done at the same time: each takes a worker for long, and rounds need workers too."""
 STEPS = Steps(
     TrainingJob,
     ways={
         State.QUEUED: frozenset({State.CANCELLED}),
-        State.RUNNING: frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED}),
+        State.RUNNING: frozenset({State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}),
     },
     app="cloud_training",
 )
-"""A job is running from when a worker takes its lease."""
+"""A job is running from when a worker takes its lease, and queued again when its gang loses its places."""
 HOPELESS = Q(attempts__gte=F("advanced_in") + MAX_ATTEMPTS)
 """So many workers died one after the other before the next checkpoint."""
 GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 MAX_CHARACTERS = 200
-OF_SPEED = ("samples_per_second", "communication_share", "sent_bytes", "workers")
-"""Figures that a curve shows and a sentence does not."""
+UNTOLD = ("samples_per_second", "communication_share", "sent_bytes", "workers", LEFT_S, SAVED)
+"""Figures that a sentence does not show: a curve does, or the job's row has them."""
 
 
 @transaction.atomic
-def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
-    """The job, leased to this worker; None if another holds it, it has ended, or enough are running."""
-    at_work = TrainingJob.objects.filter(~lapsed(now), state=State.RUNNING).exclude(pk=job_id)
-    if at_work.count() >= MAX_AT_WORK:
+def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: Place) -> TrainingJob | None:
+    """The job, leased to this worker where its gang is placed; None if another holds it, or it has ended."""
+    if not holds_place(job_id, place.placement, now):
         return None
     waiting = TrainingJob.objects.filter(pk=job_id, state__in=TrainingJob.ACTIVE).exclude(HOPELESS)
-    begun: dict[str, object] = {"started_at": now, "progress": 0.0, "progress_sentence": ""}
+    begun: dict[str, object] = {
+        "started_at": now,
+        "progress": 0.0,
+        "progress_sentence": "",
+        "placement": place.placement,
+        **reason_columns(None),
+    }
     if not take_lease(waiting, lease=lease, now=now, state=State.RUNNING, **begun):
         return None
-    log(job_id, "a worker begins", now)
+    log(job_id, f"it begins on {' and '.join(share.host for share in place.shares)}", now)
     tell_consoles("cloud_training")
     return TrainingJob.objects.select_related(
         "pair__device_program",
@@ -58,12 +66,68 @@ def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob 
         "pair__predict",
         "pair__frozen",
         "dataset__blob",
+        "version__parameters",
+        "federation",
+        "fleet",
     ).get(pk=job_id)
 
 
 def hold_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     """Renew the lease; False if the job was cancelled or another worker has taken it."""
     return extend_lease(TrainingJob.objects.filter(pk=job_id, state=State.RUNNING), lease=lease, now=now)
+
+
+@transaction.atomic
+def put_back(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
+    """Have a job that was told to make room, or that lost a host, wait for another place.
+
+    False if it was cancelled, or another worker has taken it.
+    """
+    told = Reason("cloud_training.put_back", "its workers gave their places back; it goes on from its last checkpoint")
+    # It is no fault of its own, so it does not count among the attempts that died.
+    changes = {"lease_until": None, "attempts": F("attempts") - 1}
+    if not STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=told, **changes):
+        return False
+    give_place_back(job=job.pk, placement=job.placement, now=now)
+    log(job.pk, told.sentence, now)
+    PLACE.send()
+    return True
+
+
+@transaction.atomic
+def go_on_as_gang(job: TrainingJob, lease: uuid.UUID, strategy: Strategy, told: str, now: datetime) -> None:
+    """Have a job that one process has tried wait for the places of all its workers, unless it was cancelled."""
+    changes = {"lease_until": None, "attempts": F("attempts") - 1, "rehearsed": True}
+    if STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=None, **changes):
+        grow(job=job.pk, placement=job.placement, ranks=strategy.count, spreads=strategy.spreads, now=now)
+        log(job.pk, told, now)
+        PLACE.send()
+
+
+@transaction.atomic
+def fail_or_retry(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
+    """End the job as failed, or have it wait where failures of this kind go away. A pre-flight is never tried again.
+
+    False if it waits, or if this worker's lease was lost.
+    """
+    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update())
+    held = job.state == State.RUNNING and job.lease_token == lease
+    may_retry = job.kind != TrainingJob.Kind.PREFLIGHT and job.attempts < job.advanced_in + MAX_ATTEMPTS
+    advanced = job.advanced_in == job.attempts
+    retry = None
+    if held and may_retry:
+        retry = try_again(job=job.pk, placement=job.placement, failure=reason, advanced=advanced, now=now)
+    if retry is None:
+        return fail(job, lease, reason, now)
+    told = Reason(reason.code, f"it is tried again in {retry.wait_s:g} s, after: {reason.sentence}"[:MAX_SENTENCE])
+    STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=told, lease_until=None)
+    log(job.pk, told.sentence, now)
+    return False
+
+
+def record_found(job_id: uuid.UUID, lease: uuid.UUID, found: SimulationResult) -> None:
+    """Record what a simulation found, before it ends."""
+    _held(job_id, lease).update(found=msgspec.to_builtins(found))
 
 
 def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
@@ -74,11 +138,15 @@ def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
     """Record how far the job is."""
-    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items() if name not in OF_SPEED)
+    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items() if name not in UNTOLD)
     steps = f" {progress.done} of {progress.total}" if progress.total else ""
     sentence = f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS]
+    advanced = {"advanced_in": F("attempts")} if SAVED in progress.values else {}
     shown = _held(job_id, lease).update(
-        progress=min(1.0, progress.done / progress.total) if progress.total else 0.0, progress_sentence=sentence
+        progress=min(1.0, progress.done / progress.total) if progress.total else 0.0,
+        progress_sentence=sentence,
+        left_s=progress.values.get(LEFT_S),
+        **advanced,
     )
     if shown:
         tell_consoles("cloud_training")
@@ -101,9 +169,10 @@ def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     """End the job as succeeded; False if this worker's lease was lost."""
     ended = STEPS.take(job, State.SUCCEEDED, Q(lease_token=lease), reason=None, progress=1.0, **_end(now))
     if ended:
+        _free(job.pk, now)
         forget_checkpoints(job.pk)
         log(job.pk, "it is done", now)
-        announce(Event.JOB_SUCCEEDED, {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug}, now=now)
+        announce(Event.JOB_SUCCEEDED, {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug}, about=job, now=now)
     return ended
 
 
@@ -111,13 +180,17 @@ def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> b
     """End the job as failed; False if this worker's lease was lost."""
     ended = STEPS.take(job, State.FAILED, Q(lease_token=lease), reason=reason, **_end(now))
     if ended:
+        _free(job.pk, now)
         _tell_failure(job, reason, now)
     return ended
 
 
 def cancel(job: TrainingJob, now: datetime) -> bool:
     """End the job on somebody's request; False if it has ended."""
-    return STEPS.take_from_any(job, State.CANCELLED, reason=None, **_end(now))
+    ended = STEPS.take_from_any(job, State.CANCELLED, reason=None, **_end(now))
+    if ended:
+        _free(job.pk, now)
+    return ended
 
 
 @transaction.atomic
@@ -130,18 +203,24 @@ def give_up(now: datetime) -> list[TrainingJob]:
         if STEPS.take(job, State.FAILED, lapsed(now), reason=GAVE_UP, **_end(now))
     ]
     for job in given_up:
+        _free(job.pk, now)
         _tell_failure(job, GAVE_UP, now)
     return given_up
 
 
+def _free(job_id: uuid.UUID, now: datetime) -> None:
+    end_gang(job=job_id, now=now)
+    PLACE.send()
+
+
 def _end(now: datetime) -> dict[str, object]:
-    return {"finished_at": now, "lease_until": None}
+    return {"finished_at": now, "lease_until": None, "left_s": None}
 
 
 def _tell_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
     log(job.pk, f"it failed: {reason.sentence} [{reason.code}]", now)
     reported = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
-    announce(Event.JOB_FAILED, {**reported, "sentence": reason.sentence}, now=now)
+    announce(Event.JOB_FAILED, {**reported, "sentence": reason.sentence}, about=job, now=now)
 
 
 def _held(job_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[TrainingJob]:

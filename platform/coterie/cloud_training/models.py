@@ -7,11 +7,15 @@ from django.db.models import Q
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import Leased
-from coterie.registry.models import Dataset, ModelPair, ModelVersion
+from coterie.core.separation import Separated
+from coterie.federations.models import Federation
+from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion
 
 
-class TrainingJob(Stateful, Leased):
+class TrainingJob(Stateful, Leased, Separated):
     """One piece of work on a pair."""
+
+    project_path = "pair__project"
 
     class Kind(models.TextChoices):
         """What is done."""
@@ -24,6 +28,8 @@ class TrainingJob(Stateful, Leased):
         """Make the first device model from the cloud model (Colla stage 2)."""
         QUANTISE = "quantise"
         """Make and measure an int8 form of a version of the device model."""
+        SIMULATION = "simulation"
+        """Try a plan of a federation on a simulated fleet."""
 
     class State(models.TextChoices):
         """How far it is."""
@@ -41,19 +47,33 @@ class TrainingJob(Stateful, Leased):
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="jobs")
     dataset = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.CASCADE, related_name="jobs")
-    """What is quantised; none of the other kinds."""
+    """What is quantised, or what the first simulated round begins with (none: the pair's initial parameters)."""
+    federation = models.ForeignKey(
+        Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="simulations"
+    )
+    """Whose plan is simulated; none of the other kinds."""
+    fleet = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """A fleet's past that is simulated, as `coterie.twin.trace` writes it; none: a shipped profile is."""
     options = models.JSONField(default=dict, blank=True)
     """How to do it: a struct of `coterie.cloud_training.options`."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
+    left_s = models.FloatField(null=True, blank=True)
+    """Seconds that it expects to take still; none: it does not tell, or has ended."""
+    found = models.JSONField(null=True, blank=True)
+    """What a simulation found, a `coterie.cloud.simulation_job.SimulationResult`; none of the other kinds."""
     unconfined = models.CharField(max_length=200, blank=True)
     """Confinements that its process ran without, because the system does not offer them; blank: none."""
     curve = models.JSONField(default=list, blank=True)
     """A `coterie.cloud_training.curve.Point` for each epoch of the cloud model's training."""
     advanced_in = models.PositiveIntegerField(default=0)
     """The attempt that last wrote a checkpoint; 0: none has. Only attempts since then tell that a job is hopeless."""
+    rehearsed = models.BooleanField(default=False)
+    """Whether one process has tried what a large gang is to train."""
+    placement = models.PositiveIntegerField(default=0)
+    """Of its gang, which its worker was asked in."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -65,19 +85,40 @@ class TrainingJob(Stateful, Leased):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["pair"], condition=Q(state__in=["queued", "running"]), name="one_active_job_a_pair"
+                fields=["pair"],
+                condition=Q(state__in=["queued", "running"]) & ~Q(kind="simulation"),
+                name="one_active_job_a_pair",
+            ),
+            # It changes nothing of the pair, so that both may be at work.
+            models.UniqueConstraint(
+                fields=["federation"],
+                condition=Q(state__in=["queued", "running"], kind="simulation"),
+                name="one_active_simulation_a_federation",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running", "succeeded", "failed", "cancelled"]), name="job_state_known"
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["preflight", "bootstrap", "distill", "quantise"]), name="job_kind_known"
+                condition=Q(kind__in=["preflight", "bootstrap", "distill", "quantise", "simulation"]),
+                name="job_kind_known",
             ),
             models.CheckConstraint(condition=Q(progress__gte=0, progress__lte=1), name="progress_is_a_share"),
-            models.CheckConstraint(condition=Q(kind="preflight") | Q(dataset__isnull=False), name="training_has_data"),
             models.CheckConstraint(
-                condition=Q(kind="quantise", version__isnull=False) | (~Q(kind="quantise") & Q(version__isnull=True)),
+                condition=Q(kind__in=["preflight", "simulation"]) | Q(dataset__isnull=False), name="training_has_data"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="quantise", version__isnull=False)
+                | Q(kind="simulation")
+                | (~Q(kind__in=["quantise", "simulation"]) & Q(version__isnull=True)),
                 name="quantised_version",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="simulation", federation__isnull=False)
+                | (~Q(kind="simulation") & Q(federation=None, fleet=None, found=None)),
+                name="simulated_federation",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="simulation", state="succeeded") | Q(found__isnull=False), name="simulation_found"
             ),
         ]
 
@@ -85,8 +126,10 @@ class TrainingJob(Stateful, Leased):
         return f"{self.kind} of {self.pair}"
 
 
-class JobLine(models.Model):
+class JobLine(Separated):
     """A line of a job's log."""
+
+    project_path = "job__pair__project"
 
     job = models.ForeignKey(TrainingJob, on_delete=models.CASCADE, related_name="lines")
     at = models.DateTimeField()

@@ -42,10 +42,12 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
             "pair_slug",
             "dataset",
             "version",
+            "federation",
             "options",
             "state",
             "progress",
             "progress_sentence",
+            "left_s",
             "attempt",
             "error_code",
             "error_sentence",
@@ -85,7 +87,7 @@ class TrainingJobFilter(serializers.Serializer[None]):
 
 
 class TrainingJobViewSet(ListedViewSet[TrainingJob]):
-    """Pre-flights, bootstraps, distillations and quantisations."""
+    """Pre-flights, bootstraps, distillations, quantisations and simulations."""
 
     queryset = TrainingJob.objects.select_related("pair")
     serializer_class = TrainingJobSerializer
@@ -139,6 +141,15 @@ class DistillSerializer(serializers.Serializer[TrainingJob]):
         help_text="weight of the labels for the device model; the rest is the cloud model's",
     )
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=DEFAULTS.seed)
+    team = serializers.CharField(
+        max_length=40, allow_blank=True, default=DEFAULTS.team, help_text="whose quota of the cluster it uses"
+    )
+    priority = serializers.IntegerField(
+        min_value=0,
+        max_value=9,
+        default=DEFAULTS.priority,
+        help_text="a job of a higher one has its team's lower ones save a checkpoint and make room",
+    )
 
 
 class BootstrapSerializer(DistillSerializer):

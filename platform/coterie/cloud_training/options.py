@@ -31,8 +31,35 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 0.0
     seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
+    team: Annotated[str, Meta(max_length=40, description="whose quota of the cluster it uses; blank: of no team")] = ""
+    priority: Annotated[
+        int, Meta(ge=0, le=9, description="a job of a higher one has its team's lower ones save and make room")
+    ] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""
+
+
+class SimulationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is tried, on what and for how long."""
+
+    plan: Document
+    """Every hyperparameter written out."""
+    devices: Annotated[int, Meta(ge=1, le=100_000)]
+    after_round: Annotated[int, Meta(ge=0)]
+    """Rounds that the federation had held when it was asked for: what comes later is compared with it."""
+    scenario: str | None = None
+    """A shipped one, instead of a data set."""
+    split: str = "iid"
+    """How the data set is divided among devices."""
+    each: Annotated[int, Meta(ge=1)] | None = None
+    """Samples that each device draws with replacement; None: the data set is divided."""
+    profile: str | None = None
+    """A shipped fleet; None: the fleet's own past."""
+    profile_reason: str = ""
+    """Why it is not the fleet's own past, where that was wanted."""
+    rounds: Annotated[int, Meta(ge=1, le=1000)] = 20
+    days: Annotated[float, Meta(gt=0, le=60)] = 14.0
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class QuantiseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,3 +67,6 @@ class QuantiseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_loss_points: Annotated[float, Meta(ge=0, le=100)] = 1.0
     """Percentage points of accuracy on held-out samples; of a model without accuracy, percent of its loss."""
+
+
+Options = TrainingOptions | QuantiseOptions | SimulationOptions

@@ -12,25 +12,37 @@ from django.db import transaction
 from coterie.child.errors import Cancelled, DiskFull
 from coterie.child.job import A, ChildJob, Limits, Progress, R, Unconfined
 from coterie.child.run import run_child
-from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job
+from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job, rehearsal_job, simulation_job
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.launch.follow import train_elsewhere
+from coterie.cloud.strategies import parse_strategy
+from coterie.cloud.strategy import Strategy
 from coterie.cloud_training import work
 from coterie.cloud_training.curve import Curve, read_curve
+from coterie.cloud_training.launchers import gang_of, launcher_here
 from coterie.cloud_training.leasing import (
-    fail,
+    fail_or_retry,
+    go_on_as_gang,
     hold_job,
+    put_back,
     record_curve,
+    record_found,
     record_progress,
     record_unconfined,
     succeed,
     take_job,
 )
 from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.together import call_gang, limits_of
+from coterie.cluster.services import Place, holds_place, place_of
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.core.scratch import scratch_directory
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +50,36 @@ Clock = Callable[[], datetime]
 PROGRESS_EVERY = timedelta(seconds=0.5)
 
 
-def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
-    """Do a job, unless it is being done or has ended. If it is cancelled meanwhile, its result is dropped."""
-    lease = uuid.uuid4()
-    job = take_job(job_id, lease, clock())
+def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
+    """Do a job where its gang is placed, unless it is being done, is placed elsewhere by now, or has ended.
+
+    If it is cancelled meanwhile, its result is dropped; if it has to make room, it waits again.
+    """
+    lease, place = uuid.uuid4(), place_of(job_id)
+    if place is None or place.placement != placement:
+        return
+    job = take_job(job_id, lease, clock(), place=place)
     if job is None:
         return
     shown = _Shown(job, lease, clock)
-    with Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat:
+
+    def hold() -> bool:
+        stands, now = place_of(job_id), clock()
+        if stands is not None and stands.leaving:
+            shown.leaves.set()
+        return hold_job(job_id, lease, now) and holds_place(job_id, placement, now)
+
+    with Heartbeat(hold) as heartbeat:
         try:
             with scratch_directory("job") as directory:
-                finish = _do(job, directory, shown, heartbeat.lost, clock)
+                if (strategy := _to_rehearse(job)) is not None:
+                    told = _rehearse(job, strategy, directory, shown, heartbeat.lost, clock)
+                    go_on_as_gang(job, lease, strategy, told, clock())
+                    return
+                finish = _do(job, place, directory, shown, heartbeat.lost, clock)
         except Cancelled:
-            logger.info("%s was cancelled", job)
+            waits = put_back(job, lease, clock())
+            logger.info("%s %s", job, "waits for another place" if waits else "was cancelled")
             return
         except CoterieError as error:
             _fail(job, lease, error, clock())
@@ -66,7 +95,25 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     logger.info("%s is done", job)
 
 
-def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock: Clock) -> work.Finish:
+def _to_rehearse(job: TrainingJob) -> Strategy | None:
+    """The strategy of a large gang that nobody has tried; None: there is nothing to try."""
+    if job.kind != TrainingJob.Kind.BOOTSTRAP or job.rehearsed:
+        return None
+    strategy = parse_strategy(from_values(job.options, TrainingOptions).strategy)
+    return strategy if strategy.count >= rehearsal_job.LARGE else None
+
+
+def _rehearse(
+    job: TrainingJob, strategy: Strategy, directory: Path, shown: "_Shown", cancel: Event, clock: Clock
+) -> str:
+    """Have one process try what the gang is to train; what it found, for people. Raises what `run_child` does."""
+    train = work.bootstrap_arguments(job, directory, clock())
+    found = shown.run(rehearsal_job.JOB, train, limits_of(train), cancel)
+    size = f"{found.memory_bytes >> 20} MB and {found.step_s:.2g} s a step"
+    return f"one process took {size} to try it; {strategy.count} workers wait for their places"
+
+
+def _do(job: TrainingJob, place: Place, directory: Path, shown: "_Shown", cancel: Event, clock: Clock) -> work.Finish:
     """Run the child and keep its files; returns the change of the registry that is left to do."""
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
@@ -75,7 +122,7 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory, clock())
-            trained = shown.run(bootstrap_job.JOB, train, work.bootstrap_limits(train), cancel)
+            trained = _bootstrap(job, place, train, shown, cancel, clock)
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory, clock())
@@ -85,6 +132,21 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock
             quantise = work.quantise_arguments(job, directory, clock())
             quantised = shown.run(quantise_job.JOB, quantise, quantise_job.LIMITS, cancel)
             return work.keep_variant(job, quantise, quantised, clock())
+        case TrainingJob.Kind.SIMULATION:
+            simulate = work.simulation_arguments(job, directory, clock())
+            simulated = shown.run(simulation_job.JOB, simulate, simulation_job.LIMITS, cancel)
+            shown.keep(simulated)
+            return work.tell_found(job, simulated)
+
+
+def _bootstrap(
+    job: TrainingJob, place: Place, train: BootstrapArguments, shown: "_Shown", cancel: Event, clock: Clock
+) -> BootstrapResult:
+    """By this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or it."""
+    if (launcher := launcher_here()) is not None:
+        return train_elsewhere(launcher, gang_of(job, train), train, on_progress=shown.show, cancel=cancel)
+    train = call_gang(job, place, train, clock())
+    return shown.run(bootstrap_job.JOB, train, limits_of(train), cancel)
 
 
 @transaction.atomic
@@ -92,7 +154,7 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
     """A program that crashes its pre-flight or takes too much has failed it: that is the program's fault."""
     reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
-    if fail(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
+    if fail_or_retry(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=reason, fields=error.fields, now=now)
 
 
@@ -105,6 +167,8 @@ class _Shown:
         self._lease = lease
         self._clock = clock
         self._next = clock()
+        self.leaves = Event()
+        """Set when the job is to make room: it ends with its next checkpoint."""
 
     def run(self, job: ChildJob[A, R], arguments: A, limits: Limits, cancel: Event) -> R:
         """Do `job` in a child. Raises what `run_child` does."""
@@ -112,15 +176,22 @@ class _Shown:
         self._write_curve()
         return result
 
+    def keep(self, found: simulation_job.SimulationResult) -> None:
+        """Write what a simulation found."""
+        record_found(self._job_id, self._lease, found)
+
     def show(self, progress: Progress) -> None:
-        """Write it, or skip it for the next."""
+        """Write it, or skip it for the next. Raises Cancelled where the job is to make room."""
         now = self._clock()
-        if self._curve is not None:
+        if self._curve is not None and progress.values:
             self._curve.add(progress, now)
         if now >= self._next:
             self._next = now + PROGRESS_EVERY
             record_progress(self._job_id, self._lease, progress, now)
             self._write_curve()
+        if self.leaves.is_set():
+            self._write_curve()
+            raise Cancelled(job=progress.stage)
 
     def _write_curve(self) -> None:
         if self._curve is not None:

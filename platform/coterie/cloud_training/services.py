@@ -1,18 +1,22 @@
 """Changes to training jobs: requested, cancelled, retried, and found when they are overdue."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.audit.recording import audited
 from coterie.cloud.errors import CannotSplit
-from coterie.cloud.strategies import parse_strategy, strategy_document
+from coterie.cloud.rehearsal_job import LARGE
+from coterie.cloud.strategies import ALONE, parse_strategy, strategy_document
 from coterie.cloud.strategy import Splits, Strategy
 from coterie.cloud_training.checkpoints import hand_on_checkpoints, jobs_with_checkpoints, keep_only
 from coterie.cloud_training.errors import (
+    AlreadySimulated,
     DatasetDoesNotFit,
     JobHasEnded,
     JobHasNotFailed,
@@ -21,20 +25,33 @@ from coterie.cloud_training.errors import (
     PairBusy,
     PairNotReady,
 )
-from coterie.cloud_training.jobs import RUN
+from coterie.cloud_training.jobs import PLACE, RUN
 from coterie.cloud_training.leasing import GAVE_UP, cancel, give_up
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
+from coterie.cloud_training.options import Options, QuantiseOptions, SimulationOptions, TrainingOptions
+from coterie.cluster.models import queue_of
+from coterie.cluster.services import Place, add_gang, give_place_back, place_gangs, place_of, tidy
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
-from coterie.registry.models import Dataset, ModelPair, ModelVersion, Role
+from coterie.core.separation import check_together
+from coterie.federations.models import Federation
+from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, misfit
 from coterie.registry.services import hold_version, reject_pair
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
+ASKED_AGAIN_S = 20.0
+"""After so many seconds a host need not answer the request to lead a gang: it is asked again and again."""
+BEHIND_ALL = -1
+"""Priority of what no fleet waits for."""
 KEPT = timedelta(days=7)
 """How long a job that failed can be tried again from its last checkpoint."""
+OPTIONS: Mapping[TrainingJob.Kind, type[Options]] = {
+    TrainingJob.Kind.QUANTISE: QuantiseOptions,
+    TrainingJob.Kind.SIMULATION: SimulationOptions,
+}
+"""Of the kinds that have options of their own."""
 CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
 
 
@@ -96,6 +113,38 @@ def quantise_version(
         )
 
 
+def simulate_plan(
+    *,
+    federation: Federation,
+    dataset: Dataset | None,
+    fleet: Blob | None,
+    options: SimulationOptions,
+    now: datetime,
+) -> TrainingJob:
+    """Try a plan of the federation on a simulated fleet, from the version that devices have.
+
+    `dataset` is none where the options name a scenario, `fleet` where they name a profile. Raises PairNotReady,
+    DatasetDoesNotFit or AlreadySimulated.
+    """
+    _check_ready(federation.pair)
+    if dataset is not None:
+        _check_fits(federation.pair, dataset)
+    version = champion(federation.pair_id, Role.DEVICE, federation.lineage())
+    with transaction.atomic():
+        if version is not None:
+            hold_version(version)
+        return add_job(
+            kind=TrainingJob.Kind.SIMULATION,
+            pair=federation.pair,
+            dataset=dataset,
+            options=options,
+            version=version,
+            federation=federation,
+            fleet=fleet,
+            now=now,
+        )
+
+
 def _check_splits(pair: ModelPair, strategy: Strategy) -> None:
     """A pair that an older release checked does not tell: then the job itself does."""
     modules = pair.report.get("cloud_splits")
@@ -106,11 +155,16 @@ def _check_splits(pair: ModelPair, strategy: Strategy) -> None:
 
 
 def _check_fits(pair: ModelPair, dataset: Dataset) -> None:
-    if pair.state != ModelPair.State.READY:
-        raise PairNotReady(pair=pair.slug, state=pair.state)
+    _check_ready(pair)
+    check_together(pair, dataset)
     problem = misfit(pair, dataset)
     if problem is not None:
         raise DatasetDoesNotFit(dataset=dataset.name, problem=problem)
+
+
+def _check_ready(pair: ModelPair) -> None:
+    if pair.state != ModelPair.State.READY:
+        raise PairNotReady(pair=pair.slug, state=pair.state)
 
 
 def add_job(
@@ -118,11 +172,13 @@ def add_job(
     kind: TrainingJob.Kind,
     pair: ModelPair,
     dataset: Dataset | None,
-    options: TrainingOptions | QuantiseOptions,
+    options: Options,
     now: datetime,
     version: ModelVersion | None = None,
+    federation: Federation | None = None,
+    fleet: Blob | None = None,
 ) -> TrainingJob:
-    """A job that waits for a worker. Raises PairBusy."""
+    """A job that waits for its workers. Raises PairBusy, or of a simulation AlreadySimulated."""
     try:
         with transaction.atomic():
             job = TrainingJob.objects.create(
@@ -130,14 +186,63 @@ def add_job(
                 pair=pair,
                 dataset=dataset,
                 version=version,
+                federation=federation,
+                fleet=fleet,
                 options=msgspec.to_builtins(options),
                 created_at=now,
             )
-            RUN.send(job=str(job.pk))
+            _ask_for_workers(job, now)
+            PLACE.send()
             tell_consoles("cloud_training")
     except IntegrityError as error:
+        if federation is not None:
+            raise AlreadySimulated(federation=federation.slug) from error
         raise PairBusy(pair=pair.slug) from error
     return job
+
+
+def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
+    """As many as its strategy has; the other kinds are one process, and simulations make room for them all.
+
+    Of a large gang, one process tries it first.
+    """
+    options = TrainingOptions()
+    if job.kind in (TrainingJob.Kind.BOOTSTRAP, TrainingJob.Kind.DISTILL):
+        options = from_values(job.options, TrainingOptions)
+    is_spread = job.kind == TrainingJob.Kind.BOOTSTRAP
+    strategy = parse_strategy(options.strategy if is_spread else ALONE)
+    is_tried = strategy.count >= LARGE and not job.rehearsed
+    add_gang(
+        job=job.pk,
+        label=str(job),
+        ranks=1 if is_tried else strategy.count,
+        spreads=strategy.spreads,
+        team=options.team,
+        priority=BEHIND_ALL if job.kind == TrainingJob.Kind.SIMULATION else options.priority,
+        small=is_tried or job.kind == TrainingJob.Kind.PREFLIGHT,
+        now=now,
+    )
+
+
+def place_jobs(*, now: datetime) -> None:
+    """Find places for the jobs that wait, and ask the hosts that lead; once more where one does not begin."""
+    with transaction.atomic():
+        starts = {start.job: start.place for start in place_gangs(quotas=settings.CLUSTER_QUOTAS, now=now)}
+        due = Q(state=TrainingJob.State.QUEUED) | Q(lapsed(now), state=TrainingJob.State.RUNNING)
+        for job in TrainingJob.objects.filter(due):
+            place = starts.get(job.pk) or place_of(job.pk)
+            if place is None:
+                continue
+            if job.state == TrainingJob.State.RUNNING and job.placement == place.placement:
+                # Whoever led it died, and the shares of other hosts with it.
+                give_place_back(job=job.pk, placement=place.placement, now=now)
+                PLACE.send()
+                continue
+            _ask_lead(job, place)
+
+
+def _ask_lead(job: TrainingJob, place: Place) -> None:
+    RUN.send_to(queue_of(place.lead), expires_s=ASKED_AGAIN_S, job=str(job.pk), placement=place.placement)
 
 
 @audited("cloud_training.cancel_job", subject="job")
@@ -156,26 +261,30 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
 def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
     """Run what failed or was cancelled again, as a new job that goes on from its last checkpoint.
 
-    Raises JobHasNotFailed or PairBusy.
+    Raises JobHasNotFailed, PairBusy or AlreadySimulated.
     """
     if job.state not in (TrainingJob.State.FAILED, TrainingJob.State.CANCELLED) or (
         job.kind == TrainingJob.Kind.PREFLIGHT
     ):
         raise JobHasNotFailed(job=str(job.pk), state=job.state)
     kind = TrainingJob.Kind(job.kind)
-    options: TrainingOptions | QuantiseOptions
-    if kind == TrainingJob.Kind.QUANTISE:
-        options = from_values(job.options, QuantiseOptions)
-    else:
-        options = from_values(job.options, TrainingOptions)
     with transaction.atomic():
-        again = add_job(kind=kind, pair=job.pair, dataset=job.dataset, options=options, version=job.version, now=now)
+        again = add_job(
+            kind=kind,
+            pair=job.pair,
+            dataset=job.dataset,
+            options=from_values(job.options, OPTIONS.get(kind, TrainingOptions)),
+            version=job.version,
+            federation=job.federation,
+            fleet=job.fleet,
+            now=now,
+        )
         hand_on_checkpoints(job.pk, again.pk)
     return again
 
 
 def sweep(*, now: datetime) -> None:
-    """Request again what no worker does: pairs that wait to be checked, jobs that are queued or whose worker died.
+    """See to what nobody does: pairs that wait to be checked, jobs without a gang, gangs without a job.
 
     The checkpoints of jobs that ended are removed: at once of those that succeeded, after a week of the others.
     """
@@ -191,7 +300,7 @@ def sweep(*, now: datetime) -> None:
         ended = Q(state__in=(TrainingJob.State.FAILED, TrainingJob.State.CANCELLED), finished_at__gte=now - KEPT)
         wanted = TrainingJob.objects.filter(Q(state__in=TrainingJob.ACTIVE) | ended, pk__in=found)
         keep_only(wanted.values_list("pk", flat=True))
-    due = Q(state=TrainingJob.State.QUEUED) | Q(lapsed(now), state=TrainingJob.State.RUNNING)
-    for job in TrainingJob.objects.filter(due):
-        with transaction.atomic():
-            RUN.send(job=str(job.pk))
+    active = TrainingJob.objects.filter(state__in=TrainingJob.ACTIVE)
+    for job in active.select_related("pair"):
+        _ask_for_workers(job, now)  # one of an older release, which asked for none
+    tidy(active_jobs=list(active.values_list("pk", flat=True)), now=now)

@@ -5,17 +5,20 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from coterie.child.job import Limits
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.distill_job import DistillArguments, DistillResult
 from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
 from coterie.cloud.quantise_job import QuantiseArguments, QuantiseResult
+from coterie.cloud.simulation_job import SimulationArguments, SimulationResult, agent_code
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud_training.checkpoints import checkpoints_of
 from coterie.cloud_training.job_log import log
 from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
+from coterie.cloud_training.options import QuantiseOptions, SimulationOptions, TrainingOptions
 from coterie.cloud_training.services import add_job
 from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import champion
@@ -111,6 +114,7 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
                 class_accuracy=result.class_accuracy or None,
+                confusion=None if result.confusion is None else to_builtins(result.confusion),
                 training_accuracy=result.training_accuracy,
                 held_back=result.held_back,
                 epochs=result.epochs,
@@ -177,6 +181,7 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
                 class_accuracy=result.class_accuracy or None,
+                confusion=None if result.confusion is None else to_builtins(result.confusion),
                 teacher_accuracy=result.teacher_accuracy,
                 epochs=result.epochs,
             ),
@@ -225,6 +230,40 @@ def _offer(result: QuantiseResult) -> str:
     quicker = result.float32.p50_us / form.measured.p50_us
     costs = f"loses {form.loss_points:.2f} points on {result.samples} held-out samples"
     return f"int8 is {smaller:.1f} times smaller and {quicker:.1f} times as quick, and {costs}"
+
+
+def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> SimulationArguments:
+    """The pair's graphs, the version that the first round begins with, samples, and the fleet."""
+    pair, options = job.pair, from_values(job.options, SimulationOptions)
+    assert pair.train_step is not None and pair.predict is not None and pair.initial_parameters is not None
+    return SimulationArguments(
+        plan=options.plan,
+        model=pair.model_spec(),
+        train_step=_path(pair.train_step, directory, now),
+        predict=_path(pair.predict, directory, now),
+        parameters=_path(pair.initial_parameters if job.version is None else job.version.parameters, directory, now),
+        dataset=None if job.dataset is None else _path(job.dataset.blob, directory, now),
+        scenario=options.scenario,
+        split=options.split,
+        each=options.each,
+        trace=None if job.fleet is None else _path(job.fleet, directory, now),
+        profile=options.profile,
+        devices=options.devices,
+        rounds=options.rounds,
+        days=options.days,
+        seed=options.seed,
+        keep=str(checkpoints_of(job.pk)),
+        code=agent_code(),
+    )
+
+
+def tell_found(job: TrainingJob, found: SimulationResult) -> Finish:
+    """The outcome, for people; the job's row has all of it."""
+    sentence = (
+        f"accuracy {found.begins_with:.3f} becomes {found.accuracy.middle:.3f} "
+        f"({found.accuracy.low:.3f} to {found.accuracy.high:.3f}) in {len(found.rounds)} rounds"
+    )
+    return lambda _: conclude_job(job.pk, sentence)
 
 
 def _known(**figures: Metric | None) -> dict[str, Metric]:

@@ -232,6 +232,7 @@ def test_parameters_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         merge_stored(wanted, ignore)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("merge", ["fed_avg", "krum"])
 def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(merge: str, tmp_path: Path) -> None:
     """Where nothing is measured, for which models are loaded."""

@@ -18,11 +18,12 @@ LIMITS = Limits(memory_bytes=8 << 30, confined=True)
 EPOCHS = 6
 STRATEGIES = [
     {"kind": "data_parallel", "workers": 2, "hook": "power_sgd", "warm_up_steps": 4},
-    pytest.param({"kind": "sharded", "workers": 2}, marks=pytest.mark.long),
-    pytest.param({"kind": "pipeline", "workers": 2}, marks=pytest.mark.long),
-    pytest.param({"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8}, marks=pytest.mark.long),
-    pytest.param({"kind": "coded", "workers": 2, "stragglers": 1}, marks=pytest.mark.long),
-    pytest.param({"kind": "parameter_server", "workers": 2}, marks=pytest.mark.long),
+    {"kind": "data_parallel", "workers": 3, "transfers": "priority", "piece_kib": 1},
+    {"kind": "sharded", "workers": 2},
+    {"kind": "pipeline", "workers": 2},
+    {"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8},
+    {"kind": "coded", "workers": 2, "stragglers": 1},
+    {"kind": "parameter_server", "workers": 2},
 ]
 
 
@@ -49,7 +50,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: str(strategy["kind"]))
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: " ".join(map(str, strategy.values())))
 def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Path, strategy: dict[str, object]) -> None:
     def arguments(name: str) -> BootstrapArguments:
         (tmp_path / name).mkdir(exist_ok=True)
@@ -76,6 +78,7 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
     assert told[0] in (4, 5, 6), "it does not begin anew"
 
 
+@pytest.mark.long
 def test_one_process_goes_on_from_its_checkpoint_too(job: Path, tmp_path: Path) -> None:
     strategy: dict[str, object] = {"kind": "one_process"}
     (tmp_path / "cut").mkdir()

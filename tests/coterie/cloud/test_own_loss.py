@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -29,6 +30,7 @@ def ignore(_progress: Progress) -> None:
     pass
 
 
+@pytest.mark.long
 def test_embeddings_are_learned_from_pairs(tmp_path: Path) -> None:
     """Each sample is two points; they belong together where their first coordinates have the same sign."""
     torch.manual_seed(0)

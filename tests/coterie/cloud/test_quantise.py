@@ -121,6 +121,7 @@ def offered(result: QuantiseResult, arguments: QuantiseArguments) -> tuple[float
     return result.float32.size_bytes / len(content), onnxruntime.InferenceSession(content)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "epochs", "smaller"), [(Wide, 3, 3.3), (lambda: Convolutional(160), 4, 3.0)], ids=["wide", "convolutional"]
 )
@@ -163,6 +164,7 @@ def test_what_is_neither_half_the_size_nor_quicker_does_not_pay(
     assert (None if reason is None else reason.code) == code
 
 
+@pytest.mark.long
 def test_a_graph_larger_than_its_parameters_does_not_shrink(tmp_path: Path) -> None:
     torch.manual_seed(0)
     result = quantised(arguments_of(trained(Tiny(), epochs=2), tmp_path))
@@ -170,6 +172,7 @@ def test_a_graph_larger_than_its_parameters_does_not_shrink(tmp_path: Path) -> N
     assert sizes and min(sizes) > 0.5 * result.float32.size_bytes
 
 
+@pytest.mark.long
 def test_what_loses_too_much_is_refused_with_the_points(wide: CompiledModel, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     # One weight of the last layer is so large that the scale of all others is coarser than they are.

@@ -10,7 +10,8 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job
 from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.errors import CannotSplit
-from coterie.cloud.strategies import STRATEGIES, strategy_schema
+from coterie.cloud.strategies import STRATEGIES, parse_strategy, strategy_schema
+from coterie_wire.errors import WireError
 from tests.coterie.cloud.training import arguments_of, write_job
 
 LEAST_OF = {
@@ -50,6 +51,7 @@ def alone(plain_job: Path) -> tuple[list[Progress], bytes]:
     return train(plain_job, kind="one_process")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(STRATEGIES.kinds) - {"one_process"}))
 def test_one_worker_trains_what_one_process_does(
     plain_job: Path, alone: tuple[list[Progress], bytes], name: str
@@ -105,6 +107,7 @@ def test_a_checkpoint_of_shares_is_read_by_another_number_of_workers(plain_job: 
     assert losses(5, tmp_path, kind="sharded") == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["data_parallel", "local_sgd"])
 def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str) -> None:
     assert train(job, kind=name, **LEAST_OF[name])[1] == train(job, kind="one_process")[1]
@@ -114,11 +117,14 @@ def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str)
     "strategy",
     [
         {"kind": "data_parallel", "workers": 3},
+        pytest.param(
+            {"kind": "data_parallel", "workers": 3, "transfers": "priority", "piece_kib": 1}, marks=pytest.mark.long
+        ),
         pytest.param({"kind": "sharded", "workers": 3}, marks=pytest.mark.long),
         pytest.param({"kind": "pipeline", "workers": 2}, marks=pytest.mark.long),
         pytest.param({"kind": "parameter_server", "workers": 3}, marks=pytest.mark.long),
         pytest.param({"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"}, marks=pytest.mark.long),
-        {"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"},
+        pytest.param({"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"}, marks=pytest.mark.long),
     ],
     ids=lambda strategy: f"{strategy['kind']} {strategy['workers']}",
 )
@@ -134,14 +140,31 @@ def test_synchronous_strategies_have_the_loss_curve_of_one_process(
     assert 0 < told[-1].values["communication_share"] <= 1
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("piece_kib", [1, 512])
+def test_whatever_travels_first_two_workers_have_the_same_bits(job: Path, piece_kib: int) -> None:
+    by_buckets = train(job, kind="data_parallel", workers=2)
+    by_priority = train(job, kind="data_parallel", workers=2, transfers="priority", piece_kib=piece_kib)
+    assert by_priority[1] == by_buckets[1]
+    for name in ("loss", "validation_loss"):
+        told = ([progress.values[name] for progress in curve] for curve, _ in (by_priority, by_buckets))
+        assert next(told) == next(told)
+
+
+def test_compressed_gradients_do_not_travel_by_priority() -> None:
+    with pytest.raises(WireError, match="hook fp16 compresses buckets"):
+        parse_strategy({"kind": "data_parallel", "hook": "fp16", "transfers": "priority"})
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     "strategy",
     [
         {"kind": "data_parallel", "hook": "fp16"},
-        pytest.param({"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2}, marks=pytest.mark.long),
+        {"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2},
         {"kind": "local_sgd", "period": 4, "interval_steps": 8},
-        pytest.param({"kind": "parameter_server", "updates": "asynchronous"}, marks=pytest.mark.long),
-        pytest.param({"kind": "parameter_server", "updates": "bounded", "staleness": 1}, marks=pytest.mark.long),
+        {"kind": "parameter_server", "updates": "asynchronous"},
+        {"kind": "parameter_server", "updates": "bounded", "staleness": 1},
     ],
     ids=lambda strategy: " ".join(map(str, strategy.values())),
 )

@@ -86,6 +86,7 @@ def test_trained_models_are_the_same_after_the_upload(tmp_path: Path, models: di
     assert cloud.score(dataset).accuracy == right["cloud"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["device", "cloud"])
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path, models: dict[str, nn.Module], role: str) -> None:
     with torch.no_grad():
@@ -94,12 +95,14 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path, models: dict[st
         preflight_stored(arguments(tmp_path, models), lambda _: None)
 
 
+@pytest.mark.long
 def test_a_running_statistic_that_is_no_number_is_refused(tmp_path: Path, models: dict[str, nn.Module]) -> None:
     models["cloud"].get_buffer("1.running_mean")[0] = float("nan")
     with pytest.raises(UnsupportedParameter, match="running_mean"):
         preflight_stored(arguments(tmp_path, models), lambda _: None)
 
 
+@pytest.mark.long
 def test_a_pair_that_is_only_tried_writes_no_weights_of_the_cloud(tmp_path: Path, models: dict[str, nn.Module]) -> None:
     given = msgspec.structs.replace(arguments(tmp_path, models), cloud_parameters=None)
     assert preflight_stored(given, lambda _: None).cloud_parameters is None

@@ -8,12 +8,13 @@ from django.conf import settings
 
 from coterie.cloud_training.checkpoints import checkpoints_of, jobs_with_checkpoints
 from coterie.cloud_training.curve import Curve
-from coterie.cloud_training.leasing import MAX_ATTEMPTS, record_curve, succeed, take_job
+from coterie.cloud_training.leasing import MAX_ATTEMPTS, record_curve, succeed
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import KEPT, bootstrap_pair, cancel_job, retry_job, sweep
 from coterie.core.lease import LEASE, SKEW
 from coterie_wire.errors import WireError
+from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.world import later, make_dataset, make_pair
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,7 +41,7 @@ def test_a_job_that_is_tried_again_goes_on_from_its_checkpoint(job: TrainingJob)
 
 
 def test_a_job_that_succeeded_forgets_them(job: TrainingJob) -> None:
-    taken = take_job(job.pk, job.pk, later(1))
+    taken = begin_job(job.pk, job.pk, later(1))
     assert taken is not None
     assert succeed(taken, job.pk, later(2))
     assert jobs_with_checkpoints() == []
@@ -58,14 +59,14 @@ def test_a_job_is_hopeless_only_where_no_attempt_gets_further(job: TrainingJob) 
     now = later(0)
     for attempt in range(3 * MAX_ATTEMPTS):
         now += LEASE + SKEW + timedelta(seconds=1)
-        taken = take_job(job.pk, job.pk, now)
+        taken = begin_job(job.pk, job.pk, now)
         assert taken is not None, f"attempt {attempt} went further than the one before"
         record_curve(job.pk, job.pk, Curve(()))
     for _ in range(MAX_ATTEMPTS):
         now += LEASE + SKEW + timedelta(seconds=1)
-        assert take_job(job.pk, job.pk, now) is not None
+        assert begin_job(job.pk, job.pk, now) is not None
     now += LEASE + SKEW + timedelta(seconds=1)
-    assert take_job(job.pk, job.pk, now) is None
+    assert begin_job(job.pk, job.pk, now) is None
     sweep(now=now)
     job.refresh_from_db()
     assert (job.state, job.reason_code) == ("failed", "cloud_training.gave_up")

@@ -10,11 +10,14 @@ import pytest
 
 from coterie.cloud.quantise_job import QuantiseResult
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import QuantiseOptions
+from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.cloud_training.running import run_job
-from coterie.cloud_training.services import quantise_version, sweep
+from coterie.cloud_training.services import bootstrap_pair, quantise_version, sweep
+from coterie.cluster.models import Gang
 from coterie.registry.services import submit_pair
 from coterie_wire.structs import from_values
+from tests.coterie.cloud.training import write_job
+from tests.coterie.cloud_training.taking import place
 from tests.coterie.world import keep, later, make_dataset, make_pair, make_version
 
 # Committed for real: the heartbeat extends leases from a thread of its own.
@@ -23,7 +26,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("
 
 def run_queued(kind: str) -> TrainingJob:
     job = TrainingJob.objects.get(kind=kind, state="queued")
-    run_job(job_id=job.pk, clock=lambda: later(1))
+    found = place(job.pk, later(1))
+    assert found is not None
+    run_job(job_id=job.pk, placement=found.placement, clock=lambda: later(1))
     job.refresh_from_db()
     return job
 
@@ -62,6 +67,40 @@ def predict_graph() -> bytes:
         value.name = value.name.replace("param_", "param.")
     content: bytes = model.SerializeToString()
     return content
+
+
+def large_gang(tmp_path: Path, *, width: int = 4) -> TrainingJob:
+    """A bootstrap by four workers, with real files."""
+    write_job(tmp_path)
+    if width != 4:
+        np.savez(tmp_path / "data.npz", x=np.zeros((330, width), np.float32), y=np.zeros(330, np.int64))
+    pair, dataset = make_pair(), make_dataset()
+    pair.cloud_program, dataset.blob = (keep((tmp_path / name).read_bytes()) for name in ("cloud.pt2", "data.npz"))
+    pair.save()
+    dataset.save()
+    strategy: dict[str, object] = {"kind": "data_parallel", "workers": 4}
+    return bootstrap_pair(pair=pair, dataset=dataset, options=TrainingOptions(strategy=strategy), now=later(0))
+
+
+def test_a_large_gang_waits_for_its_places_once_one_process_has_tried_its_work(tmp_path: Path) -> None:
+    large_gang(tmp_path)
+    gang = Gang.objects.get()
+    assert (gang.ranks, gang.small) == (1, True), "every host has room for a try beside its places"
+    job = run_queued("bootstrap")
+    gang.refresh_from_db()
+    assert (job.state, job.rehearsed, job.attempts) == ("queued", True, 0)
+    assert (gang.state, gang.ranks, gang.small, gang.spreads) == ("waiting", 4, False, True)
+    again = place(job.pk, later(2))
+    assert again is not None
+    assert sum(share.ranks for share in again.shares) == 4
+
+
+@pytest.mark.long
+def test_a_large_gang_whose_work_fails_never_takes_its_places(tmp_path: Path) -> None:
+    large_gang(tmp_path, width=5)
+    job = run_queued("bootstrap")
+    assert (job.state, job.reason_code) == ("failed", "dataset.malformed")
+    assert Gang.objects.get().placements == 1, "of the try"
 
 
 def test_a_version_is_quantised_in_a_child_and_the_outcome_stands_at_it() -> None:

@@ -12,7 +12,16 @@ from coterie.cloud_training.errors import (
     PairBusy,
     PairNotReady,
 )
-from coterie.cloud_training.leasing import fail, hold_job, record_progress, record_unconfined, succeed, take_job
+from coterie.cloud_training.leasing import (
+    fail,
+    fail_or_retry,
+    hold_job,
+    put_back,
+    record_progress,
+    record_unconfined,
+    succeed,
+    take_job,
+)
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
@@ -24,8 +33,10 @@ from coterie.cloud_training.services import (
     retry_job,
     sweep,
 )
+from coterie.cluster.services import place_of
 from coterie.registry.models import ModelPair, Role
 from coterie_wire.conditions import Reason
+from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.world import later, make_dataset, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -96,18 +107,18 @@ class TestDistillation:
 
 class TestLease:
     def test_is_held_by_one_worker(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        assert take_job(job.pk, lease, later(0)) is not None
-        assert take_job(job.pk, uuid.uuid4(), later(1)) is None
+        assert begin_job(job.pk, lease, later(0)) is not None
+        assert begin_job(job.pk, uuid.uuid4(), later(1)) is None
         assert hold_job(job.pk, lease, later(5))
-        assert take_job(job.pk, uuid.uuid4(), later(7)) is None
+        assert begin_job(job.pk, uuid.uuid4(), later(7)) is None
 
     def test_is_held_no_longer_when_the_clock_is_set_back(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(3600))
+        begin_job(job.pk, lease, later(3600))
         sweep(now=later(0))
-        assert take_job(job.pk, uuid.uuid4(), later(0)) is not None
+        assert begin_job(job.pk, uuid.uuid4(), later(0)) is not None
 
     def test_says_what_it_runs_without(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(0))
+        begin_job(job.pk, lease, later(0))
         record_unconfined(job.pk, uuid.uuid4(), Unconfined(("nothing of its own",)), later(1))
         record_unconfined(job.pk, lease, Unconfined(("being cut off from the network",)), later(1))
         job.refresh_from_db()
@@ -115,8 +126,8 @@ class TestLease:
         assert job.lines.last().text.startswith("it runs without being cut off")
 
     def test_passes_on_when_its_worker_dies(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(0))
-        assert take_job(job.pk, uuid.uuid4(), later(7)) is not None
+        begin_job(job.pk, lease, later(0))
+        assert begin_job(job.pk, uuid.uuid4(), later(7)) is not None
         assert not hold_job(job.pk, lease, later(8))
         assert not succeed(refreshed(job), lease, later(8))
         assert not fail(refreshed(job), lease, REASON, later(8))
@@ -124,8 +135,8 @@ class TestLease:
 
     def test_is_not_given_for_ever(self, job: TrainingJob) -> None:
         for attempt in range(3):
-            assert take_job(job.pk, uuid.uuid4(), later(10 * attempt)) is not None
-        assert take_job(job.pk, uuid.uuid4(), later(30)) is None
+            assert begin_job(job.pk, uuid.uuid4(), later(10 * attempt)) is not None
+        assert begin_job(job.pk, uuid.uuid4(), later(30)) is None
         sweep(now=later(31))
         assert state_of(job) == "failed"
         assert job.reason_code == "cloud_training.gave_up"
@@ -133,18 +144,41 @@ class TestLease:
     def test_is_given_for_two_jobs_at_a_time(self) -> None:
         jobs = [
             bootstrap_pair(
-                pair=make_pair(f"pair-{number}"), dataset=make_dataset(), options=TrainingOptions(), now=later(0)
+                pair=make_pair(f"pair-{number}"), dataset=make_dataset(), options=TrainingOptions(), now=later(number)
             )
             for number in range(3)
         ]
         leases = [uuid.uuid4() for _ in jobs]
-        taken = [take_job(job.pk, lease, later(0)) for job, lease in zip(jobs, leases, strict=True)]
+        taken = [begin_job(job.pk, lease, later(3)) for job, lease in zip(jobs, leases, strict=True)]
         assert [job is not None for job in taken] == [True, True, False]
-        succeed(refreshed(jobs[0]), leases[0], later(1))
-        assert take_job(jobs[2].pk, leases[2], later(1)) is not None
+        succeed(refreshed(jobs[0]), leases[0], later(4))
+        assert begin_job(jobs[2].pk, leases[2], later(4)) is not None
+
+    def test_is_given_back_by_a_job_that_makes_room(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        taken, former = begin_job(job.pk, lease, later(0)), place_of(job.pk)
+        assert taken is not None and former is not None
+        assert put_back(taken, lease, later(1))
+        assert (state_of(job), job.attempts) == ("queued", 0), "it is no attempt that died"
+        assert job.reason_code == "cloud_training.put_back"
+        again = begin_job(job.pk, lease, later(2))
+        assert again is not None and again.placement == former.placement + 1
+        assert take_job(job.pk, uuid.uuid4(), later(20), place=former) is None, "a task of the former placement"
+
+    def test_is_taken_again_after_failures_that_go_away(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        taken = begin_job(job.pk, lease, later(0))
+        assert taken is not None
+        full = Reason("child.disk_full", "bootstrap found the disk full")
+        assert not fail_or_retry(taken, lease, full, later(1))
+        assert state_of(job) == "queued"
+        assert job.reason_sentence == "it is tried again in 8 s, after: bootstrap found the disk full"
+        assert begin_job(job.pk, lease, later(5)) is None
+        taken = begin_job(job.pk, lease, later(10))
+        assert taken is not None
+        assert fail_or_retry(taken, lease, REASON, later(11)), "others would come again"
+        assert state_of(job) == "failed"
 
     def test_shows_progress(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(0))
+        begin_job(job.pk, lease, later(0))
         record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}), later(1))
         job.refresh_from_db()
         assert (job.progress, job.progress_sentence) == (0.25, "training 3 of 12, loss 0.25")
@@ -152,10 +186,10 @@ class TestLease:
 
 class TestCancel:
     def test_ends_a_job_for_its_worker_too(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(0))
+        begin_job(job.pk, lease, later(0))
         cancel_job(job=job, now=later(1))
         assert not hold_job(job.pk, lease, later(2))
-        run_job(job_id=job.pk, clock=lambda: later(3))
+        run_job(job_id=job.pk, placement=job.placement, clock=lambda: later(3))
         assert state_of(job) == "cancelled"
 
     def test_comes_too_late_for_what_has_ended(self, job: TrainingJob) -> None:
@@ -175,7 +209,7 @@ class TestCancel:
 
 class TestRetry:
     def test_does_what_failed_once_more(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_job(job.pk, lease, later(0))
+        begin_job(job.pk, lease, later(0))
         fail(refreshed(job), lease, REASON, later(1))
         job.refresh_from_db()
         again = retry_job(job=job, now=later(2))

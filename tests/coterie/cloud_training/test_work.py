@@ -16,6 +16,7 @@ from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair, check_pair, quantise_version, retry_job
 from coterie.compile.device_classes import DeviceEstimate
 from coterie.compile.pair_report import PairReport
+from coterie.evaluation.confusion import Confusion, Mistake
 from coterie.registry.errors import UnknownBlob
 from coterie.registry.models import ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import champion, device_blob
@@ -94,6 +95,7 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
         training_accuracy=0.95,
         held_back=12,
         warning="12 samples were held back, too few",
+        confusion=Confusion(samples=(5, 0, 7), mistakes=(Mistake(0, 2, 1),), others=0),
         ended="it ended after 2 of 3 epochs",
     )
     finish = work.publish_cloud(job, train, trained, later(1))
@@ -102,6 +104,7 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     assert newest(pair, Role.CLOUD) == (1, "bootstrap", trained.parameters.sha256)
     cloud = champion(pair.pk, Role.CLOUD)
     assert cloud is not None and cloud.metrics["class_accuracy"] == [0.8, None, 1.0]
+    assert cloud.metrics["confusion"]["mistakes"] == [{"actual": 0, "predicted": 2, "samples": 1}]
     assert (cloud.metrics["training_accuracy"], cloud.metrics["held_back"]) == (0.95, 12)
     told = TrainingJob.objects.get(pk=job.pk).progress_sentence
     figures = "right on 90% of 12 samples held back, 95% of the others: 12 samples were held back, too few"

@@ -37,6 +37,9 @@ class Strategy(Kind, frozen=True):
     member: ClassVar[str] = ""
     """``package.module:function`` of (WorkerArguments, ReportProgress) -> WorkerResult, run in each worker."""
 
+    spreads: ClassVar[bool] = False
+    """Whether its workers find each other when they are on several hosts."""
+
     @property
     def count(self) -> int:
         """How many workers train."""

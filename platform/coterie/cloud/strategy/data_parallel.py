@@ -2,7 +2,8 @@
 
 Li et al. 2020, "PyTorch distributed: experiences on accelerating data parallel training" (arXiv 2006.15704).
 Hooks: half precision; PowerSGD, Vogels et al. 2019 (arXiv 1905.13727). It loses where a step's arithmetic takes less
-time than the sum of its gradients: small models, many workers.
+time than the sum of its gradients: small models, many workers. Transfers by priority: ByteScheduler, Peng et al. 2019
+(SOSP); they gain where a step's arithmetic takes about as long as its sums, and nothing where it takes far longer.
 """
 
 from typing import Annotated, Literal
@@ -18,6 +19,7 @@ class DataParallel(Strategy, frozen=True, tag="data_parallel"):
 
     work = "coterie.cloud.gang:train_by_gang"
     member = "coterie.cloud.data_parallel:train_rank"
+    spreads = True
 
     workers: Workers = 2
     hook: Annotated[
@@ -28,6 +30,20 @@ class DataParallel(Strategy, frozen=True, tag="data_parallel"):
     warm_up_steps: Annotated[
         int, Meta(ge=2, le=1_000_000, description="steps that PowerSGD leaves gradients as they are, at the beginning")
     ] = 10
+    transfers: Annotated[
+        Literal["buckets", "priority"],
+        Meta(
+            description="what travels first: large buckets as the backward pass fills them, or pieces of what the next "
+            "forward pass needs first, while it computes"
+        ),
+    ] = "buckets"
+    piece_kib: Annotated[
+        int, Meta(ge=1, le=1_048_576, description="size of a piece in KiB, where they travel by priority")
+    ] = 512
+
+    def __post_init__(self) -> None:
+        if self.transfers == "priority" and self.hook != "none":
+            raise ValueError(f"hook {self.hook} compresses buckets; by priority, gradients travel as they are")
 
     @property
     def count(self) -> int:

@@ -20,6 +20,7 @@ class LocalSgd(Strategy, frozen=True, tag="local_sgd"):
 
     work = "coterie.cloud.gang:train_by_gang"
     member = "coterie.cloud.local_sgd:train_rank"
+    spreads = True
 
     workers: Workers = 2
     period: Annotated[

@@ -18,6 +18,7 @@ class Pipeline(Strategy, frozen=True, tag="pipeline"):
 
     work = "coterie.cloud.gang:train_by_gang"
     member = "coterie.cloud.pipeline:train_rank"
+    spreads = True
 
     workers: Workers = 2
     microbatches: Annotated[

@@ -14,6 +14,7 @@ class Sharded(Strategy, frozen=True, tag="sharded"):
 
     work = "coterie.cloud.gang:train_by_gang"
     member = "coterie.cloud.sharded:train_rank"
+    spreads = True
 
     workers: Workers = 2
 

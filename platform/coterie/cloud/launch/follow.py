@@ -1,0 +1,149 @@
+"""A training by a gang that another scheduler places: from the platform's side, as if it were a child of its own."""
+
+import logging
+import secrets
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from coterie.child.errors import Cancelled
+from coterie.child.job import Failure, Progress, ReportProgress, Result
+from coterie.cloud.bootstrap_job import JOB, BootstrapArguments, BootstrapResult
+from coterie.cloud.errors import LaunchFailed
+from coterie.cloud.launch.gang import Gang, Launcher, Standing
+from coterie.cloud.launch.words import OUTCOME, PARAMETERS, PROGRESS, TOLD, Outcome, Told, write_whole
+from coterie.cloud.strategies import parse_strategy
+from coterie.core.errors import CoterieError
+from coterie_wire.structs import from_json
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+WRITTEN_AFTER = 5
+"""Looks after which what an ended gang has written is there, on a network's file system."""
+UNANSWERED = 60
+"""Looks in a row, after which a scheduler that does not answer has failed."""
+STRANGE = ("child.crashed",)
+"""What a worker says that has lost another one, which may have said more."""
+
+
+def gang_for(arguments: BootstrapArguments, *, name: str, directory: Path) -> Gang:
+    """Processes for a training: the workers, or one with a core for each where they do not meet over a network."""
+    strategy = parse_strategy(arguments.strategy)
+    processes = strategy.count if strategy.spreads else 1
+    return Gang(name, processes, strategy.count // processes, directory)
+
+
+def train_elsewhere(
+    launcher: Launcher,
+    gang: Gang,
+    arguments: BootstrapArguments,
+    *,
+    on_progress: ReportProgress,
+    cancel: threading.Event,
+) -> BootstrapResult:
+    """Have `gang` train in its directory, and give the result as a child would.
+
+    Whatever ends this ends the gang, and what `on_progress` raises does. Raises Cancelled, LaunchFailed, or what the
+    workers do.
+    """
+    following = _Following(launcher, gang)
+    launcher.stop(gang)  # of an attempt whose platform was killed
+    following.tell(arguments)
+    launcher.start(gang)
+    try:
+        result = following.result(on_progress, cancel)
+        shutil.copyfile(gang.directory / PARAMETERS, arguments.output)
+    finally:
+        try:
+            launcher.stop(gang)
+        except LaunchFailed:
+            logger.warning("%s may go on; the job's next attempt ends it", gang.name, exc_info=True)
+        shutil.rmtree(gang.directory, ignore_errors=True)
+    return result
+
+
+class _Following:
+    def __init__(self, launcher: Launcher, gang: Gang) -> None:
+        self._launcher, self._gang = launcher, gang
+        self._read = 0
+        self._said = ""
+        self._unanswered = 0
+
+    def tell(self, arguments: BootstrapArguments) -> None:
+        directory = self._gang.directory
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(mode=0o700, parents=True)
+        here = {}
+        for name in ("cloud", "dataset", "loss"):
+            if (path := getattr(arguments, name)) is not None:
+                here[name] = str(directory / name)
+                shutil.copyfile(path, here[name])
+        training = msgspec.structs.replace(arguments, output=str(directory / PARAMETERS), **here)
+        write_whole(directory / TOLD, msgspec.json.encode(Told(training, secrets.token_hex(16))))
+
+    def result(self, on_progress: ReportProgress, cancel: threading.Event) -> BootstrapResult:
+        over = 0
+        while True:
+            for progress in self._progress():
+                on_progress(progress)
+            failures, trained = [], None
+            for outcome in self._outcomes():
+                if isinstance(outcome, Failure):
+                    failures.append(outcome)
+                elif from_json(outcome.value, BootstrapResult | None) is not None:
+                    trained = from_json(outcome.value, BootstrapResult)
+            if trained is not None:
+                return trained
+            standing = self._look()
+            if standing.state == "waits" and standing.detail != self._said:
+                self._said = standing.detail
+                on_progress(Progress(f"{self._launcher.kind} has it wait: {standing.detail}"))
+            over += standing.state == "over" or bool(failures)
+            if over > WRITTEN_AFTER or any(failure.code not in STRANGE for failure in failures):
+                raise self._failure(failures, standing.detail)
+            if cancel.wait(LOOK_S):
+                raise Cancelled(job=self._gang.name)
+
+    def _look(self) -> Standing:
+        """A scheduler that does not answer for a while has not lost the gang. Raises LaunchFailed."""
+        try:
+            standing = self._launcher.look(self._gang)
+        except LaunchFailed:
+            self._unanswered += 1
+            if self._unanswered > UNANSWERED:
+                raise
+            return Standing("runs")
+        self._unanswered = 0
+        return standing
+
+    def _progress(self) -> Iterator[Progress]:
+        path = self._gang.directory / PROGRESS
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                yield from_json(line, Progress)
+
+    def _outcomes(self) -> Iterator[Result | Failure]:
+        for number in range(self._gang.processes):
+            path = self._gang.directory / OUTCOME.format(number=number)
+            if path.exists():
+                yield from_json(path.read_bytes(), Outcome)
+
+    def _failure(self, failures: list[Failure], detail: str) -> CoterieError:
+        """What a worker says of itself comes before a crash: those that lost a neighbour crash too."""
+        for failure in sorted(failures, key=lambda failure: failure.code in STRANGE):
+            for error in JOB.errors:
+                if error.code == failure.code:
+                    return error(**failure.fields)
+            output = str(failure.fields.get("output", failure.code))
+            return LaunchFailed(launcher=self._launcher.kind, detail=f"a worker died: {output[-300:]}")
+        return LaunchFailed(launcher=self._launcher.kind, detail=detail or "the gang ended without a result")

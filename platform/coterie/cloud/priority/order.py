@@ -1,0 +1,51 @@
+"""Pieces of layers, and the one order in which all workers send them.
+
+Gloo's collectives must begin in one order everywhere, and to negotiate it piece by piece costs more than it gives. So
+the order is worked out once, from when layers' gradients were ready in steps that were timed.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """Some numbers of a layer's gradients. Layers are numbered as forward passes need them: they sort by need."""
+
+    layer: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return self.stop - self.start
+
+
+def cut(sizes: Sequence[int], most: int) -> list[Piece]:
+    """Layers of so many numbers in pieces of at most `most`, in the order of need."""
+    return [
+        Piece(layer, start, min(size, start + most))
+        for layer, size in enumerate(sizes)
+        for start in range(0, size, most)
+    ]
+
+
+def static_order(pieces: Sequence[Piece], ready_s: Sequence[float], number_s: float) -> list[Piece]:
+    """Whenever a link that takes `number_s` seconds for a number is free: of what is ready, the piece needed first.
+
+    `ready_s`: when each layer's gradients are, in seconds from the beginning of a backward pass.
+    """
+    coming = [(ready_s[piece.layer], piece) for piece in pieces]
+    heapify(coming)
+    waiting: list[Piece] = []
+    order: list[Piece] = []
+    clock = 0.0
+    while coming or waiting:
+        if not waiting:
+            clock = max(clock, coming[0][0])
+        while coming and coming[0][0] <= clock:
+            heappush(waiting, heappop(coming)[1])
+        order.append(heappop(waiting))
+        clock += order[-1].size * number_s
+    return order

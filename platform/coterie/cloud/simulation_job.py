@@ -1,0 +1,132 @@
+"""Job: what a plan would do to a fleet, before it meets it, with some draws of everything that is drawn."""
+
+from importlib.util import find_spec
+from typing import Literal
+
+import msgspec
+
+from coterie.child.files import ReadPath, WritePath
+from coterie.child.job import ChildJob, Limits
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie_learning.plan import Document
+from coterie_wire.bundle import ModelSpec
+
+LIMITS = Limits(wall_s=24 * 3600, cpu_s=24 * 3600, memory_bytes=8 << 30, confined=True)
+DRAWS = 9
+"""Simulations that differ in their seed alone. From the least to the greatest of nine, a tenth lies in four of five."""
+STATED = (DRAWS - 1) / (DRAWS + 1)
+SAVED = "saved"
+"""Name of a figure that progress has once this attempt has written what another can go on from."""
+LEFT_S = "left_s"
+"""Name of a figure: seconds that the job expects to take still."""
+
+
+class CannotSimulate(CoterieError):
+    """Fields: detail."""
+
+    code = "simulation.cannot_simulate"
+    kind = ErrorKind.INVALID
+    sentence = "The plan cannot be tried: {detail}"
+
+
+class SimulationArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute. Of `dataset` and `scenario` there is one, and of `trace` and `profile`."""
+
+    plan: Document
+    model: ModelSpec
+    train_step: ReadPath
+    predict: ReadPath
+    parameters: ReadPath
+    """Those that the first round begins with."""
+    dataset: ReadPath | None
+    """NPZ of samples, which `split` divides among devices; a fifth judges versions."""
+    scenario: str | None
+    """A shipped one, whose devices have samples of their own."""
+    split: str
+    """A kind of split, and after a colon its hyperparameter."""
+    each: int | None
+    """Samples that each device draws with replacement; None: the samples are divided."""
+    trace: ReadPath | None
+    """The fleet's own past."""
+    profile: str | None
+    """A shipped profile of a fleet."""
+    devices: int
+    rounds: int
+    days: float
+    seed: int
+    keep: WritePath
+    """The directory of what it goes on from."""
+    code: ReadPath
+    """The agent's code, which simulated devices run."""
+
+
+class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Between `low` and `high` lie four of five."""
+
+    low: float
+    middle: float
+    high: float
+
+
+class ExpectedRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One round, over the draws that held it."""
+
+    number: int
+    """From 1."""
+    draws: int
+    """That held it."""
+    ended_s: float
+    """Median time of its end, in simulated seconds since the plan began."""
+    accuracy: Range
+    """Of the version in use after it, on samples held out."""
+
+
+class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to expect; figures of a round are those of all rounds of all draws."""
+
+    rounds: tuple[ExpectedRound, ...]
+    duration_s: Range
+    """Of a round, from its opening to its closing."""
+    lost: Range
+    """Devices of a round that were asked, and gave up or fell silent."""
+    up_bytes: Range
+    """That the devices of a round send, without framing."""
+    merged_share: float
+    """Of rounds that were held."""
+    accuracy: Range
+    """Of the last version."""
+    begins_with: float
+    """Accuracy of the version that the first round begins with."""
+    bytes_per_device: Range
+    """Up and down with framing, over all rounds, of a device that took part."""
+    joules_per_device: Range
+    """Radio and processor, as `coterie.simulation.costs` has them, of a device that took part."""
+    participants: Range
+    """Devices whose update counted at least once."""
+    simulated_s: float
+    """Median."""
+    devices: int
+    samples: int
+    """Of all devices."""
+    held_out: int
+    draws: int
+    durations: Literal["replayed", "simulated"]
+    """Whether what rounds take is from replaying the fleet's own parts, or from the draws."""
+    executor_reason: str
+    """Why devices were trained one by one; empty: they were not."""
+
+
+def agent_code() -> str:
+    """The directory of the agent's package."""
+    found = find_spec("coterie_agent")
+    assert found is not None and found.submodule_search_locations, "the platform is installed with the agent"
+    return next(iter(found.submodule_search_locations))
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.simulation.fleet.trying:try_stored",
+    arguments=SimulationArguments,
+    result=SimulationResult,
+    errors=(CannotSimulate,),
+)

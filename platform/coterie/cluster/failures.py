@@ -1,0 +1,40 @@
+"""What follows from a failure, by its kind.
+
+Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): most failures are the program's or its data's, and come again however
+often a job is tried; those of machines and networks are rare, cost most, and go away.
+"""
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["program", "network", "process", "host"]
+KINDS: dict[str, Kind] = {
+    "training.workers_died": "network",
+    "child.crashed": "process",
+    "training.launch_failed": "process",
+    "child.disk_full": "host",
+    "training.checkpoint_lost": "host",
+}
+"""By error code; whatever is not here is the program's: its size, its data, its learning rate."""
+MOST = 3
+"""Failures in a row, without a checkpoint in between, after which a job ends."""
+FIRST_WAIT_S = 8.0
+"""Longer than a host takes to be known as lost; the wait doubles."""
+
+
+class Retry(NamedTuple):
+    """That it is tried again."""
+
+    wait_s: float
+    avoid_hosts: bool
+    """Rather on other hosts."""
+
+
+def retry_after(code: str, *, failures: int, hosts: int) -> Retry | None:
+    """Whether a gang that failed on so many hosts, for the `failures`-th time in a row, is placed again; None: no.
+
+    Workers of one host have no network between them, and were started again there before the job failed.
+    """
+    kind = KINDS.get(code, "program")
+    if kind == "program" or failures >= MOST or (kind == "network" and hosts == 1):
+        return None
+    return Retry(FIRST_WAIT_S * 2 ** (failures - 1), avoid_hosts=kind == "host")

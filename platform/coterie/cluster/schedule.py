@@ -1,0 +1,392 @@
+"""Which gangs start, which leave and why the others wait: a function of hosts, gangs and quotas, without a database.
+
+Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): a gang has all of its workers or none, near each other at first and
+anywhere once it has waited; a team's quota is its own, and what is idle is lent. A decision is a whole: it is computed
+and carried out at once, so that no gang ever holds a part of its workers and two of them cannot block each other.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from coterie_wire.conditions import Reason
+
+UNLIMITED = 1 << 30
+
+
+class Host(NamedTuple):
+    """A machine that is there."""
+
+    name: str
+    rack: str
+    places: int
+    """Workers that it takes at a time."""
+    joins: bool = True
+    """Whether it takes a part of a gang whose others are elsewhere."""
+
+
+class Share(NamedTuple):
+    """The workers of a gang that one host runs."""
+
+    host: str
+    ranks: int
+
+
+@dataclass(frozen=True)
+class Gang:
+    """Workers that start together; times are seconds of one clock."""
+
+    id: str
+    ranks: int
+    since: float
+    """When it came to wait."""
+    label: str = ""
+    """What reasons call it; blank: its id."""
+    team: str = ""
+    priority: int = 0
+    spreads: bool = True
+    """Whether its workers may be on several hosts."""
+    small: bool = False
+    """It checks something for seconds, so every host runs one beside its places."""
+    avoids: frozenset[str] = frozenset()
+    """Hosts on which it failed; it takes them where no others will do."""
+    shares: tuple[Share, ...] = ()
+    """Where it is; none: it waits."""
+    started: float = 0.0
+    leaving: bool = False
+    """It was told to save a checkpoint and leave, and holds its places until it has."""
+
+    @property
+    def called(self) -> str:
+        """What reasons call it."""
+        return self.label or self.id
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds after which a gang settles for less."""
+
+    host_s: float = 60.0
+    """It then takes hosts of one rack."""
+    rack_s: float = 300.0
+    """It then takes any."""
+    keep_s: float = 600.0
+    """No other gang then starts before it, small ones excepted, so that it waits no longer than those that run."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is done at once."""
+
+    starts: Mapping[str, tuple[Share, ...]] = field(default_factory=dict)
+    leaves: Mapping[str, Reason] = field(default_factory=dict)
+    """Gangs that are told to save a checkpoint and leave, and for whom."""
+    waits: Mapping[str, Reason] = field(default_factory=dict)
+
+
+class Level(IntEnum):
+    """How near each other workers are."""
+
+    HOST = 0
+    RACK = 1
+    ANY = 2
+
+
+Free = dict[str, int]
+"""Places that are free, by host."""
+
+
+def decide(
+    hosts: Sequence[Host],
+    gangs: Sequence[Gang],
+    *,
+    quotas: Mapping[str, int],
+    now: float,
+    patience: Patience = Patience(),
+) -> Decision:
+    """Quotas are places by team; without any all teams share all hosts, with some the others borrow what is idle."""
+    return _Deciding(hosts, gangs, quotas, now, patience).decide()
+
+
+class _Deciding:
+    def __init__(
+        self, hosts: Sequence[Host], gangs: Sequence[Gang], quotas: Mapping[str, int], now: float, patience: Patience
+    ) -> None:
+        self._hosts = sorted(hosts)
+        self._running = [gang for gang in gangs if gang.shares]
+        self._waiting = sorted(
+            (gang for gang in gangs if not gang.shares), key=lambda gang: (-gang.priority, gang.since, gang.id)
+        )
+        self._quotas, self._now, self._patience = quotas, now, patience
+        self._free = free_places(hosts, self._running)
+        self._checking = {share.host for gang in self._running if gang.small for share in gang.shares}
+        self._starts: dict[str, tuple[Share, ...]] = {}
+        self._leaves: dict[str, Reason] = {}
+        self._waits: dict[str, Reason] = {}
+        self._first: Gang | None = None
+        """Who has the next room; nobody else starts."""
+        self._owed: Gang | None = None
+        """A gang within its team's quota that waits: nobody borrows meanwhile."""
+
+    def decide(self) -> Decision:
+        for gang in self._waiting:
+            if gang.small:
+                self._check(gang)
+        claims = _claims(self._running, self._waiting, self._quotas)
+        for entitled in (True, False):
+            for gang in self._waiting:
+                if not gang.small and (gang.id in claims) == entitled:
+                    self._consider(gang, entitled)
+        return Decision(self._starts, self._leaves, self._waits)
+
+    def _check(self, gang: Gang) -> None:
+        """A small gang needs a host that checks nothing else."""
+        idle = [host.name for host in self._hosts if host.name not in self._checking]
+        wanted = [name for name in idle if name not in gang.avoids] or idle
+        if wanted:
+            chosen = max(wanted, key=lambda name: (self._free[name], name))
+            self._checking.add(chosen)
+            self._starts[gang.id] = (Share(chosen, gang.ranks),)
+        else:
+            self._waits[gang.id] = self._no_host() or Reason(
+                "cluster.checking", "waits for a host to check it; each checks one pair or gang at a time"
+            )
+
+    def _consider(self, gang: Gang, entitled: bool) -> None:
+        if (missing := self._no_host()) is not None:
+            self._waits[gang.id] = missing
+        elif self._first is not None:
+            self._waits[gang.id] = Reason(
+                "cluster.kept_free", f"waits behind {self._first.called}, which what becomes free is kept for"
+            )
+        elif not entitled and self._owed is not None:
+            self._waits[gang.id] = Reason(
+                "cluster.over_quota",
+                f"waits while {self._owed.called} waits within its team's quota; "
+                f"team {gang.team or 'default'} has used up its own of {self._quotas.get(gang.team, 0)}",
+            )
+        elif (shares := self._fit(gang, self._free, self._level(gang))) is not None:
+            self._starts[gang.id] = shares
+            self._take(shares)
+        else:
+            self._let_wait(gang, entitled)
+
+    def _let_wait(self, gang: Gang, entitled: bool) -> None:
+        if entitled:
+            self._owed = self._owed or gang
+        leavers = self._leavers(gang, entitled)
+        if leavers:
+            self._first = gang
+            for one in leavers:
+                if not one.leaving:
+                    self._leaves[one.id] = Reason(
+                        "cluster.preempted", f"it saves a checkpoint and leaves to {gang.called}"
+                    )
+            names = " and ".join(sorted(one.called for one in leavers))
+            self._waits[gang.id] = Reason("cluster.preempting", f"waits until {names} has saved a checkpoint and left")
+            return
+        if self._now - gang.since >= self._patience.keep_s:
+            self._first = gang
+        self._waits[gang.id] = self._reason(gang)
+
+    def _leavers(self, gang: Gang, entitled: bool) -> list[Gang]:
+        """Those with whose places it fits: who leaves already, else as few as possible of those that must give way."""
+        free = dict(self._free)
+        chosen = [one for one in self._running if one.leaving]
+        _release(free, chosen, self._hosts)
+        if chosen and self._fit(gang, free, Level.ANY) is not None:
+            return chosen
+        if not entitled:
+            return []
+        chosen = []
+        free = dict(self._free)
+        for one in _yielding(gang, self._running, self._quotas):
+            chosen.append(one)
+            _release(free, [one], self._hosts)
+            if self._fit(gang, free, Level.ANY) is not None:
+                return self._needed(gang, chosen)
+        return []
+
+    def _needed(self, gang: Gang, chosen: list[Gang]) -> list[Gang]:
+        """Without those whose places turned out to be of no use."""
+        for one in list(chosen):
+            others = [other for other in chosen if other is not one]
+            free = dict(self._free)
+            _release(free, others, self._hosts)
+            if self._fit(gang, free, Level.ANY) is not None:
+                chosen = others
+        return chosen
+
+    def _take(self, shares: Iterable[Share]) -> None:
+        for share in shares:
+            self._free[share.host] = max(0, self._free[share.host] - share.ranks)
+
+    def _fit(self, gang: Gang, free: Free, level: Level) -> tuple[Share, ...] | None:
+        usable = [host for host in self._hosts if host.name not in gang.avoids]
+        found = _place(gang, usable, free, level, self._hosts) if len(usable) < len(self._hosts) else None
+        return found if found is not None else _place(gang, self._hosts, free, level, self._hosts)
+
+    def _level(self, gang: Gang) -> Level:
+        """The nearest that it insists on by now, and that an idle cluster could give."""
+        joining = [host for host in self._hosts if host.joins]
+        if not gang.spreads or gang.ranks <= 1 or len(joining) < 2:
+            return Level.HOST
+        waited = self._now - gang.since
+        patience = self._patience
+        level = Level.HOST if waited < patience.host_s else Level.RACK if waited < patience.rack_s else Level.ANY
+        if level == Level.HOST and max(host.places for host in self._hosts) < gang.ranks:
+            level = Level.RACK
+        if level == Level.RACK and max(_by_rack(joining, lambda host: host.places).values()) < gang.ranks:
+            level = Level.ANY
+        return level
+
+    def _no_host(self) -> Reason | None:
+        if self._hosts:
+            return None
+        return Reason("cluster.no_host", "no host is there; start a Celery worker, which registers its machine")
+
+    def _reason(self, gang: Gang) -> Reason:
+        """Why it does not fit: too little is free, or not in one place."""
+        workers = "1 worker" if gang.ranks == 1 else f"{gang.ranks} workers"
+        if _is_crowd(gang, self._hosts):
+            return Reason("cluster.busy", f"waits for an idle host: {workers} are more than the hosts have places for")
+        total, where = sum(self._free.values()), self._where_it_insists(gang)
+        sentence = f"waits for {workers}{where.asked}; {where.free} free{where.best}"
+        if total >= gang.ranks:
+            return Reason("cluster.fragmented", sentence)
+        return Reason("cluster.busy", sentence)
+
+    def _where_it_insists(self, gang: Gang) -> "_Where":
+        level, joining = self._level(gang), [host for host in self._hosts if host.joins]
+        if level == Level.HOST:
+            best = max(self._hosts, key=lambda host: self._free[host.name])
+            return _Where(" on one host", self._free[best.name], f" on {best.name}")
+        if level == Level.RACK:
+            racks = _by_rack(joining, lambda host: self._free[host.name])
+            rack = max(racks, key=lambda name: racks[name])
+            return _Where(" in one rack", racks[rack], f" in {rack or 'the only rack'}")
+        return _Where("", sum(self._free[host.name] for host in joining), "")
+
+
+class _Where(NamedTuple):
+    """Where a gang wants to be, and what is free there."""
+
+    asked: str
+    free: int
+    best: str
+
+
+def free_places(hosts: Sequence[Host], running: Iterable[Gang]) -> Free:
+    """By host; small gangs take none."""
+    used = dict.fromkeys((host.name for host in hosts), 0)
+    for gang in running:
+        for share in () if gang.small else gang.shares:
+            if share.host in used:
+                used[share.host] += share.ranks
+    return {host.name: max(0, host.places - used[host.name]) for host in hosts}
+
+
+def borrowers(running: Iterable[Gang], quotas: Mapping[str, int]) -> set[str]:
+    """The running gangs with which their teams use more than their quotas: those that started last."""
+    used: dict[str, int] = {}
+    found = set()
+    for gang in sorted(running, key=lambda gang: (gang.started, gang.id)):
+        if not gang.small:
+            used[gang.team] = used.get(gang.team, 0) + gang.ranks
+            if used[gang.team] > _quota(gang.team, quotas):
+                found.add(gang.id)
+    return found
+
+
+def _quota(team: str, quotas: Mapping[str, int]) -> int:
+    return quotas.get(team, 0) if quotas else UNLIMITED
+
+
+def _claims(running: Iterable[Gang], waiting: Iterable[Gang], quotas: Mapping[str, int]) -> set[str]:
+    """The waiting gangs for which their teams' quotas have room."""
+    used: dict[str, int] = {}
+    for gang in running:
+        if not gang.small:
+            used[gang.team] = used.get(gang.team, 0) + gang.ranks
+    claims = set()
+    for gang in waiting:
+        if not gang.small and used.get(gang.team, 0) + gang.ranks <= _quota(gang.team, quotas):
+            used[gang.team] = used.get(gang.team, 0) + gang.ranks
+            claims.add(gang.id)
+    return claims
+
+
+def _yielding(gang: Gang, running: Sequence[Gang], quotas: Mapping[str, int]) -> list[Gang]:
+    """Who must leave for a gang within its quota, first those that borrow, then those that matter less to its team."""
+    borrowing = borrowers(running, quotas)
+    found = [
+        one
+        for one in running
+        if not one.small
+        and not one.leaving
+        and (
+            (one.id in borrowing and one.team != gang.team) or (one.team == gang.team and one.priority < gang.priority)
+        )
+    ]
+    return sorted(found, key=lambda one: (one.id not in borrowing, one.priority, -one.started, one.id))
+
+
+def _release(free: Free, gangs: Iterable[Gang], hosts: Sequence[Host]) -> None:
+    places = {host.name: host.places for host in hosts}
+    for gang in gangs:
+        for share in gang.shares:
+            if share.host in free and not gang.small:
+                free[share.host] = min(places[share.host], free[share.host] + share.ranks)
+
+
+def _is_crowd(gang: Gang, hosts: Sequence[Host]) -> bool:
+    """Whether it is larger than what all hosts could ever give it."""
+    together = sum(host.places for host in hosts if host.joins) if gang.spreads else 0
+    return gang.ranks > max(together, *(host.places for host in hosts))
+
+
+def _place(
+    gang: Gang, hosts: Sequence[Host], free: Free, level: Level, everywhere: Sequence[Host]
+) -> tuple[Share, ...] | None:
+    if not hosts:
+        return None
+    if _is_crowd(gang, everywhere):
+        # It would wait for ever: the largest host takes it alone, its workers then share cores.
+        largest = max(hosts, key=lambda host: (host.places, host.name))
+        return (Share(largest.name, gang.ranks),) if free[largest.name] == largest.places else None
+    fitting = [host for host in hosts if free[host.name] >= gang.ranks]
+    if fitting:
+        tightest = min(fitting, key=lambda host: (free[host.name], host.name))
+        return (Share(tightest.name, gang.ranks),)
+    if level == Level.HOST or not gang.spreads:
+        return None
+    hosts = [host for host in hosts if host.joins]
+    room = _by_rack(hosts, lambda host: free[host.name])
+    enough = [rack for rack, places in room.items() if places >= gang.ranks]
+    if enough:
+        tightest_rack = min(enough, key=lambda rack: (room[rack], rack))
+        return _spread(gang, [host for host in hosts if host.rack == tightest_rack], free)
+    if level == Level.RACK or sum(room.values()) < gang.ranks:
+        return None
+    # The fewest racks, and in each the fewest hosts.
+    return _spread(gang, sorted(hosts, key=lambda host: (-room[host.rack], host.rack)), free)
+
+
+def _spread(gang: Gang, hosts: Sequence[Host], free: Free) -> tuple[Share, ...]:
+    shares, left = [], gang.ranks
+    racks = list(dict.fromkeys(host.rack for host in hosts))
+    for host in sorted(hosts, key=lambda host: (racks.index(host.rack), -free[host.name], host.name)):
+        taken = min(left, free[host.name])
+        if taken:
+            shares.append(Share(host.name, taken))
+            left -= taken
+    assert left == 0, "there is room"
+    return tuple(shares)
+
+
+def _by_rack(hosts: Iterable[Host], of: Callable[[Host], int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for host in hosts:
+        found[host.rack] = found.get(host.rack, 0) + of(host)
+    return found

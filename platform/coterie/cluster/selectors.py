@@ -1,0 +1,55 @@
+"""What people are told of the cluster: hosts, gangs in the order of their turn, and what teams have used."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Prefetch, QuerySet
+
+from coterie.cluster.models import Gang, GangShare, Host
+
+
+class Use(NamedTuple):
+    """What the gangs of a team have had."""
+
+    team: str
+    place_hours: float
+    gpu_hours: float
+
+
+def hosts() -> "QuerySet[Host]":
+    """With the shares of gangs that they run."""
+    return Host.objects.prefetch_related(Prefetch("shares", GangShare.objects.select_related("gang")))
+
+
+def active_gangs() -> "QuerySet[Gang]":
+    """Those that have places, then those that wait, in the order of their turn."""
+    shares = Prefetch("shares", GangShare.objects.select_related("host"))
+    return (
+        Gang.objects.filter(state__in=Gang.ACTIVE)
+        .order_by("state", "-priority", "since", "pk")
+        .prefetch_related(shares)
+    )
+
+
+def seconds_of(gang: Gang, now: datetime) -> tuple[float, float]:
+    """(Place, GPU) seconds so far; a place is a core, unless the host says otherwise. One that ended has no shares."""
+    place_s, gpu_s = gang.place_s, gang.gpu_s
+    if gang.placed_at is not None:
+        seconds = max(0.0, (now - gang.placed_at).total_seconds())
+        for share in gang.shares.all():
+            ranks = min(share.ranks, share.host.places)
+            place_s += seconds * ranks
+            gpu_s += seconds * share.host.gpus * ranks / share.host.places
+    return place_s, gpu_s
+
+
+def use_of_teams(now: datetime) -> list[Use]:
+    """Of all gangs that are remembered, most places first."""
+    shares = Prefetch("shares", GangShare.objects.select_related("host"))
+    found: dict[str, tuple[float, float]] = {}
+    for gang in Gang.objects.prefetch_related(shares):
+        places, gpus = found.get(gang.team, (0.0, 0.0))
+        place_s, gpu_s = seconds_of(gang, now)
+        found[gang.team] = (places + place_s, gpus + gpu_s)
+    used = [Use(team, places / 3600, gpus / 3600) for team, (places, gpus) in found.items()]
+    return sorted(used, key=lambda use: (-use.place_hours, use.team))

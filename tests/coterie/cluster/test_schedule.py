@@ -1,0 +1,143 @@
+"""The scheduler: laws that hold on random courses, and single decisions with their words."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie.cluster.schedule import Decision, Gang, Host, Patience, Share, borrowers, decide, free_places
+from tests.coterie.cluster.course import PATIENCE, random_trace, run
+
+A, B, C = Host("a", "north", 4), Host("b", "north", 4), Host("c", "south", 4)
+
+
+def check_laws(seed: int) -> None:
+    """On one course: all or none, no place twice, nobody waits without a reason, everybody ends."""
+    trace = random_trace(seed)
+
+    def policy(hosts: Sequence[Host], gangs: Sequence[Gang], now: float) -> Decision:
+        return decide(hosts, gangs, quotas=trace.quotas, now=now, patience=PATIENCE)
+
+    def look(hosts: Sequence[Host], gangs: Sequence[Gang], decision: Decision) -> None:
+        known = {gang.id: gang for gang in gangs}
+        free = free_places(hosts, [gang for gang in gangs if gang.shares])
+        places = {host.name: host.places for host in hosts}
+        for name, shares in decision.starts.items():
+            gang = known[name]
+            assert not gang.shares and sum(share.ranks for share in shares) == gang.ranks, "all of it, once"
+            joining = {host.name for host in hosts if host.joins}
+            assert len(shares) == 1 or (gang.spreads and joining >= {share.host for share in shares})
+            for share in () if gang.small else shares:
+                crowd = share.ranks > places[share.host]
+                assert share.ranks <= free[share.host] or (crowd and free[share.host] == places[share.host])
+                free[share.host] = max(0, free[share.host] - share.ranks)
+        waiting = {gang.id for gang in gangs if not gang.shares}
+        assert waiting == decision.starts.keys() | decision.waits.keys(), "whoever waits is told why"
+        assert not decision.starts.keys() & decision.waits.keys()
+        borrowing = borrowers([gang for gang in gangs if gang.shares], trace.quotas)
+        for name in decision.leaves:
+            assert known[name].shares and not known[name].leaving
+            for_less = any(g.team == known[name].team and g.priority > known[name].priority for g in gangs)
+            assert name in borrowing or for_less, "nobody leaves its own quota for another team"
+
+    course = run(trace, policy, look=look)
+    assert course.ended.keys() == {gang.id for gang in trace.gangs}
+
+
+@given(st.integers(0, 2**32))
+def test_on_every_course_gangs_start_whole_and_end(seed: int) -> None:
+    check_laws(seed)
+
+
+@pytest.mark.long
+def test_no_deadlock_on_ten_thousand_courses() -> None:
+    for seed in range(10_000):
+        check_laws(seed)
+
+
+def told(gangs: Sequence[Gang], *, now: float = 0.0, hosts: Sequence[Host] = (A, B, C), **quotas: int) -> Decision:
+    return decide(hosts, gangs, quotas=quotas, now=now)
+
+
+def test_a_gang_is_near_itself_first_and_anywhere_once_it_has_waited() -> None:
+    busy = [Gang(f"x{name}", 1, 0, shares=(Share(name, ranks),)) for name, ranks in (("a", 1), ("b", 2), ("c", 1))]
+    gang = Gang("g", 4, 0)
+    patience = Patience()
+    waits = told([*busy, gang]).waits["g"]
+    assert waits.code == "cluster.fragmented"
+    assert waits.sentence == "waits for 4 workers on one host; 3 free on a"
+    assert told([*busy, gang], now=patience.host_s).starts["g"] == (Share("a", 3), Share("b", 1))
+    wide = Gang("g", 6, 0)
+    assert told([*busy, wide]).waits["g"].sentence == "waits for 6 workers in one rack; 5 free in north"
+    # The rack with most room first.
+    spread = told([*busy, wide], now=patience.rack_s).starts["g"]
+    assert spread == (Share("a", 3), Share("b", 2), Share("c", 1))
+
+
+def test_a_gang_that_tolerates_no_network_waits_for_one_host() -> None:
+    busy = [Gang(f"x{name}", 1, 0, shares=(Share(name, 1),)) for name in "abc"]
+    alone = Gang("g", 4, 0, spreads=False)
+    assert "on one host" in told([*busy, alone], now=1e6).waits["g"].sentence
+
+
+def test_a_host_that_others_do_not_reach_takes_whole_gangs_alone() -> None:
+    apart = [host._replace(joins=False) for host in (A, B)]
+    assert told([Gang("g", 4, 0)], hosts=apart).starts["g"] == (Share("a", 4),)
+    assert told([Gang("g", 6, 0)], hosts=[*apart, C], now=1e6).starts["g"] == (Share("c", 6),), "as a crowd"
+
+
+def test_the_tightest_host_is_taken_so_that_large_gangs_find_room() -> None:
+    busy = [Gang("x", 3, 0, shares=(Share("b", 3),))]
+    assert told([*busy, Gang("g", 1, 0)]).starts["g"] == (Share("b", 1),)
+
+
+def test_what_is_larger_than_the_cluster_has_its_largest_host_to_itself() -> None:
+    crowd = Gang("g", 20, 0)
+    assert told([crowd]).starts["g"] == (Share("c", 20),)
+    busy = [Gang("x", 1, 0, shares=(Share("c", 1),))]
+    assert told([*busy, crowd]).waits["g"].sentence.startswith("waits for an idle host: 20 workers are more")
+
+
+def test_who_has_waited_long_keeps_others_from_starting_but_no_check() -> None:
+    busy = [Gang(f"x{name}", 2, 0, shares=(Share(name, 2),)) for name in "ab"]
+    gangs = [*busy, Gang("large", 4, 0), Gang("late", 1, 500), Gang("check", 1, 500, small=True)]
+    hosts = (A, B)
+    early = decide(hosts, gangs, quotas={}, now=550, patience=Patience(rack_s=1e9, host_s=1e9))
+    assert early.starts.keys() == {"late", "check"}
+    kept = decide(hosts, gangs, quotas={}, now=600, patience=Patience(rack_s=1e9, host_s=1e9))
+    assert kept.starts.keys() == {"check"}
+    assert kept.waits["late"].sentence == "waits behind large, which what becomes free is kept for"
+
+
+def test_a_team_borrows_what_is_idle_and_gives_it_back() -> None:
+    idle = told([Gang("g", 8, 0, team="vision")], vision=4, speech=8)
+    assert idle.starts["g"], "nobody else wants it"
+    lent = Gang("lent", 12, 0, team="vision", shares=(Share("a", 4), Share("b", 4), Share("c", 4)))
+    mine = Gang("mine", 4, 5, team="speech")
+    asked = told([lent, mine], now=5, vision=4, speech=8)
+    assert asked.leaves["lent"].sentence == "it saves a checkpoint and leaves to mine"
+    assert asked.waits["mine"].sentence == "waits until lent has saved a checkpoint and left"
+    # Within its own quota it stays, and whoever is over its own borrows nothing while another is owed something.
+    own = Gang("own", 12, 0, team="vision", shares=lent.shares)
+    assert not told([own, mine], now=5, vision=12, speech=0).leaves
+    owed = [Gang("o", 4, 0, team="speech", spreads=False), Gang("more", 1, 0, team="vision")]
+    busy = [Gang(f"x{name}", 1, 0, team="vision", shares=(Share(name, 1),)) for name in "abc"]
+    assert told([*busy, *owed], vision=3, speech=4).waits["more"].code == "cluster.over_quota"
+
+
+def test_a_higher_priority_of_the_same_team_takes_the_place_of_a_lower_one_and_of_no_more_than_it_needs() -> None:
+    running = [Gang(f"x{name}", 4, 0, shares=(Share(name, 4),)) for name in "abc"]
+    urgent = Gang("urgent", 4, 1, priority=5)
+    assert len(told([*running, urgent]).leaves) == 1
+    assert not told([*running, Gang("equal", 4, 1)]).leaves
+
+
+def test_a_host_on_which_it_failed_is_taken_last() -> None:
+    assert told([Gang("g", 1, 0, avoids=frozenset("ab"))]).starts["g"] == (Share("c", 1),)
+    assert told([Gang("g", 1, 0, avoids=frozenset("a"))], hosts=(A,)).starts["g"] == (Share("a", 1),)
+
+
+def test_without_hosts_everybody_is_told_what_to_do() -> None:
+    waits = told([Gang("g", 1, 0), Gang("check", 1, 0, small=True)], hosts=()).waits
+    assert {reason.code for reason in waits.values()} == {"cluster.no_host"}
