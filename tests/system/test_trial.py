@@ -24,6 +24,7 @@ def agents(site: Site, tmp_path: Path) -> Iterator[dict[str, RealAgent]]:
         yield found
 
 
+@pytest.mark.long
 def test_two_federations_of_a_pair_learn_at_the_same_time(site: Site, agents: dict[str, RealAgent]) -> None:
     operator, pair = site.operator, site.unused_pair()
     first = operator.get(f"/pairs/{pair}/")["device_champion"]

@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from statistics import mean
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 
+from coterie.compile.recipe import parse_recipe
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import predict_logits
 from coterie.recipes.federation import Federation
-from coterie.recipes.shipped import Scores, expected_of, plan_of, training_recipe_of
+from coterie.recipes.shipped import Remembered, Scores, expected_of, plan_of
 from coterie.simulation.device import joined
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs, Rows, run_training
@@ -28,13 +29,20 @@ from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_recipes import Recipe, load
 from coterie_recipes.recipe import Person, Samples
-from coterie_wire.tensors import Tensors
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import Float32, Tensors
+
+if TYPE_CHECKING:
+    from coterie.compile.compiled import CompiledModel
 
 NEW = 10_000
 """Numbers of people who take no part begin here."""
 NEW_PEOPLE = 10
 CLOUD = 20_000
 """And of people whose samples the platform has from the beginning."""
+ORIGINAL = 30_000
+"""And of people of the task that a backbone was trained for."""
+ORIGINAL_PEOPLE = 20
 COMPARED_EPOCHS, COMPARED_PATIENCE = 40, 4
 """Of what the federation is compared with: passes at most, and without a lower loss on samples held out."""
 STEP_SHARES = (1.0, 0.25)
@@ -53,6 +61,16 @@ class Found(NamedTuple):
     """Mean of the updates."""
     personal_share: float
     """Of the devices on which a model of their own answers at the end."""
+    original: Remembered | None
+    """Where the recipe has a backbone."""
+
+
+class Held(NamedTuple):
+    """A federation's rounds."""
+
+    version: Tensors
+    by_round: tuple[float, ...]
+    update_bytes: int
 
 
 class Compared(NamedTuple):
@@ -86,6 +104,13 @@ class Trial:
         """All of it; `report` is told what goes on."""
         self._rounds = rounds
         compared = self.compare(report)
+        held = self.hold(rounds=rounds, report=report)
+        report("personal models")
+        scores, personal_share = self.judge(held.version, compared)
+        return Found(scores, held.by_round, held.update_bytes, personal_share, self.remembered(held.version))
+
+    def hold(self, *, rounds: int, report: Report) -> Held:
+        """The federation's rounds alone."""
         data = [self._dataset(one.train) for one in self._people]
         federation = Federation(self._first, self._plan, data, self._seed)
         by_round = []
@@ -93,9 +118,25 @@ class Trial:
             federation.hold_round(number)
             by_round.append(self._mean(federation.parameters, self._people))
             report(f"round {number} of {rounds}: {by_round[-1]:.3f}")
-        report("personal models")
-        scores, personal_share = self.judge(federation.parameters, compared)
-        return Found(scores, tuple(by_round), round(mean(federation.sent_bytes or [0])), personal_share)
+        return Held(federation.parameters, tuple(by_round), round(mean(federation.sent_bytes or [0])))
+
+    def score_of_new(self, version: Tensors) -> float:
+        """The mean score of people who took no part."""
+        return self._mean(version, self._new)
+
+    def remembered(self, version: Tensors) -> Remembered | None:
+        """What the model scores in its backbone's own task, with that task's output layer; None: it has no backbone."""
+        original = self._recipe.original
+        if original is None:
+            return None
+        people = [original.draw(self._seed, ORIGINAL + number) for number in range(ORIGINAL_PEOPLE)]
+        head = original.head()
+
+        def scored(parameters: Tensors) -> float:
+            by_person = (self._outputs({**parameters, **head}, person) for person in people)
+            return mean(original.score(outputs, person) for outputs, person in zip(by_person, people, strict=True))
+
+        return Remembered(before=scored(self._first.first), after=scored(version))
 
     def compare(self, report: Report) -> Compared:
         """Train each device alone, and one model on all data."""
@@ -129,8 +170,10 @@ class Trial:
         return mean(self._score(parameters, person) for person in people)
 
     def _score(self, parameters: Tensors, person: Person) -> float:
-        outputs = predict_logits(self._first.graphs.predict, parameters, self._dataset(person.test))
-        return self._recipe.score(outputs, person)
+        return self._recipe.score(self._outputs(parameters, person), person)
+
+    def _outputs(self, parameters: Tensors, person: Person) -> Float32:
+        return self._graphs.outputs(parameters, self._dataset(person.test))
 
     def _dataset(self, samples: Samples) -> Dataset:
         return dataset_of(samples, self._first)
@@ -199,28 +242,29 @@ def made_up_trial(recipe: Recipe, *, seed: int, people: int | None = None) -> Tr
 
 
 def untrained(recipe: Recipe, plan: Plan, *, seed: int) -> NeuralLearner:
-    """The device model with parameters drawn from `seed`, compiled as the platform does it.
+    """The device model as it begins: parameters drawn from `seed`, where no file brought them, and compiled.
 
     Raises what compiling raises.
     """
     import torch  # only now: it takes seconds to import
 
-    graphs = compiled_graphs(recipe.name)
+    compiled = compiled_model(recipe.name, msgspec.json.encode(recipe.training))
+    graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict, frozen=compiled.frozen)
     with torch.random.fork_rng():
         torch.manual_seed(derive_seed(seed, "model"))
         state = import_module(recipe.models).DeviceModel().state_dict()
-    first = {spec.name: state[spec.name].numpy() for spec in graphs.spec.parameters}
+    drawn = {name: tensor.numpy() for name, tensor in state.items()}
+    first = {name: np.asarray(drawn.get(name, tensor)) for name, tensor in compiled.parameters.items()}
     return NeuralLearner(graphs, plan.local, parameters=first, first=first, received=first)
 
 
 @cache
-def compiled_graphs(name: str) -> Graphs:
-    """Of a recipe's device model; only parameters differ between seeds."""
+def compiled_model(name: str, training: bytes) -> "CompiledModel":
+    """A recipe's device model, compiled as `training` says, which is JSON; only parameters differ between seeds."""
     from coterie.compile.compiled import compile_model  # only now: they import PyTorch
     from coterie.compile.program import export_module
 
     recipe = load(name)
     models = import_module(recipe.models)
     program = export_module(models.DeviceModel(), (models.example(),))
-    compiled = compile_model(program, training_recipe_of(recipe), batch_size=recipe.batch_size)
-    return Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
+    return compile_model(program, parse_recipe(from_json(training, dict[str, object])), batch_size=recipe.batch_size)

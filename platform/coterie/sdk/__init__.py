@@ -17,7 +17,17 @@ from coterie.sdk.federation import Federation
 from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
 from coterie.sdk.records import Dataset, Evaluation, Pair, Round, Version
-from coterie.sdk.simulating import Compared, Simulated, compare_ways, simulate, simulate_fleet
+from coterie.sdk.simulating import (
+    Compared,
+    Proposed,
+    Simulated,
+    Swept,
+    compare_ways,
+    propose_plans,
+    simulate,
+    simulate_fleet,
+    sweep,
+)
 from coterie.sdk.table import Table
 from coterie_wire.length import Length
 
@@ -35,11 +45,13 @@ __all__ = [
     "OtherModule",
     "Pair",
     "Platform",
+    "Proposed",
     "Refused",
     "Rejected",
     "Round",
     "SdkError",
     "Simulated",
+    "Swept",
     "Table",
     "Unreachable",
     "Version",
@@ -48,6 +60,8 @@ __all__ = [
     "connect",
     "plan",
     "presets",
+    "propose_plans",
     "simulate",
     "simulate_fleet",
+    "sweep",
 ]

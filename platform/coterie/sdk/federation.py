@@ -1,13 +1,15 @@
 """A federation, as a script or a notebook sees it."""
 
 import sys
+from collections.abc import Mapping
 
 import msgspec
 from torch import nn
 
 from coterie.offline.progress import ProgressLine
 from coterie.sdk.downloading import download
-from coterie.sdk.records import Role, Round
+from coterie.sdk.following import follow
+from coterie.sdk.records import Dataset, PlanForecast, Role, Round
 from coterie.sdk.rest import Rest
 from coterie.sdk.state_dict import StateDict
 from coterie.sdk.table import Row, Table
@@ -31,6 +33,10 @@ class _Planned(msgspec.Struct, frozen=True):
 
 class _Previewed(msgspec.Struct, frozen=True):
     notes: list[str]
+
+
+class _Forecasts(msgspec.Struct, frozen=True):
+    forecasts: list[PlanForecast]
 
 
 class Federation:
@@ -79,6 +85,47 @@ class Federation:
         ``accuracy`` is that on the held-out data, ``accuracy_before`` the version's before it.
         """
         return Table.of([row_of(round_) for round_ in self.rounds()])
+
+    def try_plan(
+        self,
+        plan: Mapping[str, object] | None = None,
+        *,
+        dataset: Dataset | None = None,
+        scenario: str | None = None,
+        split: str = "dirichlet:0.5",
+        each: int | None = None,
+        fleet: str | None = None,
+        devices: int | None = None,
+        rounds: int = 20,
+        seed: int = 0,
+        progress: bool = True,
+    ) -> PlanForecast:
+        """Try a `plan` (None: its own) on a simulated fleet before it meets the real one, and wait for the forecast.
+
+        Devices have the samples of `dataset`, divided as `split` says or `each` drawing so many, or those of a shipped
+        `scenario`. `fleet` is a shipped profile; None: this federation's, from its past, or a profile where that is too
+        short. Nothing of the federation changes. Raises JobFailed. Interrupted, the job goes on: `forecasts` has it.
+        """
+        body: dict[str, object] = {
+            "dataset": None if dataset is None else dataset.id,
+            "scenario": scenario,
+            "split": split,
+            "each": each,
+            "profile": fleet,
+            "devices": devices,
+            "rounds": rounds,
+            "seed": seed,
+        }
+        if plan is not None:
+            body["plan"] = dict(plan)
+        with ProgressLine.wanted(progress) as line:
+            asked = self._rest.post(f"federations/{self.id}/plan-forecasts/", PlanForecast, body).job
+            follow(self._rest, asked, line)
+        return next(one for one in self.forecasts() if one.job.id == asked.id)
+
+    def forecasts(self) -> list[PlanForecast]:
+        """The newest ten plans that were tried, beside the rounds that then happened; the newest first."""
+        return self._rest.get(f"federations/{self.id}/plan-forecasts/", _Forecasts).forecasts
 
     def download(self, module: nn.Module, *, role: Role = "device") -> StateDict:
         """The version in use as a state dict: ``module.load_state_dict(federation.download(module))`` takes all of it.

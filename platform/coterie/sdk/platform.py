@@ -14,15 +14,14 @@ from torch import Tensor, nn
 from coterie.offline.progress import ProgressLine
 from coterie.sdk.arrays import write_arrays
 from coterie.sdk.downloading import download
-from coterie.sdk.errors import EvaluationFailed, JobFailed, Rejected
+from coterie.sdk.errors import EvaluationFailed, Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie.sdk.federation import Federation, FederationRecord
+from coterie.sdk.following import follow, stage_of
 from coterie.sdk.records import Dataset, Evaluation, Job, Pair, Role, Version
 from coterie.sdk.rest import Rest
 from coterie.sdk.state_dict import StateDict
 from coterie_wire.length import Length
-
-ENDED = ("succeeded", "failed", "cancelled")
 
 
 def connect(url: str, token: str) -> "Platform":
@@ -40,6 +39,11 @@ class Platform:
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
+
+    @property
+    def rest(self) -> Rest:
+        """Its REST API."""
+        return self._rest
 
     def close(self) -> None:
         """End its connections; for programs that go on with other things."""
@@ -86,7 +90,7 @@ class Platform:
             while pair.state == "checking":
                 self._rest.pause()
                 job = next(iter(self._jobs(pair, "preflight")), None)
-                line.tell(_stage_of(job) if job else "waiting for the pre-flight")
+                line.tell(stage_of(job) if job else "waiting for the pre-flight")
                 pair = self.pair(pair.id)
             line.tell(f"{name} is {pair.state}")
         if pair.state == "rejected":
@@ -132,7 +136,8 @@ class Platform:
         `options` are fields of the request, as ``distil_epochs=20``. Raises JobFailed.
         """
         with ProgressLine.wanted(progress) as line:
-            self._follow(self._rest.post(f"pairs/{pair.id}/distill/", Job, {"dataset": dataset.id, **options}), line)
+            job = self._rest.post(f"pairs/{pair.id}/distill/", Job, {"dataset": dataset.id, **options})
+            follow(self._rest, job, line)
         return self.pair(pair.id)
 
     def add_dataset(self, name: str, **arrays: ArrayLike) -> Dataset:
@@ -160,9 +165,9 @@ class Platform:
         asked = {} if strategy is None else {"strategy": dict(strategy)}
         with ProgressLine.wanted(progress) as line:
             job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options, **asked})
-            self._follow(job, line)
+            follow(self._rest, job, line)
             # The distillation was asked for in the transaction that ended the bootstrap.
-            self._follow(self._jobs(pair, "distill")[0], line)
+            follow(self._rest, self._jobs(pair, "distill")[0], line)
         return self.pair(pair.id)
 
     def federation(
@@ -249,16 +254,6 @@ class Platform:
         """The newest first."""
         return self._rest.page("jobs/", Job, pair=pair.id, kind=kind, sort="-created_at")
 
-    def _follow(self, job: Job, line: ProgressLine) -> None:
-        while job.state not in ENDED:
-            line.tell(_stage_of(job))
-            self._rest.pause()
-            job = self._rest.get(f"jobs/{job.id}/", Job)
-        if job.state != "succeeded":
-            code = job.error_code or f"cloud_training.{job.state}"
-            raise JobFailed(code, job.error_sentence or f"The {job.kind} was {job.state}.")
-        line.tell(f"{job.kind} is done")
-
 
 class _About(msgspec.Struct, frozen=True):
     version: str
@@ -266,7 +261,3 @@ class _About(msgspec.Struct, frozen=True):
 
 class _Secret(msgspec.Struct, frozen=True):
     secret: str
-
-
-def _stage_of(job: Job) -> str:
-    return f"{job.kind} {job.progress:.0%}: {job.progress_sentence or job.state}"

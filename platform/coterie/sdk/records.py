@@ -71,7 +71,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A pre-flight, a bootstrap or a distillation."""
+    """A pre-flight, a bootstrap, a distillation or a simulation."""
 
     id: str
     kind: str
@@ -80,6 +80,68 @@ class Job(msgspec.Struct, frozen=True):
     progress_sentence: str
     error_code: str
     error_sentence: str
+    left_s: float | None = None
+    """Seconds that it expects to take still; None: it does not tell."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Between `low` and `high` lie four of five."""
+
+    low: float
+    middle: float
+    high: float
+
+
+class ExpectedRound(msgspec.Struct, frozen=True):
+    """A round that is expected."""
+
+    number: int
+    """From 1."""
+    accuracy: Range
+    """Of the version in use after it, on samples held out."""
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """What a plan is expected to do."""
+
+    rounds: list[ExpectedRound]
+    duration_s: Range
+    """Of a round."""
+    lost: Range
+    """Devices of a round that gave up or fell silent."""
+    up_bytes: Range
+    """That the devices of a round send."""
+    accuracy: Range
+    """Of the last version."""
+    begins_with: float
+    bytes_per_device: Range
+    """Up and down, over all rounds, of one that took part."""
+    joules_per_device: Range
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """A round that was held under the plan since."""
+
+    number: int
+    duration_s: float
+    lost: int
+    up_bytes: int
+    accuracy: float | None
+
+
+class PlanForecast(msgspec.Struct, frozen=True):
+    """A plan that was tried on a simulated fleet, and the rounds that then happened."""
+
+    job: Job
+    devices: int
+    profile: str | None
+    """A shipped fleet; None: the federation's own, from its past."""
+    profile_reason: str
+    """Why it is not the federation's own, where that was wanted."""
+    expected: Expected | None
+    """None: it is not done, or did not end well."""
+    happened: list[Happened]
+    """The first is compared with the first that was expected."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

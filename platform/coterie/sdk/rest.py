@@ -53,6 +53,11 @@ class Rest:
             transport=transport,
         )
 
+    @property
+    def http(self) -> httpx.Client:
+        """What requests go through: it begins at the platform's ``/api/`` and says who asks."""
+        return self._http
+
     def close(self) -> None:
         """End its connections."""
         self._http.close()

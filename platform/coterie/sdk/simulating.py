@@ -1,7 +1,7 @@
 """What a plan would do to a model on samples of one's own, before any device is there."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,23 @@ from coterie.sdk.errors import Rejected
 from coterie.sdk.exporting import Example, write_programs
 from coterie.sdk.plans import checked
 from coterie.sdk.plans import plan as preset_plan
+from coterie.sdk.platform import Platform
 from coterie.sdk.table import Table
 from coterie.simulation.contenders import parse_contender
 from coterie.simulation.costs import Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.on_platform import OnPlatform
+from coterie.simulation.fleet.on_ray import OnRay
 from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
+from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
-from coterie.simulation.fleet.table import round_rows
+from coterie.simulation.fleet.sweep import Dimension, SweepOutcome
+from coterie.simulation.fleet.sweep import sweep as run_sweep
+from coterie.simulation.fleet.table import proposal_rows, round_rows, tried_rows
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
-from coterie.simulation.progress import Report
+from coterie.simulation.progress import Progress, Report
 from coterie.simulation.simulate import simulate as run
 from coterie.simulation.ways import Asked as AskedWays
 from coterie.simulation.ways import WaysOutcome, way_rows
@@ -35,7 +42,11 @@ from coterie_learning.plan import Plan
 from coterie_wire.errors import WireError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+On = Platform | Literal["here", "ray"]
+"""Who performs simulations: this machine, Ray, or a platform's workers."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,33 @@ class Simulated:
         from pandas import DataFrame
 
         return DataFrame(self.rounds.rows)
+
+    def plot(self) -> "Figure":
+        """Accuracy and loss by round, and the devices of each. Raises ModuleNotFoundError without matplotlib."""
+        from coterie.simulation.plot import fleet_figure
+
+        return fleet_figure(self.outcome)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep found."""
+
+    outcome: SweepOutcome
+    tried: Table
+    """A row a combination, the best first: its hyperparameters, its rounds, its mean accuracy on the choosing seeds."""
+
+    def frame(self) -> "DataFrame":
+        """What was tried as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
+        from pandas import DataFrame
+
+        return DataFrame(self.tried.rows)
+
+    def plot(self) -> "Figure":
+        """Accuracy by each hyperparameter, and the winner where nothing was chosen. Raises ModuleNotFoundError."""
+        from coterie.simulation.plot import sweep_figure
+
+        return sweep_figure(self.outcome)
 
 
 def simulate(
@@ -154,6 +192,7 @@ def simulate_fleet(
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
     keep: str | Path | None = None,
+    on: On = "here",
     progress: bool = True,
 ) -> Simulated:
     """Hold the rounds of a `plan` on as many devices as wanted, which have their samples from the beginning.
@@ -163,7 +202,8 @@ def simulate_fleet(
     `each`, every device draws so many with replacement. A fifth is held out, on which versions are judged. `executor`
     trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``).
     `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. A simulation that was killed
-    goes on from the directory `keep`. The same arguments give the same outcome, whatever `workers` are.
+    goes on from the directory `keep`. `on` performs it: this machine, ``ray``, or a platform's workers (`connect`).
+    The same arguments give the same outcome, whatever `workers` and `on` are.
     Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
@@ -171,5 +211,115 @@ def simulate_fleet(
         asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
         asked = asked._replace(fleet=None if fleet is None else str(fleet))
         held = fleet_run(contender, own.device, own.samples, asked)
-        outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
+        if on == "here":
+            outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
+        else:
+            (outcome,) = _runner(on).outcomes([held], lambda done: own.show(Progress(done / rounds, int(done))))
     return Simulated(outcome, Table.of([dict(row) for row in round_rows(outcome)]))
+
+
+def sweep(
+    plan: str | Mapping[str, object],
+    device: nn.Module,
+    example: Example,
+    data: Mapping[str, ArrayLike],
+    tries: Mapping[str, Sequence[object]],
+    *,
+    split: str,
+    search: str = "grid",
+    seeds: int = 3,
+    devices: int | None = None,
+    each: int | None = None,
+    rounds: int = 100,
+    days: float = 30.0,
+    seed: int = 0,
+    workers: int = 1,
+    batch_size: int = BATCH_SIZE,
+    fleet: str | Path | None = None,
+    on: On = "here",
+    progress: bool = True,
+) -> Swept:
+    """Try a `plan` with other hyperparameters of any slot; the best is judged on seeds that nothing was chosen on.
+
+    `tries` has values by ``SLOT.FIELD``, e.g. ``{"local.learning_rate": [0.03, 0.1]}``; `search` is ``grid``,
+    ``random:N`` or ``halving``; combinations are compared on `seeds` seeds from `seed` on. The rest is as
+    `simulate_fleet` takes it. Runs are performed side by side where `on` is ``ray`` or a platform. The same arguments
+    give the same outcome, whatever `workers` and `on` are. Raises InvalidPlan or Rejected.
+    """
+    contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
+    with _own(device, example, data, progress=progress) as own:
+        asked = Asked(split, devices, each, rounds, days, seed, workers=workers, batch_size=batch_size)
+        asked = asked._replace(fleet=None if fleet is None else str(fleet))
+        held = fleet_run(contender, own.device, own.samples, asked)
+        dimensions = [Dimension(path, values) for path, values in tries.items()]
+        outcome = run_sweep(held, dimensions, search=search, seeds=seeds, report=own.show, runner=_runner(on))
+    return Swept(outcome, Table.of([dict(row) for row in tried_rows(outcome)]))
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """Plans for a goal, and what they take."""
+
+    outcome: Proposals
+    proposals: Table
+    """A row a plan, those that reach the goal first: what differs from the given one, its figures, and why."""
+
+    def frame(self) -> "DataFrame":
+        """The proposals as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
+        from pandas import DataFrame
+
+        return DataFrame(self.proposals.rows)
+
+    def plot(self) -> "Figure":
+        """Accuracy against time, bytes, energy and updates that leave a device. Raises ModuleNotFoundError."""
+        from coterie.simulation.plot import proposals_figure
+
+        return proposals_figure(self.outcome)
+
+
+def propose_plans(
+    plan: str | Mapping[str, object],
+    device: nn.Module,
+    example: Example,
+    data: Mapping[str, ArrayLike],
+    *,
+    accuracy: float,
+    within_s: float,
+    bytes_per_device: float | None = None,
+    joules_per_device: float | None = None,
+    tries: Mapping[str, Sequence[object]] | None = None,
+    split: str,
+    seeds: int = 2,
+    devices: int | None = None,
+    each: int | None = None,
+    rounds: int = 90,
+    seed: int = 0,
+    workers: int = 1,
+    batch_size: int = BATCH_SIZE,
+    fleet: str | Path | None = None,
+    network: NetworkName = "wifi",
+    on: On = "here",
+    progress: bool = True,
+) -> Proposed:
+    """Search for plans that reach an accuracy within a time, for so many bytes and joules of a device that takes part.
+
+    Tries a `plan` with other step sizes, passes, codecs and sizes of rounds, or with what `tries` names, as `sweep`
+    takes it; the best are judged on `seeds` seeds that chose nothing. The rest is as `simulate_fleet` takes it.
+    The same arguments give the same proposals, whatever `workers` and `on` are. Raises InvalidPlan or Rejected.
+    """
+    contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
+    goal = Goal(accuracy, within_s, bytes_per_device, joules_per_device)
+    with _own(device, example, data, progress=progress) as own:
+        asked = Asked(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
+        asked = asked._replace(fleet=None if fleet is None else str(fleet))
+        held = fleet_run(contender, own.device, own.samples, asked)
+        dimensions = [Dimension(path, values) for path, values in (tries or {}).items()] or usual_dimensions(held)
+        costs = Costs(network=network)
+        found = propose(held, goal, dimensions, seeds=seeds, costs=costs, report=own.show, runner=_runner(on))
+    return Proposed(found, Table.of([dict(row) for row in proposal_rows(found)]))
+
+
+def _runner(on: On) -> Runner:
+    if on == "here":
+        return HERE
+    return OnRay() if on == "ray" else OnPlatform(on.rest.http)

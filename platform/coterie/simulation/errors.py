@@ -44,11 +44,11 @@ class DoesNotFit(CoterieError):
 
 
 class MissingPackage(CoterieError):
-    """Fields: package, purpose."""
+    """Fields: package, purpose, extra."""
 
     code = "simulation.missing_package"
     kind = ErrorKind.UNAVAILABLE
-    sentence = "{package} is not installed, which is needed for {purpose}: pip install 'coterie[simulation]'."
+    sentence = "{package} is not installed, which is needed for {purpose}: pip install 'coterie[{extra}]'."
 
 
 class WorkerLost(CoterieError):
@@ -59,6 +59,24 @@ class WorkerLost(CoterieError):
     sentence = (
         "A worker process ended ({status}), perhaps for want of memory: take fewer --workers; what is kept by --keep "
         "goes on where it was."
+    )
+
+
+class RunFailed(CoterieError):
+    """Fields: detail."""
+
+    code = "simulation.run_failed"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "A run of the simulation failed: {detail}"
+
+
+class NoAnswer(CoterieError):
+    """Fields: url, detail."""
+
+    code = "simulation.no_answer"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = (
+        "{url} does not answer: {detail}. What was asked of it goes on; the same command finds what is done by then."
     )
 
 

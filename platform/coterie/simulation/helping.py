@@ -22,10 +22,11 @@ from coterie_agent.sharing import share_profile
 from coterie_learning.guard import Judgement, judge
 from coterie_learning.help import HelpRules
 from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
+from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.plan import Plan
 from coterie_learning.profile import Counts
 from coterie_learning.unmatched import nobody_qualifies
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import Request, Watch, begin_watch
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -84,25 +85,29 @@ class Helping:
         rules = self._rules
         watch = self._watches[device.number].observe(rules, batch.classes, predicted)
         if watch.report_is_due(rules):
-            self._tell(device, watch)
-            watch = watch.reported_now(rules)
-        if (classes := watch.asks_for(rules)) and device.number not in self._in_hand:
-            self._ask(device, watch, classes)
+            told, watch = watch.report(rules, self._noise_key("report", device))
+            self._tell(device, told, drifting=watch.drifting)
+        if watch.asks_for(rules) and device.number not in self._in_hand:
+            request = watch.request(rules, self._noise_key("request", device))
+            if request.classes:
+                self._ask(device, request)
             watch = watch.asked()
         self._watches[device.number] = watch
 
-    def _tell(self, device: Device, watch: Watch) -> None:
-        counts = watch.metadata(self._rules)
-        size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=watch.drifting)))
+    def _noise_key(self, what: str, device: Device) -> bytes:
+        return self._world.seed_of(what, device.number, len(device.samples)).to_bytes(SECRET_BYTES, "big")
+
+    def _tell(self, device: Device, counts: Counts, *, drifting: bool) -> None:
+        size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=drifting)))
 
         def arrive() -> None:
             known = self._reported.get(device.number)
-            self._know(device, Neighbour(counts, watch.drifting, known.serving if known else 0))
+            self._know(device, Neighbour(counts, drifting, known.serving if known else 0))
 
         self._later(self._world.upload_s(size_bytes), arrive)
 
-    def _ask(self, device: Device, watch: Watch, classes: tuple[int, ...]) -> None:
-        recent = watch.recent(self._rules)
+    def _ask(self, device: Device, told: Request) -> None:
+        classes, recent = told
         request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
         self._in_hand[device.number] = request
         profile = _profile(recent, device, drifting=True)

@@ -9,7 +9,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import open_session
+from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, open_session, predict_logits
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import FLOAT_BYTES, NO_CLASS, StoredRow
 from coterie_agent.training.batches import make_batch
@@ -19,7 +19,7 @@ from coterie_learning.client.optimisation import OpenSteps
 from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
 from coterie_learning.client.training import Learn, Training
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.tensors import Float32, Tensors
+from coterie_wire.tensors import Float32, Tensors, encode_tensors
 
 
 class Graphs(NamedTuple):
@@ -30,17 +30,28 @@ class Graphs(NamedTuple):
     predict: onnxruntime.InferenceSession
     train_step: bytes
     predict_graph: bytes
+    frozen: Frozen = NOTHING_FROZEN
+    """The tensors that are the same in all versions."""
 
     @classmethod
-    def of(cls, spec: ModelSpec, *, train_step: bytes, predict: bytes) -> Self:
-        """Both graphs of a model that freezes nothing, opened."""
-        steps = open_steps(train_graph(train_step, spec, threads=1), frozen_tensors={})
-        return cls(spec, steps, open_session(predict), train_step, predict)
+    def of(cls, spec: ModelSpec, *, train_step: bytes, predict: bytes, frozen: Frozen = NOTHING_FROZEN) -> Self:
+        """Both graphs of a model, opened."""
+        steps = open_steps(train_graph(train_step, spec, threads=1), frozen_tensors=frozen)
+        return cls(spec, steps, open_session(predict), train_step, predict, frozen)
+
+    def outputs(self, parameters: Tensors, dataset: Dataset) -> Float32:
+        """What the model gives for the samples of `dataset`, [n, ...]."""
+        return predict_logits(self.predict, parameters, dataset, self.frozen)
+
+    def predictor(self, parameters: Tensors) -> Predictor:
+        """As an agent has it."""
+        return Predictor(self.predict_graph, self.spec, parameters, self.frozen, threads=1)
 
     @property
     def size_bytes(self) -> int:
-        """Of both graphs, which a device downloads once."""
-        return len(self.train_step) + len(self.predict_graph)
+        """Of both graphs and what is frozen, which a device downloads once."""
+        frozen = len(encode_tensors(self.frozen)) if self.frozen else 0
+        return len(self.train_step) + len(self.predict_graph) + frozen
 
 
 class Rows:
@@ -105,7 +116,7 @@ def run_training(
             batch = make_batch(rows.load(wanted.ids), graphs.spec, size=graphs.spec.batch_size)
             training.learn(batch, None if teacher is None else teacher(wanted.ids, training.classes))
             continue
-        predictor = predictor or Predictor(graphs.predict_graph, graphs.spec, wanted.parameters, {}, threads=1)
+        predictor = predictor or graphs.predictor(wanted.parameters)
         predictor.set_parameters(wanted.parameters)
         training.judged(wanted, _loss(predictor, rows, wanted.ids, training))
     return training.trained()

@@ -14,7 +14,7 @@ from coterie_learning.device_state import States
 from coterie_learning.heads import place, update_specs
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
-from coterie_learning.updates import split_update
+from coterie_learning.updates import decode_draw, split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
 
@@ -35,9 +35,10 @@ class Part(NamedTuple):
 def decoded_update(plan: Plan, model: ModelSpec, part: Part) -> Tensors:
     """The update as the platform reads it, with zeros wherever nothing was trained."""
     scope = plan.local.scope()
-    encoded = split_update(part.payload, model, parts=plan.local.files()).encoded
-    update = plan.codec.decode(encoded, expected=update_specs(model, scope, part.classes))
-    return place(update, model, scope, part.classes)
+    files = split_update(part.payload, model, parts=plan.local.files())
+    update = plan.codec.decode(files.encoded, expected=update_specs(model, scope, part.classes))
+    draw = decode_draw(files.others[-1]) if scope.share < 1 else 0
+    return place(update, model, scope, part.classes, draw)
 
 
 @dataclass

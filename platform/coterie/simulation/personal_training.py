@@ -1,6 +1,6 @@
 """Virtual devices that train a personal model beside the version, as agents do between rounds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -11,7 +11,15 @@ from coterie.simulation.on_device import Graphs, Rows, run_training
 from coterie.simulation.world import World
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.optimisation import Diverged
-from coterie_learning.client.personal import Choice, GivenPersonal, choose, is_due, parts_of, personal_training
+from coterie_learning.client.personal import (
+    Choice,
+    GivenPersonal,
+    choose,
+    is_due,
+    parts_of,
+    personal_training,
+    still_answers,
+)
 from coterie_learning.metrics import Measured
 from coterie_learning.personal import PersonalRules
 from coterie_wire.tensors import Tensors
@@ -39,18 +47,18 @@ def train_personal_model(given: GivenPersonal, graphs: Graphs, rows: Rows, *, he
         trained = run_training(training, graphs, rows)
     except Diverged:
         trained = training.trained()
-    predictor = Predictor(graphs.predict_graph, graphs.spec, held, {}, threads=1)
-
-    def figures(parameters: Tensors) -> Measured:
-        predictor.set_parameters(parameters)
-        found = predictor.each(rows, training.parts.held_out, stop=lambda: False)
-        assert found is not None, "nothing stops it"
-        return found
-
-    own = given.personal
-    choice = choose(figures(held), figures(trained), None if own is None else figures(own))
+    predictor, held_out, own = graphs.predictor(held), training.parts.held_out, given.personal
+    by_version, by_trained = (_measured(predictor, one, rows, held_out) for one in (held, trained))
+    choice = choose(by_version, by_trained, None if own is None else _measured(predictor, own, rows, held_out))
     answers = {"trained": trained, "version": None, "personal model": own}
     return Answering(choice, answers[choice.answers])
+
+
+def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequence[int]) -> Measured:
+    predictor.set_parameters(parameters)
+    found = predictor.each(rows, ids, stop=lambda: False)
+    assert found is not None, "nothing stops it"
+    return found
 
 
 @dataclass
@@ -75,9 +83,10 @@ class PersonalTraining:
         self._states: dict[int, _State] = {}
 
     def receive(self, device: Device, version: NeuralLearner) -> None:
-        """A version has come; until it is compared with the personal model, that one answers."""
+        """A version has come; it answers where it does better than the personal model."""
         state = self._states.setdefault(device.number, _State(version))
         state.held = version
+        state.is_personal = state.is_personal and self._still_answers(device, version)
         if not state.is_personal:
             device.learner = replace(version, seen=cast(NeuralLearner, device.learner).seen)
         self._plan(device, state)
@@ -87,6 +96,18 @@ class PersonalTraining:
         state = self._states.get(device.number)
         if state is not None:
             self._plan(device, state)
+
+    def _still_answers(self, device: Device, version: NeuralLearner) -> bool:
+        data = list(device.window)
+        numbers = numbers_of(data)
+        parts = parts_of(numbers)
+        if parts.train is parts.held_out:
+            return True
+        rows = Rows(joined([arrived.batch for arrived in data]), version.graphs.spec, numbers)
+        predictor = version.graphs.predictor(version.parameters)
+        own = cast(NeuralLearner, device.learner).parameters
+        by_own, by_version = (_measured(predictor, one, rows, parts.held_out) for one in (own, version.parameters))
+        return still_answers(by_own, by_version)
 
     def _plan(self, device: Device, state: _State) -> None:
         if not state.is_planned:

@@ -1,10 +1,14 @@
-"""A plot of accuracy over simulated time."""
+"""Plots: accuracy over simulated time, the rounds of a fleet, what a sweep tried, and what proposed plans cost."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from coterie.simulation.clock import DAY_S, HOUR_S
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.planning import Figures, Proposals
+from coterie.simulation.fleet.sweep import SweepOutcome
 from coterie.simulation.outcome import Outcome
 
 SMOOTH = 5
@@ -31,3 +35,81 @@ def draw(name: str, outcome: Outcome, path: Path) -> None:
     )
     axes.legend(loc="lower right")
     figure.savefig(path, dpi=150)
+
+
+def fleet_figure(outcome: FleetOutcome) -> Figure:
+    """Accuracy of each version that was measured over simulated time, and below it the devices of each round."""
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    unit_s, unit = (DAY_S, "days") if outcome.simulated_s > 3 * DAY_S else (HOUR_S, "hours")
+    times = [one.ended_s / unit_s for one in outcome.rounds]
+    measured = [(time, one) for time, one in zip(times, outcome.rounds, strict=True) if one.accuracy is not None]
+    above.plot([time for time, _ in measured], [one.accuracy for _, one in measured], color="tab:blue", marker=".")
+    above.set(
+        ylabel=f"accuracy on {outcome.held_out:,} held out",
+        ylim=(0, 1),
+        title=f"{outcome.pair} on {outcome.data}, {outcome.devices:,} devices, seed {outcome.seed}",
+    )
+    for name, color in (("invited", "tab:gray"), ("delivered", "tab:green"), ("lost", "tab:red")):
+        below.plot(times, [getattr(one, name) for one in outcome.rounds], color=color, label=name, linewidth=1)
+    below.set(xlabel=f"simulated {unit}", ylabel="devices", ylim=(0, None))
+    below.legend(loc="lower right")
+    return figure
+
+
+def sweep_figure(outcome: SweepOutcome) -> Figure:
+    """Accuracy by each hyperparameter on the choosing seeds; lines are the winner and the given plan on the others."""
+    paths = list(outcome.winner)
+    figure = Figure(figsize=(4 * len(paths), 4), layout="constrained")
+    for path, axes in zip(paths, figure.subplots(1, len(paths), sharey=True, squeeze=False)[0], strict=True):
+        values = list(map(str, sorted({one.values[path] for one in outcome.tried}, key=_order)))
+        most = max(one.rounds for one in outcome.tried)
+        for rounds in sorted({one.rounds for one in outcome.tried}):
+            those = [one for one in outcome.tried if one.rounds == rounds]
+            places = [values.index(str(one.values[path])) for one in those]
+            accuracies = [one.accuracy for one in those]
+            axes.scatter(places, accuracies, alpha=0.3 + 0.7 * rounds / most, label=f"{rounds} rounds")
+        axes.axhline(outcome.winner_judged.accuracy, color="tab:green", label="winner, judged")
+        axes.axhline(outcome.given_judged.accuracy, color="tab:gray", linestyle="--", label="as it is, judged")
+        axes.set(xlabel=path, xticks=range(len(values)), xticklabels=values, ylim=(0, 1))
+    figure.axes[0].set_ylabel("accuracy")
+    figure.axes[-1].legend(loc="lower right", fontsize="small")
+    return figure
+
+
+def proposals_figure(found: Proposals) -> Figure:
+    """What each proposal takes, by its number as it is listed; lines are the goal.
+
+    Its privacy stands beside it: the kind, and how many updates leave a device that takes part.
+    """
+    goal, unit_s, unit = found.goal, *((DAY_S, "days") if found.goal.within_s > 3 * DAY_S else (HOUR_S, "hours"))
+    panels: list[tuple[str, Callable[[Figures], float | None], float | None]] = [
+        (f"{unit} until it is as accurate", lambda one: _part(one.reaches_s, unit_s), goal.within_s / unit_s),
+        ("kB of a device", lambda one: one.bytes_per_device / 1e3, _part(goal.bytes_per_device, 1e3)),
+        ("J of a device", lambda one: one.joules_per_device, goal.joules_per_device),
+        ("updates that leave a device", lambda one: one.updates_per_device, None),
+    ]
+    figure = Figure(figsize=(14, 4), layout="constrained")
+    for axes, (label, of, limit) in zip(figure.subplots(1, len(panels), sharey=True), panels, strict=True):
+        for number, one in enumerate(found.proposals, 1):
+            at = of(one.figures)
+            if at is None:
+                continue  # it never is
+            axes.scatter([at], [one.figures.accuracy], color="tab:green" if one.reaches_goal else "tab:gray")
+            axes.annotate(f" {number}, {one.privacy}", (at, one.figures.accuracy), fontsize="small")
+        axes.axhline(goal.accuracy, color="tab:blue", linewidth=0.8)
+        if limit is not None:
+            axes.axvline(limit, color="tab:blue", linewidth=0.8)
+        axes.set(xlabel=label, xlim=(0, None))
+    figure.axes[0].set(ylabel="accuracy", ylim=(0, 1))
+    figure.suptitle("Proposed plans; green: reach the goal")
+    return figure
+
+
+def _part(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
+
+
+def _order(value: object) -> tuple[float, str]:
+    """Numbers by their size, before anything else."""
+    return (float(value), "") if isinstance(value, int | float) else (float("inf"), str(value))

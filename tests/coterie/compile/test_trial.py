@@ -66,6 +66,7 @@ class Masked(nn.Module):
         return logits
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hides", [True, False])
 def test_truth_values_may_mean_what_is_there_or_what_is_not(hides: bool) -> None:
     example = (torch.ones(2, 6, dtype=torch.int64), torch.zeros(2, 6, dtype=torch.bool))

@@ -356,3 +356,24 @@ class TestEvaluate:
     def test_lists_those_of_a_version(self, scripted: ScriptedPlatform) -> None:
         scripted.answers("GET evaluations/", {"results": [self.told("finished")]})
         assert [one.state for one in scripted.platform.evaluations(self.VERSION)] == ["finished"]
+
+
+def test_a_plan_is_tried_and_its_forecast_fetched(
+    scripted: ScriptedPlatform, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"devices": 9, "profile": "phones", "profile_reason": "too short", "expected": None, "happened": []}
+    span = {"low": 0.7, "middle": 0.8, "high": 0.9}
+    names = ("duration_s", "lost", "up_bytes", "accuracy", "bytes_per_device", "joules_per_device")
+    expected = {**dict.fromkeys(names, span), "begins_with": 0.5, "rounds": [{"number": 1, "accuracy": span}]}
+    running, done = job("simulation", "running", left_s=12.0), job("simulation", "succeeded")
+    record = {"id": "f", "name": "digits", "pair": "p", "state": "draft", "members": 3}
+    scripted.answers("POST federations/", record, status=201)
+    scripted.answers("POST federations/f/plan-forecasts/", {**told, "job": running}, status=201)
+    scripted.answers("GET jobs/simulation/", done)
+    forecasts = [{**told, "job": done, "expected": expected}]
+    scripted.answers("GET federations/f/plan-forecasts/", {"calibration": [], "forecasts": forecasts})
+    found = scripted.platform.federation("digits", READY).try_plan(dataset=DATASET, rounds=5)
+    asked = scripted.json("POST federations/f/plan-forecasts/")
+    assert found.expected is not None and found.expected.rounds[0].accuracy.middle == 0.8
+    assert isinstance(asked, dict) and (asked["dataset"], asked["rounds"]) == ("d", 5)
+    assert "about 12 s left" in capsys.readouterr().err

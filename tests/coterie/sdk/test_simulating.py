@@ -1,11 +1,17 @@
+import io
+
+import httpx
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from torch import nn
 
 from coterie.sdk.errors import InvalidPlan, Rejected
 from coterie.sdk.plans import plan
-from coterie.sdk.simulating import simulate, simulate_fleet
+from coterie.sdk.platform import Platform
+from coterie.sdk.rest import Rest
+from coterie.sdk.simulating import propose_plans, simulate, simulate_fleet, sweep
 
 EXAMPLE = torch.zeros(2, 4)
 
@@ -62,3 +68,73 @@ def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
     assert again.outcome.json() == found.outcome.json()
     with pytest.raises(Rejected, match="no split 'users'"):
         simulate_fleet(*given, split="users", progress=False)
+
+
+FEW = plan("fedavg", pace={"target_updates": 4, "min_updates": 2, "pause_s": 1.0})
+RATES = {"local.learning_rate": [0.0001, 0.3]}
+
+
+def without_users() -> dict[str, object]:
+    return {name: values for name, values in samples().items() if name != "user"}
+
+
+def is_drawn(figure: Figure) -> bool:
+    """Whether something is, whatever it shows."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=20)
+    return out.getvalue().startswith(b"\x89PNG") and all(axes.has_data() for axes in figure.axes)
+
+
+def test_a_fleets_rounds_are_drawn() -> None:
+    found = simulate_fleet(FEW, module(), EXAMPLE, without_users(), split="iid", devices=9, rounds=2, progress=False)
+    assert is_drawn(found.plot())
+
+
+@pytest.mark.long
+def test_a_sweep_gives_a_table_and_a_plot() -> None:
+    given = (FEW, module(), EXAMPLE, without_users(), RATES)
+    found = sweep(*given, split="iid", devices=9, rounds=4, seeds=1, progress=False)
+    assert found.tried.column("local.learning_rate") == [0.3, 0.0001]
+    assert found.outcome.winner == {"local.learning_rate": 0.3}
+    assert is_drawn(found.plot())
+    with pytest.raises(Rejected, match="nothing at locl"):
+        sweep(*given[:-1], {"locl.rate": [1]}, split="iid", devices=9, progress=False)
+
+
+@pytest.mark.long
+def test_plans_are_proposed_with_their_reasons_and_drawn() -> None:
+    found = propose_plans(
+        FEW,
+        module(),
+        EXAMPLE,
+        without_users(),
+        accuracy=0.6,
+        within_s=3600,
+        bytes_per_device=1e9,
+        tries=RATES,
+        split="iid",
+        devices=9,
+        rounds=12,
+        seeds=1,
+        progress=False,
+    )
+    rows = found.proposals.rows
+    assert [row["reason"] for row in rows] == [one.reason for one in found.outcome.proposals]
+    assert {row["local.learning_rate"] for row in rows} == {None, 0.0001, 0.3}, "the plan as it is has no other value"
+    assert {row["privacy"] for row in rows} == {"none"}
+    assert any(row["reaches_goal"] for row in rows) and is_drawn(found.plot())
+
+
+def test_a_platforms_workers_may_perform_a_simulation() -> None:
+    """As it is asked; `tests/system` has the workers."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(403, json={"code": "acting.scope_needed", "detail": "the token may not"})
+
+    there = Platform(Rest("http://there", "secret", transport=httpx.MockTransport(answer)))
+    with pytest.raises(Rejected, match="the token may not"):
+        simulate_fleet(FEW, module(), EXAMPLE, without_users(), split="iid", devices=9, on=there, progress=False)
+    assert asked == ["/api/simulated-fleets/"]
+    there.close()

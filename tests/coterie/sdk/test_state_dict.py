@@ -64,6 +64,7 @@ def archive(path: Path, parameters: Tensors, compiled: CompiledModel | None = No
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_the_module_predicts_as_devices_do(tmp_path: Path, case: str) -> None:
     make, example, raw = CASES[case]

@@ -41,6 +41,7 @@ def trained(plan: Mapping[str, object]) -> Tensors:
     return cloud.version_for(world.devices[0]).learner.parameters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("staleness", ["sqrt", "none"])
 def test_a_full_cohort_of_equal_speed_gives_the_bits_of_synchronous_rounds(staleness: str) -> None:
     sync = {"kind": "sync", "target_updates": 4, "over_selection": 1, "min_updates": 4}
@@ -61,11 +62,13 @@ def test_devices_go_on_while_buffers_are_merged_and_no_update_is_thrown_away() -
     assert invited - delivered <= 4, "but those that are at work at the end"
 
 
+@pytest.mark.long
 def test_nothing_older_than_allowed_is_merged() -> None:
     outcome = run(buffered(buffer=1, at_work=4, max_staleness=1), scenario(speed=UNLIKE))
     assert {age for round_ in outcome.rounds for age in round_.staleness} == {0, 1}
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_rounds() -> None:
     plan, one = buffered(buffer=2, at_work=3), scenario(speed=UNLIKE)
     first, second = run(plan, one, seed=3), run(plan, one, seed=3)

@@ -64,6 +64,7 @@ def test_what_travels_is_counted(colla: Outcome) -> None:
     assert colla.bytes_by_kind["updates"] < colla.bytes_by_kind["versions"], "int8, and only rows of seen places"
 
 
+@pytest.mark.long
 def test_without_a_teacher_and_with_the_whole_head_it_is_each_device_by_itself() -> None:
     local = {**LOCAL, "lambda_d": 1.0, "head": "all"}
     colla = run({**COLLA, "local": local, "groups": {"kind": "one"}}, people())
@@ -73,6 +74,7 @@ def test_without_a_teacher_and_with_the_whole_head_it_is_each_device_by_itself()
     assert [device.correct for device in taught.devices] != [device.correct for device in alone.devices]
 
 
+@pytest.mark.long
 def test_the_cloud_can_learn_from_everybodys_samples_instead() -> None:
     central = parse_contender(
         {"baseline": {"kind": "centralised", "model": "cloud", "period_s": 5 * DAY_S}}, path="central.toml"
@@ -83,6 +85,7 @@ def test_the_cloud_can_learn_from_everybodys_samples_instead() -> None:
         run(central, people(bootstrap=None))
 
 
+@pytest.mark.long
 def test_what_cannot_be_simulated_together_is_refused() -> None:
     with pytest.raises(DoesNotFit, match="cloud model"):
         run({**COLLA, "merge": {"kind": "fed_avg"}, "groups": {"kind": "one"}}, people())

@@ -28,6 +28,7 @@ def test_devices_meet_and_what_they_send_is_counted() -> None:
     assert outcome.bytes_by_kind["meetings"] > outcome.bytes_by_kind["updates"]
 
 
+@pytest.mark.long
 def test_it_can_be_repeated() -> None:
     topology: dict[str, object] = {"kind": "gossip", "meetings": 2, "settling": 1, "group": 2}
     assert simulated(topology, "int8").json() == simulated(topology, "int8").json()

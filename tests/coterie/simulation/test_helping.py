@@ -78,5 +78,15 @@ def test_help_that_does_not_help_is_undone() -> None:
         assert one.outcome != "kept" or one.after > one.before
 
 
+def test_a_little_noise_on_profiles_leaves_help_as_it_is_and_much_leaves_none() -> None:
+    quiet, little, much = (
+        simulated("linear", {"kind": "cartel", "noise_multiplier": noise}) for noise in (0.0, 0.01, 100.0)
+    )
+    kept = [one for one in little.help if one.outcome == "kept"]
+    assert kept and (kept[0].device, kept[0].helper, kept[0].classes) == ("device-0", "device-1", (7,))
+    assert not any(one.outcome == "kept" for one in much.help)
+    assert quiet.json() == simulated("linear", {"kind": "cartel"}).json()
+
+
 def test_the_same_seed_gives_the_same_bytes() -> None:
     assert simulated("linear", {"kind": "cartel"}).json() == simulated("linear", {"kind": "cartel"}).json()

@@ -150,7 +150,9 @@ def test_a_fleet_of_samples_that_are_divided(plan: str, pair: Write, data: Write
         ({"each": 5}, "give --devices"),
         ({"split": "by:nobody"}, "no column 'nobody'"),
         ({"fleet": Path("none.toml")}, "neither a file nor a fleet"),
-        ({"plot": Path("a.png")}, "streams"),
+        ({"on": "platform"}, "coterie login"),
+        ({"on": "ray", "keep": Path("kept")}, "--keep is of this machine"),
+        ({"split": None, "on": "ray"}, "--on: for fleets"),
     ],
 )
 def test_options_of_fleets_are_checked(
@@ -165,7 +167,9 @@ def test_a_sweep_judges_its_winner(
 ) -> None:
     found = tmp_path / "found.json"
     options = {"pair": pair(), "data": data(), "split": "iid", "devices": 6, "rounds": 2, "workers": 1, "seeds": 1}
-    call_command("simulate", plan, tries=["local.learning_rate=0.001,0.2"], json=found, **options)
+    drawn = tmp_path / "sweep.png"
+    call_command("simulate", plan, tries=["local.learning_rate=0.001,0.2"], json=found, plot=drawn, **options)
+    assert drawn.read_bytes().startswith(b"\x89PNG")
     outcome = msgspec.json.decode(found.read_bytes(), type=SweepOutcome)
     assert outcome.winner == {"local.learning_rate": 0.2}
     assert "nothing was chosen" in " ".join(capsys.readouterr().out.split())

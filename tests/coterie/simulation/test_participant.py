@@ -50,6 +50,7 @@ LOCALS: Mapping[str, Mapping[str, object]] = {
     "fed_dyn": {"kind": "fed_dyn", "epochs": 2, "learning_rate": 0.3},
     "fed_nova": {"kind": "fed_nova", "epochs": 2, "learning_rate": 0.3, "momentum": 0.5},
     "q_fed_avg": {"kind": "q_fed_avg", "learning_rate": 0.3, "q": 2.0},
+    "random_subset": {"kind": "random_subset", "share": 0.4, "epochs": 2, "learning_rate": 0.3},
     "per_fedavg": {"kind": "per_fedavg", "steps": 3},
     "shared_body": {"kind": "shared_body", "personal": "bias", "epochs": 2, "learning_rate": 0.3},
     "shared_body, one after the other": {"kind": "shared_body", "personal": "bias", "head_epochs": 1, "epochs": 2},

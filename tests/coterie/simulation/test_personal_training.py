@@ -81,6 +81,7 @@ PLAN: Mapping[str, object] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_people_who_differ_are_served_better(kind: str) -> None:
     shared, own = run(dict(PLAN)), run({**PLAN, "personal": {"kind": kind}})

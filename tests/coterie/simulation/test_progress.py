@@ -2,6 +2,8 @@
 
 from io import StringIO
 
+import pytest
+
 from coterie.simulation.progress import Lines, Progress, unreported
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import parse_plan
@@ -60,6 +62,7 @@ def test_before_anything_has_happened_it_promises_no_end() -> None:
     assert written.getvalue() == "isolated: 0.0% done, no end in sight yet\n"
 
 
+@pytest.mark.long
 def test_it_is_told_within_a_tick_too() -> None:
     """Rounds without a pause between them make a tick long."""
     seen: list[Progress] = []
@@ -73,6 +76,7 @@ def test_it_is_told_within_a_tick_too() -> None:
     assert len(within) > 8
 
 
+@pytest.mark.long
 def test_no_more_rounds_are_held_than_are_wanted() -> None:
     plan, chosen = parse_plan({"pace": {**ROUNDS, "pause_s": 0}}), scenario()
     outcome = simulate(plan, chosen, devices=chosen.devices, seed=0, report=unreported, most_rounds=2)

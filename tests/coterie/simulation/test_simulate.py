@@ -62,6 +62,7 @@ PRIVATE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["central_noise", "local_noise"])
 def test_noise_costs_accuracy_and_hardly_any_noise_hardly_any(kind: str) -> None:
     clipped = run({**PRIVATE, "privacy": {"kind": "clip", "norm": 2.0}})

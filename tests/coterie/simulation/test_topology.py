@@ -35,6 +35,7 @@ def merged(topology: dict[str, object], merge: str) -> dict[str, bytes]:
     return {name: tensor.tobytes() for name, tensor in found.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("merge", ["fed_avg", "fed_adam"])
 @pytest.mark.parametrize("members", [2, 3, 100])
 @pytest.mark.parametrize("above", [[], ["region:"], ["building:", "region:"]])

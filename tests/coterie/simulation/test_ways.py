@@ -72,10 +72,12 @@ def test_a_longer_period_exchanges_less() -> None:
     assert Distributed(exchange="parameter_server", servers=3).models_sent() == 6
 
 
+@pytest.mark.long
 def test_the_same_arguments_give_the_same_bytes() -> None:
     assert ways().json() == ways().json()
 
 
+@pytest.mark.long
 def test_offloading_exposes_all_answers_nothing_offline_and_wins_energy_with_small_samples() -> None:
     """Where it loses: samples that left. Where it wins: few small samples, against rounds with a model each."""
     found = by_name(ways())
@@ -87,6 +89,7 @@ def test_offloading_exposes_all_answers_nothing_offline_and_wins_energy_with_sma
     assert found["offloading"].cost.server_joules > 0
 
 
+@pytest.mark.long
 def test_offloading_sends_most_once_samples_are_many() -> None:
     stream = {**SCENARIO["stream"], "batch_size": 400, "batches": 4, "arrives_at": 2}  # type: ignore[dict-item]
     found = by_name(ways(stream=stream))
@@ -100,6 +103,7 @@ def test_distributed_training_loses_where_one_server_is_enough() -> None:
     assert found["distributed"].cost.down_bytes > found["offloading"].cost.down_bytes
 
 
+@pytest.mark.long
 def test_rounds_lose_where_devices_have_other_classes_and_help_where_all_have_the_same() -> None:
     speed, stream = {"sample_s": 0.002}, {"kind": "digits", "batches": 30, "batch_size": 10, "batch_s": 60}
     unlike = {**stream, "profiles": [{"classes": [0]}, {"classes": [1]}]}

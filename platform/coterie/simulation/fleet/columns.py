@@ -50,7 +50,7 @@ class Traits:
         )
         slow = np.exp(slowness.normal(0, speed.spread, devices))
         slow[straggles.random(devices) < speed.stragglers] *= speed.straggler_factor
-        up, down = np.full(devices, speed.uplink_bytes_s), np.full(devices, speed.downlink_bytes_s)
+        up, down = _same(speed.uplink_bytes_s, devices), _same(speed.downlink_bytes_s, devices)
         if fleet.classes:
             ends = np.cumsum([one.share for one in fleet.classes])
             of = np.minimum(np.searchsorted(ends, makes.random(devices), side="right"), len(ends) - 1)
@@ -64,8 +64,13 @@ class Traits:
             )
         spread_h = fleet.habits.spread_h
         shift_h = shifts.uniform(-spread_h, spread_h, devices)
-        lost = np.full(devices, fleet.lost_share)
-        return cls(Habitual.of(week, requirements, shift_h), slow, up, down, np.zeros(devices), lost)
+        waits, lost = _same(0.0, devices), _same(fleet.lost_share, devices)
+        return cls(Habitual.of(week, requirements, shift_h), slow, up, down, waits, lost)
+
+
+def _same(value: float, devices: int) -> Float64:
+    """[devices], which takes the room of one."""
+    return np.broadcast_to(np.float64(value), (devices,))
 
 
 @dataclass(eq=False)

@@ -107,7 +107,7 @@ def simulate_events(run: EventsRun, *, report: Report) -> EventsOutcome:
     traits = Traits.draw(run.fleet, run.plan.requirements, devices=run.devices, seed=run.seed)
     ledger, ends_s, now_s = Ledger(), run.days * DAY_S, 0.0
     sizes = Bytes(0, run.version_bytes, run.update_bytes)
-    train_sizes = np.full(run.devices, run.samples, np.int64)
+    train_sizes = np.broadcast_to(np.int64(run.samples), (run.devices,))
     speed = run.fleet.speed if isinstance(run.fleet, Profile) else Speed()
     columns = Columns.of(run.devices)
     cohorts = Cohorts(run.plan, speed, traits, columns, train_sizes, run.batch_size, run.seed, ledger)

@@ -17,7 +17,8 @@ from coterie.simulation.clock import DAY_S, in_words
 from coterie.simulation.costs import Costs, cost_of
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.runner import HERE, Runner
+from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
 from coterie.simulation.ledger import Used
 from coterie.simulation.progress import Progress, Report
@@ -92,12 +93,22 @@ def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
 
 
 def propose(
-    run: FleetRun, goal: Goal, dimensions: Sequence[Dimension], *, seeds: int, costs: Costs = USUAL, report: Report
+    run: FleetRun,
+    goal: Goal,
+    dimensions: Sequence[Dimension],
+    *,
+    seeds: int,
+    costs: Costs = USUAL,
+    report: Report,
+    runner: Runner = HERE,
 ) -> Proposals:
-    """Search, and judge what is left. Raises DoesNotFit, and what `simulate_fleet` raises."""
+    """Search, and judge what is left; the same, whoever performs the runs.
+
+    Raises DoesNotFit, and what `simulate_fleet` and the runner raise.
+    """
     if not 0 < goal.accuracy <= 1 or goal.within_s <= 0:
         raise DoesNotFit(detail="a goal is an accuracy of at most 1, and some time")
-    search = _Search(replace(run, days=goal.within_s / DAY_S), goal, costs, report)
+    search = _Search(replace(run, days=goal.within_s / DAY_S), goal, costs, report, runner)
     return search.run_to_end(dimensions, seeds)
 
 
@@ -107,6 +118,7 @@ class _Search:
     goal: Goal
     costs: Costs
     report: Report
+    runner: Runner
     done: float = 0.0
     ahead: float = 1.0
 
@@ -122,14 +134,16 @@ class _Search:
         left = list(range(len(candidates)))
         for count, rounds in stages:
             left = left[:count]
-            scores = {place: self._held(plans[place], self.run.seed, rounds, every=rounds) for place in left}
+            found = self._held([self._run(plans[place], self.run.seed, rounds, every=rounds) for place in left])
+            scores = dict(zip(left, found, strict=True))
             left.sort(key=lambda place: (-_worth(scores[place], self.goal), place))
         judging = list(range(self.run.seed + 1, self.run.seed + 1 + seeds))
         chosen: list[tuple[Values, Plan]] = [({}, self.run.plan)]
         chosen += [(candidates[place], plans[place]) for place in left[:finalists]]
-        judged = [(values, plan, self._judged(plan, judging)) for values, plan in chosen]
+        figures_of = self._judged([plan for _, plan in chosen], judging)
+        judged = [(values, plan, figures) for (values, plan), figures in zip(chosen, figures_of, strict=True)]
         own = judged[0][2]
-        found = [
+        proposals = [
             Proposal(
                 plan_document(plan),
                 values,
@@ -140,41 +154,50 @@ class _Search:
             )
             for values, plan, figures in judged
         ]
-        found.sort(key=lambda one: (not one.reaches_goal, one.figures.reaches_s or math.inf, -one.figures.accuracy))
-        return Proposals(self.goal, len(candidates), [self.run.seed, *judging], found)
+        proposals.sort(key=lambda one: (not one.reaches_goal, one.figures.reaches_s or math.inf, -one.figures.accuracy))
+        return Proposals(self.goal, len(candidates), [self.run.seed, *judging], proposals)
 
-    def _held(self, plan: Plan, seed: int, rounds: int, *, every: int = 1) -> FleetOutcome:
-        run = replace(self.run, plan=plan, seed=seed, rounds=rounds, evaluate_every=every)
-        outcome = simulate_fleet(run, report=lambda told: self._tell(told.share * rounds))
-        self.done += rounds
-        return outcome
+    def _run(self, plan: Plan, seed: int, rounds: int, *, every: int = 1) -> FleetRun:
+        return replace(self.run, plan=plan, seed=seed, rounds=rounds, evaluate_every=every)
+
+    def _held(self, runs: Sequence[FleetRun]) -> Sequence[FleetOutcome]:
+        found = self.runner.outcomes(runs, self._tell) if runs else []
+        self.done += sum(run.rounds for run in runs)
+        return found
 
     def _tell(self, rounds: float) -> None:
         self.report(Progress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
 
-    def _judged(self, plan: Plan, seeds: Sequence[int]) -> Figures:
-        every = [self._figures(plan, seed) for seed in seeds]
-        reached = [one.reaches_s for one in every if one.reaches_s is not None]
-        return Figures(
-            accuracy=median(one.accuracy for one in every),
-            reaches_s=median(reached) if len(reached) == len(every) else None,
-            rounds=round(median(one.rounds for one in every)),
-            bytes_per_device=median(one.bytes_per_device for one in every),
-            joules_per_device=median(one.joules_per_device for one in every),
-            updates_per_device=median(one.updates_per_device for one in every),
-        )
+    def _judged(self, plans: Sequence[Plan], seeds: Sequence[int]) -> Iterator[Figures]:
+        """Of each plan, on all seeds."""
+        every = self._figures([self._run(plan, seed, self.run.rounds) for plan in plans for seed in seeds])
+        for begin in range(0, len(every), len(seeds)):
+            yield _medians(every[begin : begin + len(seeds)])
 
-    def _figures(self, plan: Plan, seed: int) -> Figures:
-        """Until it reaches the accuracy: what came later is not counted."""
-        outcome = self._held(plan, seed, self.run.rounds)
-        first = next((one for one in outcome.rounds if (one.accuracy or 0) >= self.goal.accuracy), None)
-        if first is not None and first.number < len(outcome.rounds):
-            outcome = self._held(plan, seed, first.number, every=first.number)
+    def _figures(self, runs: Sequence[FleetRun]) -> Sequence[Figures]:
+        """Of each run until it reaches the accuracy: what came later is not counted."""
+        outcomes = list(self._held(runs))
+        firsts = [
+            next((one for one in outcome.rounds if (one.accuracy or 0) >= self.goal.accuracy), None)
+            for outcome in outcomes
+        ]
+        early = {
+            at: first.number
+            for at, first in enumerate(firsts)
+            if first is not None and first.number < len(outcomes[at].rounds)
+        }
+        shorter = [replace(runs[at], rounds=rounds, evaluate_every=rounds) for at, rounds in early.items()]
+        for at, outcome in zip(early, self._held(shorter), strict=True):
+            outcomes[at] = outcome
+        reached = [None if first is None else first.ended_s for first in firsts]
+        return [self._costs(outcome, at_s) for outcome, at_s in zip(outcomes, reached, strict=True)]
+
+    def _costs(self, outcome: FleetOutcome, reaches_s: float | None) -> Figures:
         used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
         cost, devices = cost_of(used, self.run.speed, self.costs), max(1, outcome.participants)
         return Figures(
             accuracy=outcome.accuracy,
-            reaches_s=None if first is None else first.ended_s,
+            reaches_s=reaches_s,
             rounds=len(outcome.rounds),
             bytes_per_device=(cost.up_bytes + cost.down_bytes) / devices,
             joules_per_device=cost.device_joules / devices,
@@ -220,6 +243,19 @@ BEST: Mapping[str, Callable[[Figures], float]] = {
     "the one with the least energy": lambda one: one.joules_per_device,
     "the one that asks a device least often": lambda one: one.updates_per_device,
 }
+
+
+def _medians(every: Sequence[Figures]) -> Figures:
+    """Over seeds; it reaches the accuracy where it does on all of them."""
+    reached = [one.reaches_s for one in every if one.reaches_s is not None]
+    return Figures(
+        accuracy=median(one.accuracy for one in every),
+        reaches_s=median(reached) if len(reached) == len(every) else None,
+        rounds=round(median(one.rounds for one in every)),
+        bytes_per_device=median(one.bytes_per_device for one in every),
+        joules_per_device=median(one.joules_per_device for one in every),
+        updates_per_device=median(one.updates_per_device for one in every),
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ def _read_npz(path: Path) -> Mapping[str, Column]:
 
 def _read_parquet(path: Path) -> Mapping[str, Column]:
     if find_spec("pyarrow") is None:
-        raise MissingPackage(package="pyarrow", purpose="Parquet files")
+        raise MissingPackage(package="pyarrow", purpose="Parquet files", extra="simulation")
     import pyarrow as arrow  # only now: few need it
     from pyarrow import parquet
 

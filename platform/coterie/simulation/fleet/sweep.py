@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.runner import HERE, Runner
+from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.progress import Progress, Report
 from coterie_learning.plan import Document, Plan, parse_plan, plan_document
 from coterie_learning.random import derive_seed
@@ -110,27 +111,38 @@ def changed(plan: Plan, values: Values) -> Plan:
         raise DoesNotFit(detail=error.detail) from error
 
 
-def sweep(run: FleetRun, dimensions: Sequence[Dimension], *, search: str, seeds: int, report: Report) -> SweepOutcome:
-    """Try, choose, and judge what was chosen beside the plan as it is. Raises what `simulate_fleet` raises."""
+def sweep(
+    run: FleetRun,
+    dimensions: Sequence[Dimension],
+    *,
+    search: str,
+    seeds: int,
+    report: Report,
+    runner: Runner = HERE,
+) -> SweepOutcome:
+    """Try, choose, and judge what was chosen beside the plan as it is; the same, whoever performs the runs.
+
+    Raises what `simulate_fleet` and the runner raise.
+    """
     candidates = combinations(dimensions, search, seed=run.seed)
     plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first is tried
     choosing = range(run.seed, run.seed + seeds)
     judging = range(run.seed + seeds, run.seed + 2 * seeds)
     stages = list(_stages(len(candidates), run.rounds, halves=search == "halving"))
     ahead = sum(count * rounds for count, rounds in stages) * seeds + 2 * run.rounds * seeds
-    trying = _Trying(run, report, ahead)
+    trying = _Trying(run, runner, report, ahead)
     left, tried = list(range(len(candidates))), dict[int, Tried]()
     for count, rounds in stages:
         left = left[:count]
-        for place in left:
-            found = trying.accuracies(plans[place], choosing, rounds)
-            tried[place] = Tried(candidates[place], rounds, math.fsum(found) / seeds)
+        found = trying.accuracies([plans[place] for place in left], choosing, rounds)
+        for place, accuracies in zip(left, found, strict=True):
+            tried[place] = Tried(candidates[place], rounds, math.fsum(accuracies) / seeds)
         left.sort(key=lambda place: (-tried[place].accuracy, place))
     winner = left[0]
+    compared = (plans[winner], run.plan)
     judged = [
-        Judged(plan_document(plan), math.fsum(found) / seeds, found)
-        for plan in (plans[winner], run.plan)
-        for found in [trying.accuracies(plan, judging, run.rounds)]
+        Judged(plan_document(plan), math.fsum(accuracies) / seeds, accuracies)
+        for plan, accuracies in zip(compared, trying.accuracies(compared, judging, run.rounds), strict=True)
     ]
     ranked = sorted(tried.values(), key=lambda one: (-one.rounds, -one.accuracy))
     return SweepOutcome(search, list(choosing), list(judging), ranked, candidates[winner], *judged)
@@ -144,19 +156,22 @@ def _stages(count: int, rounds: int, *, halves: bool) -> Iterator[tuple[int, int
 
 
 class _Trying:
-    """Simulations one after the other, with one progress for all."""
+    """Simulations that are wanted at once, with one progress for all."""
 
-    def __init__(self, run: FleetRun, report: Report, ahead: int) -> None:
-        self._run, self._report, self._ahead, self._done = run, report, ahead, 0
+    def __init__(self, run: FleetRun, runner: Runner, report: Report, ahead: int) -> None:
+        self._run, self._runner, self._report = run, runner, report
+        self._ahead, self._done = ahead, 0
 
-    def accuracies(self, plan: Plan, seeds: Sequence[int], rounds: int) -> Sequence[float]:
-        return [self._accuracy(plan, seed, rounds) for seed in seeds]
-
-    def _accuracy(self, plan: Plan, seed: int, rounds: int) -> float:
-        run = replace(self._run, plan=plan, seed=seed, rounds=rounds, evaluate_every=rounds)
-        outcome = simulate_fleet(run, report=lambda told: self._tell(told.share * rounds))
-        self._done += rounds
-        return outcome.accuracy
+    def accuracies(self, plans: Sequence[Plan], seeds: Sequence[int], rounds: int) -> Sequence[Sequence[float]]:
+        """Of each plan, by seed."""
+        runs = [
+            replace(self._run, plan=plan, seed=seed, rounds=rounds, evaluate_every=rounds)
+            for plan in plans
+            for seed in seeds
+        ]
+        found = [one.accuracy for one in self._runner.outcomes(runs, self._tell)]
+        self._done += len(runs) * rounds
+        return [found[begin : begin + len(seeds)] for begin in range(0, len(found), len(seeds))]
 
     def _tell(self, rounds: float) -> None:
         self._report(Progress(min(1.0, (self._done + rounds) / self._ahead), int(self._done + rounds)))

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from coterie.simulation.fleet.events import EventsOutcome, Peak
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.sweep import SweepOutcome
+from coterie.simulation.fleet.planning import Proposals
+from coterie.simulation.fleet.sweep import SweepOutcome, Values
 
 Cell = str | int | float | None
 
@@ -76,6 +77,29 @@ def sweep_table(name: str, outcome: SweepOutcome) -> Table:
 def round_rows(outcome: FleetOutcome) -> Sequence[Mapping[str, Cell]]:
     """One row a round, by the names of its fields."""
     return [msgspec.to_builtins(one) for one in outcome.rounds]
+
+
+def tried_rows(outcome: SweepOutcome) -> Sequence[Mapping[str, Cell]]:
+    """One row a combination, the best first: its values by ``SLOT.FIELD``, its rounds and its accuracy."""
+    return [{**_cells(one.values), "rounds": one.rounds, "accuracy": one.accuracy} for one in outcome.tried]
+
+
+def proposal_rows(found: Proposals) -> Sequence[Mapping[str, Cell]]:
+    """One row a proposal, as they are listed: its values by ``SLOT.FIELD``, its figures, its privacy and its reason."""
+    return [
+        {
+            **_cells(one.values),
+            **msgspec.to_builtins(one.figures),
+            "reaches_goal": one.reaches_goal,
+            "privacy": one.privacy,
+            "reason": one.reason,
+        }
+        for one in found.proposals
+    ]
+
+
+def _cells(values: Values) -> Mapping[str, Cell]:
+    return {path: value if isinstance(value, Cell) else str(value) for path, value in values.items()}
 
 
 def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:

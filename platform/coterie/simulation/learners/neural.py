@@ -8,7 +8,6 @@ import numpy as np
 from msgspec import Meta
 
 from coterie.evaluation.datasets import Dataset, Inputs
-from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
@@ -76,7 +75,7 @@ class NeuralLearner:
 
     def _logits_by(self, parameters: Tensors, inputs: Inputs) -> Float32:
         count = len(next(iter(inputs.values())))
-        return predict_logits(self.graphs.predict, parameters, Dataset(inputs, np.zeros(count, np.int64)))
+        return self.graphs.outputs(parameters, Dataset(inputs, np.zeros(count, np.int64)))
 
     def _by(self, parameters: Tensors, inputs: Inputs) -> Float32:
         logits = self._logits_by(parameters, inputs)

@@ -49,13 +49,14 @@ def compiled_pair(path: Path, batch_size: int) -> "CompiledModel":
     from coterie.compile.upload import load_upload
 
     compiled = compile_model(load_upload(path), batch_size=batch_size)
-    problem = _problem(compiled.spec)
+    problem = why_not_simulated(compiled.spec)
     if problem is not None:
         raise DoesNotFit(detail=f"simulations do not take {path.name} yet: {problem}")
     return compiled
 
 
-def _problem(spec: ModelSpec) -> str | None:
+def why_not_simulated(spec: ModelSpec) -> str | None:
+    """Why simulations do not take such a model yet; None: they do."""
     if spec.task != "classes" or spec.length is not UNSET:
         return "they simulate classifiers of samples that have one shape"
     if spec.statistics or spec.frozen:

@@ -58,7 +58,9 @@ class Digits(Stream, frozen=True, tag="digits"):
         try:
             images, labels = read_digits()
         except PackageNotFoundError as error:
-            raise MissingPackage(package="scikit-learn", purpose="the handwritten digits") from error
+            raise MissingPackage(
+                package="scikit-learn", purpose="the handwritten digits", extra="simulation"
+            ) from error
         rng = np.random.default_rng([seed, 0])
         cloud = rng.permutation(len(labels))[: self.cloud_samples]
         return Drawn(

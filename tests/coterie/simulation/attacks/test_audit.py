@@ -65,12 +65,14 @@ def of(audited: Audit, attack: str, attacker: str) -> Tried:
     return one
 
 
+@pytest.mark.long
 @trials_of_each
 def test_without_privacy_the_platform_learns_who_trained_and_on_what(trials: int) -> None:
     for attack in ("membership", "inversion"):
         assert of(found("none", trials), attack, "the platform").private.value > 0.6
 
 
+@pytest.mark.long
 @trials_of_each
 @pytest.mark.parametrize(
     ("kind", "protected"),
@@ -91,6 +93,7 @@ def test_noise_holds_against_whom_it_is_meant_for_and_nobody_else(kind: str, pro
             assert one.private.value > 0.5, one
 
 
+@pytest.mark.long
 @trials_of_each
 def test_a_sum_hides_single_samples_and_not_that_a_device_is_in_it(trials: int) -> None:
     audited = found("secure_aggregation", trials)
@@ -100,6 +103,7 @@ def test_a_sum_hides_single_samples_and_not_that_a_device_is_in_it(trials: int) 
     assert audited.noise_multiplier is None
 
 
+@pytest.mark.long
 def test_the_same_arguments_find_the_same() -> None:
     plan = parse_plan({**PLAN, "privacy": {"kind": "local_noise"}})
     one, other = (audit(plan, scenario(), trials=10, samples=5, seed=1, report=unreported) for _ in range(2))

@@ -8,13 +8,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from coterie.rounds import intervals
+from coterie.simulation.days import QUARTER_S, QUARTERS, day_of
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet import events
+from coterie.simulation.fleet.availability import Habitual
 from coterie.simulation.fleet.events import EventsOutcome, EventsRun, simulate_events
 from coterie.simulation.fleet.profile import Profile, read_profile
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import unreported
+from coterie.simulation.scenario import Habits
 from coterie_learning.plan import parse_plan
+from coterie_wire.conditions import Requirements
 from tests.coterie.simulation.fleet.fleets import PLAN, run
 
 
@@ -24,6 +28,7 @@ def held(devices: int = 2000, **changes: object) -> EventsOutcome:
     return simulate_events(EventsRun(**given), report=unreported)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_the_same_arguments_give_the_same_bytes() -> None:
     phones = read_profile("phones")
     assert held(fleet=phones).json() == held(fleet=phones).json() != held(fleet=phones, seed=1).json()
@@ -58,6 +63,7 @@ def test_check_ins_are_spread_to_what_the_platform_answers() -> None:
     assert (events.IDLE_CHECK_IN_S, events.BUSY_CHECK_IN_S) == (intervals.IDLE_CHECK_IN_S, intervals.BUSY_CHECK_IN_S)
 
 
+@pytest.mark.long
 def test_phones_come_at_night_and_all_at_once_if_their_habits_are_alike() -> None:
     phones = read_profile("phones")
     assert isinstance(phones, Profile)
@@ -73,6 +79,7 @@ def _charging() -> object:
     return parse_plan({**PLAN, "pace": pace, "requirements": {"charging": True}})
 
 
+@pytest.mark.long
 def test_lost_devices_are_asked_in_vain() -> None:
     flaky = held(fleet=Profile(lost_share=0.3))
     assert 0.1 < flaky.lost / flaky.asked < 0.5
@@ -92,3 +99,13 @@ def test_the_command_writes_what_it_found_and_says_what_is_wrong(tmp_path: Path)
     for wrong in (["--events"], ["--events", "--devices", "9", "--batch-size", "3"], ["--update-bytes", "3"]):
         with pytest.raises(CommandError):
             call_command("simulate", "fedavg", *wrong)
+
+
+def test_all_devices_at_once_have_the_days_that_each_has_alone() -> None:
+    habits = Habits(charging=(22.0, 7.0), wifi=(18.5, 8.25), spread_h=12.0)
+    requirements = Requirements(charging=True, unmetered=True)
+    shifts = np.concatenate(([-12.0, 12.0, 0.0, -1e-15, 2.0], np.random.default_rng(0).uniform(-12, 12, 200)))
+    together = Habitual.of([habits], requirements, shifts)
+    alone = [day_of(habits, requirements, shift_h=float(shift)) for shift in shifts]
+    for quarter in range(QUARTERS):
+        assert together.ready(quarter * QUARTER_S).tolist() == [day.ready[quarter] for day in alone]

@@ -31,6 +31,7 @@ def test_a_goal_that_can_be_reached_is_by_what_learns() -> None:
     assert "The plan as it is does not." in reach[0].reason
 
 
+@pytest.mark.long
 def test_a_limit_of_bytes_leaves_those_that_send_few() -> None:
     free = found(Goal(0.8, DAY_S)).proposals
     sent = {one.values.get("codec.kind"): one.figures.bytes_per_device for one in free if one.reaches_goal}
@@ -60,6 +61,7 @@ def test_the_same_arguments_give_the_same_proposals_and_progress_ends() -> None:
     assert [one.share for one in told] == sorted(one.share for one in told)
 
 
+@pytest.mark.long
 def test_too_many_candidates_are_thinned_out_with_few_rounds() -> None:
     many = (Dimension("local.learning_rate", (0.0001, 0.001, 0.01, 0.05, 0.1, 0.2)),)
     proposals = found(Goal(0.8, DAY_S), many).proposals

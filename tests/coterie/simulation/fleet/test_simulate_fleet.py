@@ -43,6 +43,7 @@ def test_devices_learn_together() -> None:
     assert (outcome.executor, outcome.executor_reason) == ("batched", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["float32", "int8"])
 def test_any_number_of_workers_gives_the_same_bytes(codec: str) -> None:
     one, two = (outcome_of(run(workers=workers, codec={"kind": codec})) for workers in (1, 2))
@@ -77,6 +78,7 @@ def test_accuracy_does_not_depend_on_the_executor() -> None:
         assert (one.opened_s, one.ended_s) == (other.opened_s, other.ended_s)
 
 
+@pytest.mark.long
 def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     """A child is killed in the middle of a round; what goes on in its directory ends with the same bytes."""
     script = tmp_path / "child.py"

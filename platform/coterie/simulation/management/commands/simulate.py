@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 
 from coterie.core.errors import CoterieError
+from coterie.core.login import Login
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
@@ -18,11 +20,14 @@ from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
+from coterie.simulation.fleet.runner import HERE, Runner
+from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import SweepOutcome, parse_dimension, sweep
 from coterie.simulation.fleet.table import events_table, fleet_table, sweep_table
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
+from coterie.simulation.progress import Progress
 from coterie.simulation.reporting import reporting
 from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
@@ -30,9 +35,12 @@ from coterie.simulation.table import outcome_table, shipped_table, ways_table
 from coterie.simulation.ways import Asked as AskedWays
 from coterie.simulation.ways import WaysOutcome, compare_ways
 from coterie_learning.plan import Plan
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
 
 MOST_DEVICES = 10_000_000
+MOST_OF_EVENTS = 100_000_000
+"""Devices that nothing is computed for; a hundred million take about ten gigabytes."""
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended, as shells give it."""
 
@@ -68,7 +76,7 @@ class Command(BaseCommand):
             f"(default: as many as there is simulated time for, with --split {Asked('').rounds})",
         )
         parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
-        parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time")
+        parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time, or a sweep")
         ways = parser.add_argument_group("four ways", "the plan beside the ways that the field compares it with")
         ways.add_argument(
             "--baselines",
@@ -103,6 +111,12 @@ class Command(BaseCommand):
         fleet.add_argument("--search", metavar="S", help="grid, random:N or halving (default: grid)")
         fleet.add_argument("--seeds", type=int, metavar="N", help="of a sweep, and as many that judge (default: 3)")
         fleet.add_argument("--keep", type=Path, metavar="DIR", help="go on from here after an interruption")
+        fleet.add_argument(
+            "--on",
+            choices=RUNNERS,
+            help="who performs runs: this machine (default), the workers of a platform (`coterie login`), or Ray",
+        )
+        fleet.add_argument("--login", type=Path, metavar="FILE", help="which platform, as `coterie login` writes it")
         events = parser.add_argument_group(
             "events alone", "who is asked and in time, and the platform's load, for millions of devices; trains nothing"
         )
@@ -128,6 +142,8 @@ class Command(BaseCommand):
         tries: Sequence[str] | None = None,
         search: str | None = None,
         seeds: int | None = None,
+        on: On | None = None,
+        login: Path | None = None,
         baselines: bool = False,
         network: NetworkName | None = None,
         target: float | None = None,
@@ -157,25 +173,30 @@ class Command(BaseCommand):
             raise CommandError("--rounds is at least 1, and goes without --baselines")
         if split is not None and pair is None:
             raise CommandError("--split divides samples of your own: --pair M.pt2 --data S.npz")
-        beside = {"keep": keep, "try": tries, "search": search, "seeds": seeds}
-        _check_fleet(split, {**given, **{name: one for name, one in beside.items() if one is not None}}, plot, devices)
+        beside = {"keep": keep, "try": tries, "search": search, "seeds": seeds, "on": on}
+        _check_fleet(split, {**given, **{name: one for name, one in beside.items() if one is not None}}, devices)
         assert plan is not None
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             if plot is not None and find_spec("matplotlib") is None:
-                raise MissingPackage(package="matplotlib", purpose="plots")
+                raise MissingPackage(package="matplotlib", purpose="plots", extra="simulation")
             if split is not None:
                 assert pair is not None and data is not None
                 asked = _asked(split, devices=devices, seed=seed, given=given)
                 found: FleetOutcome | SweepOutcome
-                if tries:
-                    found = _sweep(plan, pair, data, asked, tries, search or "grid", seeds or SEEDS)
-                    console.print(sweep_table(plan, found))
-                else:
-                    found = _simulate_fleet(plan, pair, data, asked, keep)
-                    console.print(fleet_table(plan, found))
+                with runner_on(on or "here", partial(_read_login, login)) as runner:
+                    if tries:
+                        found = _sweep(plan, pair, data, asked, tries, search or "grid", seeds or SEEDS, runner)
+                    else:
+                        found = _simulate_fleet(plan, pair, data, asked, keep, runner)
+                console.print(sweep_table(plan, found) if isinstance(found, SweepOutcome) else fleet_table(plan, found))
                 if json is not None:
                     json.write_bytes(found.json())
+                if plot is not None:
+                    from coterie.simulation.plot import fleet_figure, sweep_figure  # as below
+
+                    figure = sweep_figure(found) if isinstance(found, SweepOutcome) else fleet_figure(found)
+                    figure.savefig(plot, dpi=150)
                 return
             setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
             if baselines:
@@ -194,6 +215,8 @@ class Command(BaseCommand):
                 draw(plan, outcome, plot)
         except KeyboardInterrupt:
             kept = "nothing is written" if keep is None else f"the same command goes on from {keep}"
+            if on == "platform":
+                kept = "the platform goes on; the same command finds what is done"
             raise CommandError(f"ended before it was done; {kept}", returncode=INTERRUPTED) from None
         except (CoterieError, WireError) as error:
             raise CommandError(f"{error} [{error.code}]") from error
@@ -215,8 +238,8 @@ def _events(
         raise CommandError(
             f"--events takes a plan and --devices, and trains nothing{': not ' + others if others else ''}"
         )
-    if not 1 <= devices <= MOST_DEVICES or any(given.get(name, 1) <= 0 for name in OF_EVENTS - {"fleet"}):
-        raise CommandError(f"--devices goes from 1 to {MOST_DEVICES}, and other numbers are more than 0")
+    if not 1 <= devices <= MOST_OF_EVENTS or any(given.get(name, 1) <= 0 for name in OF_EVENTS - {"fleet"}):
+        raise CommandError(f"--devices goes from 1 to {MOST_OF_EVENTS}, and other numbers are more than 0")
     if json is not None and not json.absolute().parent.is_dir():
         raise CommandError(f"there is no directory {json.absolute().parent} to write {json.name} to")
     try:
@@ -257,22 +280,32 @@ def _compare(
         return compare_ways(asked, setting, report=report)
 
 
-def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None) -> FleetOutcome:
+def _read_login(path: Path | None) -> Login:
+    try:
+        return from_json(b"" if path is None else path.read_bytes(), Login)
+    except (*UNREADABLE, OSError):
+        raise CommandError("--on platform: say which platform you mean first: coterie login URL") from None
+
+
+def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> FleetOutcome:
     run = fleet_run(read_contender(plan), pair, data, asked)
     with reporting(f"{plan}: {pair.name} on {data.name}") as report:
-        return simulate_fleet(run, report=report, keep=keep)
+        if runner is HERE:
+            return simulate_fleet(run, report=report, keep=keep)
+        (outcome,) = runner.outcomes([run], lambda held: report(Progress(held / run.rounds, int(held))))
+        return outcome
 
 
 SEEDS = 3
 
 
 def _sweep(
-    plan: str, pair: Path, data: Path, asked: Asked, tries: Sequence[str], search: str, seeds: int
+    plan: str, pair: Path, data: Path, asked: Asked, tries: Sequence[str], search: str, seeds: int, runner: Runner
 ) -> SweepOutcome:
     dimensions = [parse_dimension(one) for one in tries]
     run = fleet_run(read_contender(plan), pair, data, asked)
     with reporting(f"{plan}: {search} over {', '.join(one.path for one in dimensions)}") as report:
-        return sweep(run, dimensions, search=search, seeds=seeds, report=report)
+        return sweep(run, dimensions, search=search, seeds=seeds, report=report, runner=runner)
 
 
 OF_FLEETS = ("each", "rounds", "days", "fleet", "batch_size", "held_out", "evaluate_every", "executor", "workers")
@@ -294,7 +327,7 @@ def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, ob
     return Asked(split, devices=devices, seed=seed, **values)
 
 
-def _check_fleet(split: str | None, given: Mapping[str, object], plot: Path | None, devices: int | None) -> None:
+def _check_fleet(split: str | None, given: Mapping[str, object], devices: int | None) -> None:
     def option(name: str) -> str:
         return f"--{name.replace('_', '-')}"
 
@@ -302,12 +335,12 @@ def _check_fleet(split: str | None, given: Mapping[str, object], plot: Path | No
         if given:
             raise CommandError(f"{', '.join(map(option, given))}: for fleets, which are made by --split")
         return
-    if plot is not None:
-        raise CommandError("--plot draws streams; a fleet's rounds stand in --json")
     if "try" not in given and {"search", "seeds"} & given.keys():
         raise CommandError("--search and --seeds are of sweeps: say what to try, --try local.learning_rate=0.03,0.1")
     if "try" in given and "keep" in given:
         raise CommandError("--keep goes with one simulation, not with a sweep")
+    if "keep" in given and given.get("on", "here") != "here":
+        raise CommandError("--keep is of this machine; a platform keeps by itself what a run goes on from")
     for name, least in LEAST.items():
         value = given.get(name)
         if isinstance(value, int | float) and value < least:

@@ -1,0 +1,135 @@
+"""Runs as work of a platform's Celery workers: rows in its database, so that none is lost with a worker or with us.
+
+The same runs of the same fleet are the same rows: whoever asks again, after an interruption too, finds what is done.
+"""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, TypeVar
+
+import httpx
+import msgspec
+
+from coterie.core.login import Login
+from coterie.simulation.errors import NoAnswer, RunFailed
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.runner import Tell
+from coterie.simulation.fleet.shared import encode_fleet, wanted_of
+from coterie.simulation.fleet.simulate_fleet import FleetRun
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
+
+T = TypeVar("T")
+AT_ONCE = 500
+"""Runs that are asked for, or asked about, in one request."""
+POLL_S = 1.0
+PATIENCE_S = 120.0
+"""How long a platform is asked again that does not answer, as when it is being started anew."""
+NOT_NOW = (429, 502, 503, 504)
+TIMEOUT = httpx.Timeout(30.0, read=300.0, write=300.0)
+
+
+def client_of(login: Login) -> httpx.Client:
+    """Requests to the platform that one is logged in to; the caller closes it."""
+    headers = {"Authorization": f"Bearer {login.token}"}
+    return httpx.Client(base_url=f"{login.url}/api/", headers=headers, timeout=TIMEOUT)
+
+
+class _Fleet(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _Run(msgspec.Struct, frozen=True):
+    id: str
+    state: Literal["queued", "running", "succeeded", "failed"]
+    progress: float
+    reason_code: str
+    reason_sentence: str
+
+
+class _Done(msgspec.Struct, frozen=True):
+    outcome: str
+
+
+class _Page(msgspec.Struct, frozen=True):
+    results: Sequence[_Run]
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    code: str
+    detail: str
+
+
+class OnPlatform:
+    """The workers of one platform."""
+
+    def __init__(self, http: httpx.Client, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`http` begins at the platform's ``/api/`` and says who asks."""
+        self._http, self._sleep = http, sleep
+
+    def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
+        """Raises NoAnswer or RunFailed, too."""
+        files = {"file": ("fleet", encode_fleet(runs[0]))}
+        fleet = self._asked("POST", "simulated-fleets/", _Fleet, files=files).id
+        wanted = [msgspec.to_builtins(wanted_of(run)) for run in runs]
+        asked: list[_Run] = []
+        for begin in range(0, len(wanted), AT_ONCE):
+            body = {"runs": wanted[begin : begin + AT_ONCE]}
+            asked += self._asked("POST", f"simulated-fleets/{fleet}/runs/", list[_Run], json=body)
+        rounds = {one.id: run.rounds for one, run in zip(asked, runs, strict=True)}
+        found: dict[str, FleetOutcome] = {}
+        known = {one.id: one for one in asked}
+        while True:
+            for one in known.values():
+                if one.state == "failed":
+                    raise RunFailed(detail=one.reason_sentence)
+                if one.state == "succeeded" and one.id not in found:
+                    done = self._asked("GET", f"simulation-runs/{one.id}/", _Done)
+                    found[one.id] = from_json(done.outcome.encode(), FleetOutcome)
+            tell(sum(rounds[one.id] * known[one.id].progress for one in asked))
+            if len(found) == len(known):
+                return [found[one.id] for one in asked]
+            self._sleep(POLL_S)
+            known = self._known(fleet, known.keys() - found.keys()) | {key: known[key] for key in found}
+
+    def _known(self, fleet: str, wanted: Collection[str]) -> dict[str, _Run]:
+        """How far those are that are `wanted`. Raises RunFailed where somebody has removed them."""
+        found: dict[str, _Run] = {}
+        number = 1
+        while len(found) < len(wanted):
+            query = {"fleet": fleet, "page": str(number), "page_size": str(AT_ONCE)}
+            page = self._asked("GET", "simulation-runs/", _Page, params=query).results
+            found |= {one.id: one for one in page if one.id in wanted}
+            if len(page) < AT_ONCE:
+                break
+            number += 1
+        if len(found) < len(wanted):
+            raise RunFailed(detail="its fleet was removed from the platform")
+        return found
+
+    def _asked(self, method: str, path: str, struct: type[T], **content: object) -> T:
+        """Every request may be sent again: it finds what it made. Raises NoAnswer or RunFailed."""
+        waited_s = 0.0
+        while True:
+            try:
+                answer = self._http.request(method, path, **content)  # type: ignore[arg-type] # as httpx names them
+                if answer.status_code not in NOT_NOW:
+                    return _read(answer, struct)
+                detail = f"it says {answer.status_code}"
+            except httpx.TransportError as error:
+                detail = str(error) or type(error).__name__
+            if waited_s >= PATIENCE_S:
+                raise NoAnswer(url=str(self._http.base_url), detail=detail)
+            self._sleep(POLL_S)
+            waited_s += POLL_S
+
+
+def _read(answer: httpx.Response, struct: type[T]) -> T:
+    try:
+        if answer.is_success:
+            return from_json(answer.content, struct)
+        problem = from_json(answer.content, _Problem)
+    except UNREADABLE as error:
+        detail = f"status {answer.status_code}, but not from a platform"
+        raise NoAnswer(url=str(answer.request.url), detail=detail) from error
+    raise RunFailed(detail=f"{problem.detail} [{problem.code}]")

@@ -1,0 +1,23 @@
+"""The runners by the names that commands call them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, get_args
+
+from coterie.core.login import Login
+from coterie.simulation.fleet.on_platform import OnPlatform, client_of
+from coterie.simulation.fleet.on_ray import OnRay
+from coterie.simulation.fleet.runner import HERE, Runner
+
+On = Literal["here", "platform", "ray"]
+RUNNERS: tuple[On, ...] = get_args(On)
+
+
+@contextmanager
+def runner_on(on: On, login: Callable[[], Login]) -> Iterator[Runner]:
+    """Whoever performs runs there; `login` says which platform, where one is meant."""
+    if on == "platform":
+        with client_of(login()) as http:
+            yield OnPlatform(http)
+    else:
+        yield OnRay() if on == "ray" else HERE

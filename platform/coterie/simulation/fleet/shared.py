@@ -1,0 +1,168 @@
+"""What the runs of a sweep have in common, as one file that travels to whoever performs them; and how one is performed.
+
+The file is one of tensors (`coterie_wire.tensors`): graphs, parameters, samples, and JSON of the rest. It runs no code
+when it is read.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+import numpy as np
+
+from coterie.child.job import Progress as Told
+from coterie.child.job import ReportProgress
+from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, FleetRunResult, WantedRun
+from coterie.core.errors import CoterieError
+from coterie.evaluation.datasets import Dataset
+from coterie.simulation.errors import DamagedSimulation, DoesNotFit
+from coterie.simulation.fleet.asked import SPLITS
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.splits import Int64
+from coterie.simulation.on_device import Graphs
+from coterie.simulation.progress import Progress, unreported
+from coterie.twin.trace import Trace
+from coterie_learning.plan import Document, parse_plan, plan_document
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, view_tensors
+
+TOLD, LABELS, OWNERS, TRAIN_STEP, PREDICT = "told", "labels", "owners", "train_step", "predict"
+INPUT, PARAMETER = "input/", "parameter/"
+
+
+class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is no tensor."""
+
+    spec: ModelSpec
+    split: Document
+    devices: int | None
+    each: int | None
+    held_out_share: float
+    days: float
+    executor: Literal["auto", "exact", "batched"]
+    names: tuple[str, str]
+    profile: Profile | None
+    trace: Trace | None
+
+
+def wanted_of(run: FleetRun) -> WantedRun:
+    """In what `run` differs from others of its fleet."""
+    return WantedRun(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every)
+
+
+def encode_fleet(run: FleetRun) -> bytes:
+    """All of `run` but `wanted_of` and its workers; the same for the same fleet."""
+    data, columns = run.samples
+    told = _Told(
+        spec=run.model.spec,
+        split=cast(Document, msgspec.to_builtins(run.split)),
+        devices=run.devices,
+        each=run.each,
+        held_out_share=run.held_out_share,
+        days=run.days,
+        executor=run.executor,
+        names=run.names,
+        profile=run.fleet if isinstance(run.fleet, Profile) else None,
+        trace=run.fleet if isinstance(run.fleet, Trace) else None,
+    )
+    tensors: dict[str, Array] = {
+        TOLD: _bytes(msgspec.json.encode(told)),
+        TRAIN_STEP: _bytes(run.model.train_step),
+        PREDICT: _bytes(run.model.predict_graph),
+        LABELS: data.classes,
+        **{f"{INPUT}{name}": array for name, array in data.inputs.items()},
+        **{f"{PARAMETER}{name}": array for name, array in run.parameters.items()},
+    }
+    column = columns.get(run.split.column() or "")
+    if column is not None:
+        # Numbered in the order of the values: a split takes them in that order, whatever they are.
+        tensors[OWNERS] = np.unique(column, return_inverse=True)[1].astype(np.int64)
+    return encode_tensors(tensors)
+
+
+def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
+    """The run of the fleet that is wanted. Raises DoesNotFit."""
+    try:
+        header = read_header(content)
+        found = view_tensors(content, header, expected=tuple(header.specs.values()))
+        told = from_json(found[TOLD].tobytes(), _Told)
+        spec, split = told.spec, SPLITS.parse(told.split)
+        fleet = told.profile or told.trace
+        if fleet is None:
+            raise DoesNotFit(detail="the file does not tell how its devices are")
+        graphs = Graphs.of(spec, train_step=found[TRAIN_STEP].tobytes(), predict=found[PREDICT].tobytes())
+        inputs = {tensor.name: found[f"{INPUT}{tensor.name}"] for tensor in spec.inputs}
+        parameters = {tensor.name: cast(Float32, found[f"{PARAMETER}{tensor.name}"]) for tensor in spec.parameters}
+        labels = cast(Int64, found[LABELS])
+    except (WireError, *UNREADABLE, KeyError) as error:
+        raise DoesNotFit(detail=f"the file of the fleet cannot be read: {error}") from error
+    shapes = {tensor.name: (len(labels), *tensor.shape) for tensor in spec.inputs}
+    if {name: array.shape for name, array in inputs.items()} != shapes or not _are_classes(labels, spec.classes):
+        raise DoesNotFit(detail="the file of the fleet has other samples than its model takes")
+    column = split.column()
+    return FleetRun(
+        plan=parse_plan(wanted.plan),
+        model=graphs,
+        parameters=parameters,
+        samples=Samples(
+            Dataset(inputs, labels), {column: found[OWNERS]} if column is not None and OWNERS in found else {}
+        ),
+        split=split,
+        devices=told.devices,
+        each=told.each,
+        held_out_share=told.held_out_share,
+        rounds=wanted.rounds,
+        days=told.days,
+        seed=wanted.seed,
+        executor=told.executor,
+        evaluate_every=wanted.evaluate_every,
+        fleet=fleet,
+        names=told.names,
+    )
+
+
+def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRunResult:
+    """The work of job `fleet_run`. Raises CannotRun. It goes on where it was, in the same directory."""
+    rounds = arguments.wanted.rounds
+
+    def tell(progress: Progress) -> None:
+        report(Told("simulated rounds", min(rounds, round(progress.share * rounds)), rounds))
+
+    try:
+        run = decode_fleet(Path(arguments.fleet).read_bytes(), arguments.wanted)
+        outcome = simulate_kept(run, report=tell, keep=Path(arguments.keep))
+    except CoterieError as error:
+        raise CannotRun(detail=str(error)) from error
+    except WireError as error:
+        raise CannotRun(detail=f"{error.detail}.") from error
+    return FleetRunResult(msgspec.json.encode(outcome).decode())
+
+
+def run_shared(fleet: bytes, wanted: bytes) -> bytes:
+    """The outcome, as JSON, of a run that is wanted, as JSON. Raises what `simulate_fleet` raises."""
+    run = decode_fleet(fleet, from_json(wanted, WantedRun))
+    return msgspec.json.encode(simulate_fleet(run, report=unreported))
+
+
+def simulate_kept(run: FleetRun, *, report: Callable[[Progress], None], keep: Path) -> FleetOutcome:
+    """`simulate_fleet`; begins anew where what was kept is damaged, as a power loss may leave it."""
+    try:
+        return simulate_fleet(run, report=report, keep=keep)
+    except DamagedSimulation:
+        shutil.rmtree(keep)
+        return simulate_fleet(run, report=report, keep=keep)
+
+
+def _are_classes(labels: Int64, classes: int) -> bool:
+    return len(labels) > 0 and int(labels.min()) >= 0 and int(labels.max()) < classes
+
+
+def _bytes(content: bytes) -> Array:
+    return np.frombuffer(content, np.uint8)

@@ -1,0 +1,280 @@
+"""The work of job `simulation`: tries a federation's plan on a fleet, with several draws of all that is drawn.
+
+Accuracy, bytes and energy come from the rounds of each draw. Where the fleet's own past is known, durations and losses
+come from rounds that its own parts are replayed in: those vary as the fleet does, and not as a model of it.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from coterie.child.job import Progress as Told
+from coterie.child.job import ReportProgress
+from coterie.cloud.simulation_job import (
+    DRAWS,
+    LEFT_S,
+    SAVED,
+    CannotSimulate,
+    ExpectedRound,
+    Range,
+    SimulationArguments,
+    SimulationResult,
+)
+from coterie.core.errors import CoterieError
+from coterie.evaluation.datasets import Dataset, read_model_dataset
+from coterie.evaluation.scoring import predict_logits, score
+from coterie.simulation.costs import Costs, cost_of
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.asked import parse_split
+from coterie.simulation.fleet.keeping import STATE
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.profile import read_profile
+from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.shared import simulate_kept
+from coterie.simulation.fleet.simulate_fleet import FleetRun
+from coterie.simulation.fleet.splits.by import By
+from coterie.simulation.learners.pair import why_not_simulated
+from coterie.simulation.ledger import Used
+from coterie.simulation.on_device import Graphs
+from coterie.simulation.progress import Progress
+from coterie.simulation.scenario import read_scenario
+from coterie.twin.replay import Held, Past, Ready, Rounds, Sizes
+from coterie.twin.trace import Trace
+from coterie_learning.plan import Plan, parse_plan
+from coterie_learning.random import derive_seed
+from coterie_learning.update_sizes import update_bytes
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import Tensors, decode_tensors, encoded_bytes
+
+USER = "user"
+
+
+def try_stored(arguments: SimulationArguments, report: ReportProgress) -> SimulationResult:
+    """Raises CannotSimulate. What was done before, in the same directory, is not done again."""
+    try:
+        return _tried(arguments, report)
+    except CannotSimulate:
+        raise
+    except CoterieError as error:
+        raise CannotSimulate(detail=str(error)) from error
+    except WireError as error:
+        raise CannotSimulate(detail=f"{error.detail}.") from error
+
+
+def _tried(arguments: SimulationArguments, report: ReportProgress) -> SimulationResult:
+    problem = why_not_simulated(arguments.model)
+    if problem is not None:
+        raise DoesNotFit(detail=problem)
+    run, keep = _run(arguments), Path(arguments.keep)
+    counted = _Counted(arguments.rounds, report)
+    outcomes = []
+    for draw in range(DRAWS):
+        told = counted.of(draw, keep / f"draw-{draw}" / STATE)
+        outcomes.append(_drawn(replace(run, seed=derive_seed(arguments.seed, "draw", draw)), draw, keep, told))
+    begins_with = _accuracy(run)
+    return _summed(run, outcomes, begins_with, _takes(run, outcomes, arguments))
+
+
+def _run(arguments: SimulationArguments) -> FleetRun:
+    spec = arguments.model
+    graphs = Graphs.of(
+        spec, train_step=Path(arguments.train_step).read_bytes(), predict=Path(arguments.predict).read_bytes()
+    )
+    trace, profile = arguments.trace, arguments.profile
+    fleet = read_profile(profile) if trace is None else from_json(Path(trace).read_bytes(), Trace)
+    return FleetRun(
+        plan=parse_plan(arguments.plan),
+        model=graphs,
+        parameters=_parameters(Path(arguments.parameters), spec),
+        samples=_samples(arguments),
+        split=parse_split(arguments.split) if arguments.scenario is None else By(column_name=USER),
+        devices=arguments.devices,
+        each=arguments.each if arguments.scenario is None else None,
+        rounds=arguments.rounds,
+        days=arguments.days,
+        fleet=fleet,
+    )
+
+
+def _parameters(path: Path, spec: ModelSpec) -> Tensors:
+    found = decode_tensors(path.read_bytes(), expected=spec.parameters)
+    return {name: array.astype(np.float32, copy=False) for name, array in found.items()}
+
+
+def _samples(arguments: SimulationArguments) -> Samples:
+    spec = arguments.model
+    if arguments.scenario is not None:
+        return _of_scenario(arguments.scenario, spec, arguments.devices, arguments.seed)
+    assert arguments.dataset is not None, "one of the two is given"
+    return Samples(read_model_dataset(Path(arguments.dataset), spec), {})
+
+
+def _of_scenario(name: str, spec: ModelSpec, devices: int, seed: int) -> Samples:
+    """What the devices of a scenario keep first; a sample is given the model's shape, if it has as many numbers."""
+    scenario = read_scenario(name)
+    drawn = scenario.stream.draw(devices=devices, seed=derive_seed(seed, "stream"))
+    here, there = spec.inputs, drawn.task.inputs
+    if [(one.dtype, prod(one.shape)) for one in here] != [(one.dtype, prod(one.shape)) for one in there]:
+        raise DoesNotFit(detail=f"the model takes {_shown(here)}, samples of {name} are {_shown(there)}")
+    if drawn.task.classes != spec.classes:
+        raise DoesNotFit(detail=f"the model tells {spec.classes} classes apart, {name} has {drawn.task.classes}")
+    kept = [batch for batches in drawn.batches for batch in batches[: scenario.window]]
+    owners = [device for device, batches in enumerate(drawn.batches) for _ in batches[: scenario.window]]
+    inputs = {
+        mine.name: np.concatenate([batch.inputs[theirs.name] for batch in kept]).reshape(-1, *mine.shape)
+        for mine, theirs in zip(here, there, strict=True)
+    }
+    users = np.repeat(owners, [len(batch.labels) for batch in kept])
+    return Samples(Dataset(inputs, np.concatenate([batch.classes for batch in kept])), {USER: users})
+
+
+def _drawn(run: FleetRun, draw: int, keep: Path, told: Callable[[Progress], None]) -> FleetOutcome:
+    """One draw, or what it found before."""
+    found, directory = keep / f"draw-{draw}.json", keep / f"draw-{draw}"
+    if found.exists():
+        return from_json(found.read_bytes(), FleetOutcome)
+    outcome = simulate_kept(run, report=told, keep=directory)
+    partial = found.with_suffix(".partial")
+    partial.write_bytes(msgspec.json.encode(outcome))
+    partial.replace(found)
+    shutil.rmtree(directory)
+    return outcome
+
+
+class _Counted:
+    """Tells of all draws as one, and how long they will take."""
+
+    def __init__(self, rounds: int, report: ReportProgress) -> None:
+        self._rounds, self._report = rounds, report
+        self._began_s, self._began_at = time.monotonic(), 0.0
+        self._is_new = True
+
+    def of(self, draw: int, state: Path) -> Callable[[Progress], None]:
+        """What one draw reports to; `state` is where it saves."""
+        before = _written(state)
+
+        def told(progress: Progress) -> None:
+            share = (draw + progress.share) / DRAWS
+            if self._is_new:
+                self._began_s, self._began_at, self._is_new = time.monotonic(), share, False
+            done, took_s = share - self._began_at, time.monotonic() - self._began_s
+            values = {LEFT_S: took_s * (1 - share) / done} if done > 0 else {}
+            if draw > 0 or _written(state) != before:
+                values[SAVED] = 1.0
+            total = DRAWS * self._rounds
+            self._report(Told("simulated rounds", min(total, round(share * total)), total, values))
+
+        return told
+
+
+def _written(state: Path) -> int:
+    """When it was, in nanoseconds of its file system; 0: it was not."""
+    return state.stat().st_mtime_ns if state.exists() else 0
+
+
+class _Takes(NamedTuple):
+    """What rounds take, one number a round."""
+
+    duration_s: Sequence[float]
+    lost: Sequence[float]
+    up_bytes: Sequence[float]
+
+
+def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: SimulationArguments) -> _Takes:
+    """Raises DoesNotFit where no round was held."""
+    update = update_bytes(run.plan.local, run.plan.codec, run.model.spec).usual
+    if isinstance(run.fleet, Trace):
+        sizes = Sizes(update, encoded_bytes(run.model.spec.version))
+        replayed = list(_replayed(run.plan, run.fleet, sizes, arguments))
+        found = _Takes(
+            [one.lasted_s for one in replayed], [one.lost for one in replayed], [one.up_bytes for one in replayed]
+        )
+    else:
+        every = [one for outcome in outcomes for one in outcome.rounds]
+        found = _Takes(
+            [one.ended_s - one.opened_s for one in every],
+            [one.lost for one in every],
+            [one.delivered * update for one in every],
+        )
+    if not found.duration_s or not any(outcome.rounds for outcome in outcomes):
+        needed = run.plan.pace.devices_needed()
+        raise DoesNotFit(
+            detail=f"no round would open in {arguments.days:g} days: the fleet never has {needed} devices ready at once"
+        )
+    return found
+
+
+def _replayed(plan: Plan, trace: Trace, sizes: Sizes, arguments: SimulationArguments) -> Iterator[Held]:
+    past, ready = Past.of(trace), Ready(trace)
+    for draw in range(DRAWS):
+        rounds = Rounds(plan, past, ready, sizes, derive_seed(arguments.seed, "replayed", draw))
+        yield from rounds.several(rounds=arguments.rounds, until_s=trace.lasts_s)
+
+
+def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float, takes: _Takes) -> SimulationResult:
+    held = [one for outcome in outcomes for one in outcome.rounds]
+    costs = []
+    for outcome in outcomes:
+        used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
+        costs.append((cost_of(used, run.speed, Costs()), max(1, outcome.participants)))
+    return SimulationResult(
+        rounds=tuple(_expected(outcomes, begins_with)),
+        duration_s=_pooled(takes.duration_s),
+        lost=_pooled(takes.lost),
+        up_bytes=_pooled(takes.up_bytes),
+        merged_share=sum(one.outcome == "merged" for one in held) / len(held),
+        accuracy=_over_draws([one.accuracy for one in outcomes]),
+        begins_with=begins_with,
+        bytes_per_device=_over_draws([(cost.up_bytes + cost.down_bytes) / devices for cost, devices in costs]),
+        joules_per_device=_over_draws([cost.device_joules / devices for cost, devices in costs]),
+        participants=_over_draws([one.participants for one in outcomes]),
+        simulated_s=median(one.simulated_s for one in outcomes),
+        devices=outcomes[0].devices,
+        samples=round(median(one.samples for one in outcomes)),
+        held_out=outcomes[0].held_out,
+        draws=len(outcomes),
+        durations="replayed" if isinstance(run.fleet, Trace) else "simulated",
+        executor_reason=outcomes[0].executor_reason,
+    )
+
+
+def _expected(outcomes: Sequence[FleetOutcome], begins_with: float) -> Iterator[ExpectedRound]:
+    """A round without a new version leaves the accuracy as it was."""
+    now = [begins_with] * len(outcomes)
+    for place in range(max(len(outcome.rounds) for outcome in outcomes)):
+        those = [draw for draw, outcome in enumerate(outcomes) if place < len(outcome.rounds)]
+        for draw in those:
+            accuracy = outcomes[draw].rounds[place].accuracy
+            now[draw] = now[draw] if accuracy is None else accuracy
+        ended_s = median(outcomes[draw].rounds[place].ended_s for draw in those)
+        yield ExpectedRound(place + 1, len(those), ended_s, _over_draws([now[draw] for draw in those]))
+
+
+def _over_draws(values: Sequence[float]) -> Range:
+    """One value a draw: from the least to the greatest."""
+    return Range(float(min(values)), float(median(values)), float(max(values)))
+
+
+def _pooled(values: Sequence[float]) -> Range:
+    """One value a round, of all draws."""
+    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
+    return Range(float(low), float(middle), float(high))
+
+
+def _accuracy(run: FleetRun) -> float:
+    output = predict_logits(run.model.predict, run.parameters, run.samples.data)
+    return score(output, run.samples.data.labels, task=run.model.spec.task).accuracy or 0.0
+
+
+def _shown(inputs: Sequence[TensorSpec]) -> str:
+    return ", ".join(f"{one.name} {one.dtype} {list(one.shape)}" for one in inputs)

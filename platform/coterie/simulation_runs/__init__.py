@@ -1,0 +1,1 @@
+"""Runs of simulated fleets that engineers ask a platform for, and its workers perform."""

@@ -1,0 +1,11 @@
+"""What can go wrong with simulation runs, besides what their child processes report."""
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class FleetTooLarge(CoterieError):
+    """Fields: size_bytes, limit_bytes."""
+
+    code = "simulation_runs.fleet_too_large"
+    kind = ErrorKind.TOO_LARGE
+    sentence = "The file of the fleet has {size_bytes} bytes, at most {limit_bytes} are taken."

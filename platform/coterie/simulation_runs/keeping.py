@@ -1,0 +1,32 @@
+"""Where a run keeps what it goes on from: on the disk that all platform processes of a machine share."""
+
+import shutil
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.conf import settings
+
+
+def kept_of(run_id: uuid.UUID) -> Path:
+    """A run's directory."""
+    path = _directory() / str(run_id)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def forget(run_id: uuid.UUID) -> None:
+    """Remove a run's; nothing happens if there is none."""
+    shutil.rmtree(_directory() / str(run_id), ignore_errors=True)
+
+
+def forget_all_but(runs: Iterable[uuid.UUID]) -> None:
+    """Remove those of all other runs."""
+    found = {path.name: path for path in _directory().glob("*")}
+    if found:
+        for name in found.keys() - {str(run) for run in runs}:
+            shutil.rmtree(found[name], ignore_errors=True)
+
+
+def _directory() -> Path:
+    return Path(settings.STATE) / "simulation-runs"

@@ -1,0 +1,71 @@
+"""The lease, the progress and the end of a run: each change is a compare-and-set on the run's row."""
+
+import uuid
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from coterie.core.durable import MAX_SENTENCE, reason_columns
+from coterie.core.lease import extend_lease, free, lapsed, take_lease
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
+from coterie_wire.conditions import Reason
+
+State = SimulationRun.State
+MAX_ATTEMPTS = 3
+WAITING = Q(attempts__lt=MAX_ATTEMPTS, state__in=SimulationRun.ACTIVE)
+"""Runs that a worker may take where nobody holds them."""
+GAVE_UP = Reason("simulation_runs.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
+LOOKS = 5
+"""Times that a worker looks for a run which another does not take before it."""
+
+
+def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
+    """The run that waits longest, leased to this worker; None: none waits, or others are quicker."""
+    for _ in range(LOOKS):
+        waiting = SimulationRun.objects.filter(WAITING, free(now)).order_by("created_at", "pk")
+        first = waiting.values_list("pk", flat=True).first()
+        if first is None:
+            return None
+        begun = {"state": State.RUNNING, "progress": 0.0, **reason_columns(None)}
+        if take_lease(SimulationRun.objects.filter(WAITING, pk=first), lease=lease, now=now, **begun):
+            return SimulationRun.objects.select_related("fleet__file").get(pk=first)
+    return None
+
+
+def hold_run(run_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
+    """Renew the lease; False if the run was removed or another worker has taken it."""
+    return extend_lease(SimulationRun.objects.filter(pk=run_id, state=State.RUNNING), lease=lease, now=now)
+
+
+def record_progress(run_id: uuid.UUID, lease: uuid.UUID, share: float) -> None:
+    """Record how far it is."""
+    _held(run_id, lease).update(progress=min(1.0, share))
+
+
+@transaction.atomic
+def succeed(run: SimulationRun, lease: uuid.UUID, outcome: str, now: datetime) -> bool:
+    """End the run with what it found; False if this worker's lease was lost."""
+    ended = _held(run.pk, lease).update(state=State.SUCCEEDED, progress=1.0, outcome=outcome, **_end(now))
+    SimulatedFleet.objects.filter(pk=run.fleet_id).update(used_at=now)
+    return ended == 1
+
+
+def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
+    """End the run as failed; False if this worker's lease was lost."""
+    told = Reason(reason.code, reason.sentence[:MAX_SENTENCE])
+    return _held(run.pk, lease).update(state=State.FAILED, **reason_columns(told), **_end(now)) == 1
+
+
+def give_up(now: datetime) -> int:
+    """End the runs whose workers died too often; how many."""
+    hopeless = SimulationRun.objects.filter(lapsed(now), attempts__gte=MAX_ATTEMPTS, state=State.RUNNING)
+    return hopeless.update(state=State.FAILED, **reason_columns(GAVE_UP), **_end(now))
+
+
+def _end(now: datetime) -> dict[str, object]:
+    return {"finished_at": now, "lease_until": None}
+
+
+def _held(run_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[SimulationRun]:
+    return SimulationRun.objects.filter(pk=run_id, state=State.RUNNING, lease_token=lease)

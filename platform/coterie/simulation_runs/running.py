@@ -1,0 +1,78 @@
+"""Performs runs in child processes, under a lease each."""
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from coterie.child.errors import Cancelled
+from coterie.child.job import Progress
+from coterie.child.run import run_child
+from coterie.cloud.fleet_run_job import JOB, LIMITS, FleetRunArguments, WantedRun
+from coterie.cloud.simulation_job import agent_code
+from coterie.core.errors import CoterieError
+from coterie.core.lease import Heartbeat
+from coterie.core.scratch import scratch_directory
+from coterie.registry.verifying import sound_path
+from coterie.simulation_runs.keeping import forget, kept_of
+from coterie.simulation_runs.leasing import fail, hold_run, record_progress, succeed, take_run
+from coterie.simulation_runs.models import SimulationRun
+from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+PROGRESS_EVERY = timedelta(seconds=1)
+PLACES = threading.BoundedSemaphore(max(1, settings.SIMULATIONS_AT_ONCE))
+"""Of this process: rounds of real devices wait for its other threads."""
+
+
+def perform(*, clock: Clock) -> int:
+    """Perform runs that wait until none does; how many. None at all where this process performs enough already."""
+    performed = 0
+    if not settings.SIMULATIONS_AT_ONCE or not PLACES.acquire(blocking=False):
+        return performed
+    try:
+        lease = uuid.uuid4()
+        while (run := take_run(lease, clock())) is not None:
+            _perform(run, lease, clock)
+            performed += 1
+            lease = uuid.uuid4()
+    finally:
+        PLACES.release()
+    return performed
+
+
+def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
+    told_at = clock()
+
+    def tell(progress: Progress) -> None:
+        nonlocal told_at
+        now = clock()
+        if progress.total and now - told_at >= PROGRESS_EVERY:
+            told_at = now
+            record_progress(run.pk, lease, progress.done / progress.total)
+
+    with Heartbeat(lambda: hold_run(run.pk, lease, clock())) as heartbeat:
+        try:
+            with scratch_directory("run") as directory:
+                arguments = FleetRunArguments(
+                    fleet=str(sound_path(run.fleet.file_id, directory, now=clock())),
+                    wanted=from_values(run.wanted, WantedRun),
+                    keep=str(kept_of(run.pk)),
+                    code=agent_code(),
+                )
+                found = run_child(JOB, arguments, limits=LIMITS, on_progress=tell, cancel=heartbeat.lost)
+        except Cancelled:
+            logger.info("%s was removed, or is another worker's", run)
+            return
+        except CoterieError as error:
+            logger.warning("%s failed: %s", run, error)
+            fail(run, lease, Reason(error.code, str(error)), clock())
+            return
+        if succeed(run, lease, found.outcome, clock()):
+            forget(run.pk)

@@ -1,0 +1,103 @@
+"""Changes to simulation runs: asked for, removed, found when they are overdue, and forgotten."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+from django.db import transaction
+from django.db.models import Q
+
+from coterie.audit.recording import audited, check_permitted
+from coterie.cloud.fleet_run_job import WantedRun
+from coterie.core.lease import lapsed
+from coterie.evaluation.datasets import MAX_BYTES
+from coterie.registry.models import Blob
+from coterie.registry.services import keep_file
+from coterie.simulation_runs.errors import FleetTooLarge
+from coterie.simulation_runs.jobs import PERFORM
+from coterie.simulation_runs.keeping import forget_all_but
+from coterie.simulation_runs.leasing import WAITING, give_up
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
+from coterie_learning.plan import parse_plan, plan_document
+from coterie_wire.tensor_files import open_tensors, opened
+
+HINTS = 64
+"""Messages for runs that wait; a worker that has performed one looks for the next by itself."""
+HINTED_AGAIN = timedelta(seconds=60)
+"""After so long workers are told again of a run that nobody has taken: a message may have been lost."""
+KEPT = timedelta(days=14)
+"""How long a fleet that nobody uses is kept with its outcomes."""
+
+
+def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
+    """Take the file of a fleet; the same file is one fleet. Raises FleetTooLarge or WireError ``tensors.malformed``."""
+    check_permitted("simulation_runs.keep_fleet")
+    size_bytes = path.stat().st_size
+    if size_bytes > MAX_BYTES:
+        raise FleetTooLarge(size_bytes=size_bytes, limit_bytes=MAX_BYTES)
+    with opened(path) as source:
+        open_tensors(source)  # its head is that of a file of tensors
+    blob = keep_file(path=path, now=now)  # no transaction waits for the disk
+    return _keep_fleet(blob=blob, now=now)
+
+
+@audited("simulation_runs.keep_fleet")
+def _keep_fleet(*, blob: Blob, now: datetime) -> SimulatedFleet:
+    fleet, _ = SimulatedFleet.objects.get_or_create(file=blob, defaults={"created_at": now, "used_at": now})
+    return fleet
+
+
+@audited("simulation_runs.ask_for_runs", subject="fleet")
+def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: datetime) -> list[SimulationRun]:
+    """The runs, in the order of `wanted`: those that are there, and new ones; what failed is tried again.
+
+    Raises WireError ``plan.invalid``.
+    """
+    written = [msgspec.structs.replace(one, plan=plan_document(parse_plan(one.plan))) for one in wanted]
+    keys = [key_of(one) for one in written]
+    runs = fleet.runs.select_for_update()
+    SimulationRun.objects.bulk_create(
+        [
+            SimulationRun(fleet=fleet, key=key, wanted=msgspec.to_builtins(one), created_at=now, hinted_at=now)
+            for key, one in dict(zip(keys, written, strict=True)).items()
+        ],
+        ignore_conflicts=True,
+    )
+    again = {"attempts": 0, "reason_code": "", "reason_sentence": "", "finished_at": None, "hinted_at": now}
+    runs.filter(key__in=keys, state=SimulationRun.State.FAILED).update(state=SimulationRun.State.QUEUED, **again)
+    fleet.used_at = now
+    fleet.save(update_fields=["used_at"])
+    found = {run.key: run for run in fleet.runs.filter(key__in=keys)}
+    _hint(sum(run.state == SimulationRun.State.QUEUED for run in found.values()))
+    return [found[key] for key in keys]
+
+
+def key_of(wanted: WantedRun) -> str:
+    """The same for the same run by the same release."""
+    return hashlib.sha256(msgspec.json.encode((version("coterie"), wanted), order="sorted")).hexdigest()
+
+
+@audited("simulation_runs.remove_fleet", subject="fleet")
+def remove_fleet(*, fleet: SimulatedFleet) -> None:
+    """Remove a fleet, its runs and their outcomes; what is being performed ends within seconds."""
+    fleet.delete()
+
+
+def sweep(*, now: datetime) -> None:
+    """Tell workers of runs that nobody performs, end those whose workers died too often, and forget what is old."""
+    give_up(now)
+    died = Q(lapsed(now), state=SimulationRun.State.RUNNING)
+    unheard = Q(state=SimulationRun.State.QUEUED) & (Q(hinted_at__lt=now - HINTED_AGAIN) | Q(hinted_at__gt=now))
+    with transaction.atomic():
+        due = SimulationRun.objects.filter(WAITING, died | unheard).order_by("created_at", "pk")[:HINTS]
+        _hint(SimulationRun.objects.filter(pk__in=[run.pk for run in due]).update(hinted_at=now))
+    SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
+    forget_all_but(SimulationRun.objects.filter(state__in=SimulationRun.ACTIVE).values_list("pk", flat=True))
+
+
+def _hint(count: int) -> None:
+    for _ in range(min(count, HINTS)):
+        PERFORM.send()

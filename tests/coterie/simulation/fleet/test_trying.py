@@ -1,0 +1,88 @@
+"""A plan tried with several draws: interrupted it goes on to the same forecast, and what does not fit is told."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie.child.job import Progress
+from coterie.cloud.simulation_job import DRAWS, LEFT_S, SAVED, CannotSimulate, SimulationArguments, agent_code
+from coterie.simulation.fleet import simulate_fleet
+from coterie.simulation.fleet.trying import try_stored
+from coterie_wire.tensors import encode_tensors
+from tests.coterie.simulation.fleet.fleets import PLAN, compiled, samples
+
+ROUNDS = 3
+
+
+class Killed(Exception):
+    """The worker died."""
+
+
+def arguments(directory: Path) -> SimulationArguments:
+    model, data = compiled(), samples(600).data
+    directory.mkdir()
+    (directory / "train_step.onnx").write_bytes(model.train_step)
+    (directory / "predict.onnx").write_bytes(model.predict)
+    (directory / "parameters").write_bytes(encode_tensors(model.parameters))
+    np.savez(directory / "data.npz", x=data.inputs["x"], y=data.labels)
+    return SimulationArguments(
+        plan=PLAN,
+        model=model.spec,
+        train_step=str(directory / "train_step.onnx"),
+        predict=str(directory / "predict.onnx"),
+        parameters=str(directory / "parameters"),
+        dataset=str(directory / "data.npz"),
+        scenario=None,
+        split="iid",
+        each=20,
+        trace=None,
+        profile="kiosks",
+        devices=30,
+        rounds=ROUNDS,
+        days=7.0,
+        seed=1,
+        keep=str(directory),
+        code=agent_code(),
+    )
+
+
+@pytest.mark.long
+def test_interrupted_it_goes_on_to_the_same_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Progress] = []
+    whole = try_stored(arguments(tmp_path / "whole"), told.append)
+    shares = [one.done for one in told]
+    assert shares == sorted(shares) and (shares[-1], told[-1].total) == (DRAWS * ROUNDS, DRAWS * ROUNDS)
+    assert told[-1].values[LEFT_S] == 0.0
+    assert whole.draws == DRAWS and len(whole.rounds) == ROUNDS
+    assert whole.begins_with < whole.accuracy.low, "it learns in every draw"
+    assert whole.joules_per_device.low > 0 and whole.bytes_per_device.low > 0
+    assert whole.durations == "simulated"
+
+    monkeypatch.setattr(simulate_fleet, "SAVED_EVERY_S", 0.0)
+    killed, seen = arguments(tmp_path / "killed"), []
+
+    def dies(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 2 * ROUNDS + 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        try_stored(killed, dies)
+    assert SAVED in seen[-1].values
+    after: list[Progress] = []
+    assert try_stored(killed, after.append) == whole
+    assert after[0].done > 2 * ROUNDS, "what was done is not done again"
+
+
+def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+    fits = arguments(tmp_path / "work")
+    for changes, sentence in (
+        ({"dataset": None, "scenario": "places"}, "the model takes x float32"),
+        ({"plan": {**PLAN, "pace": {"kind": "buffered"}}}, "merges updates of different versions"),
+        ({"split": "pathological:99"}, "99 a device are asked for"),
+        ({"devices": 2}, "no round would open in 7 days"),
+    ):
+        with pytest.raises(CannotSimulate, match=sentence):
+            try_stored(msgspec.structs.replace(fits, **changes), lambda _: None)

@@ -1,0 +1,140 @@
+"""Runs that a platform performs: asked for once, taken by one worker, tried again, given up, forgotten."""
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from coterie.cloud.fleet_run_job import WantedRun
+from coterie.core.lease import LEASE
+from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
+from coterie.simulation_runs import running
+from coterie.simulation_runs.keeping import kept_of
+from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, record_progress, succeed, take_run
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
+from coterie.simulation_runs.services import HINTED_AGAIN, KEPT, ask_for_runs, keep_fleet, remove_fleet, sweep
+from coterie_wire.errors import WireError
+from tests.coterie.simulation.fleet.fleets import run
+from tests.coterie.world import START, later
+
+# Committed for real: the heartbeat extends leases from a thread of its own.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("compile")]
+
+
+def a_fleet(directory: Path, content: bytes | None = None) -> SimulatedFleet:
+    path = directory / "fleet"
+    path.write_bytes(encode_fleet(run()) if content is None else content)
+    return keep_fleet(path=path, now=START)
+
+
+def wanted(seed: int = 0) -> WantedRun:
+    return msgspec.structs.replace(wanted_of(run()), seed=seed)
+
+
+def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_path: Path) -> None:
+    fleet = a_fleet(tmp_path)
+    runs = ask_for_runs(fleet=fleet, wanted=[wanted(1), wanted(0)], now=START)
+    assert running.perform(clock=lambda: later(1)) == 2
+    for made, asked in zip(runs, (wanted(1), wanted(0)), strict=True):
+        made.refresh_from_db()
+        assert (made.state, made.progress, made.attempts) == ("succeeded", 1.0, 1)
+        assert made.outcome.encode() == run_shared(encode_fleet(run()), msgspec.json.encode(asked))
+    again = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted(0), wanted(2), wanted(0)], now=later(2))
+    assert [one.pk == runs[1].pk for one in again] == [True, False, True], "what is done is found"
+    assert [one.state for one in again] == ["succeeded", "queued", "succeeded"]
+
+
+def test_a_fleet_that_cannot_be_read_fails_its_runs_which_may_be_tried_again(tmp_path: Path) -> None:
+    content = encode_fleet(run()).replace(b"dirichlet", b"dirichlex")
+    fleet = a_fleet(tmp_path, content)
+    (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+    assert running.perform(clock=lambda: later(1)) == 1
+    made.refresh_from_db()
+    assert (made.state, made.reason_code) == ("failed", "simulation.cannot_run")
+    (again,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=later(2))
+    assert (again.pk, again.state, again.reason_code, again.attempts) == (made.pk, "queued", "", 0)
+
+
+def test_what_is_no_file_of_tensors_or_no_plan_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WireError, match="a header of"):
+        a_fleet(tmp_path, b"no tensors")
+    fleet = a_fleet(tmp_path)
+    with pytest.raises(WireError, match="has no kind"):
+        ask_for_runs(fleet=fleet, wanted=[WantedRun({"local": {"kind": "sg"}}, 0, 1)], now=START)
+    assert not SimulationRun.objects.exists()
+
+
+def test_one_worker_holds_a_run_and_another_takes_it_over(tmp_path: Path) -> None:
+    first, second = uuid.uuid4(), uuid.uuid4()
+    (made,) = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted()], now=START)
+    assert take_run(first, START) == made
+    assert take_run(second, START) is None
+    record_progress(made.pk, first, 0.5)
+    died = START + LEASE + timedelta(seconds=1)
+    assert take_run(second, died) == made
+    assert not hold_run(made.pk, first, died) and hold_run(made.pk, second, died)
+    assert not succeed(made, first, "{}", died), "the one that was given up has nothing to say any more"
+    assert succeed(made, second, "{}", died)
+    made.refresh_from_db()
+    assert (made.outcome, made.attempts) == ("{}", 2)
+
+
+def test_workers_that_die_again_and_again_end_it(tmp_path: Path) -> None:
+    (made,) = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted()], now=START)
+    now = START
+    for _ in range(MAX_ATTEMPTS):
+        assert take_run(uuid.uuid4(), now) is not None
+        now += LEASE + timedelta(seconds=1)
+    assert take_run(uuid.uuid4(), now) is None
+    sweep(now=now)
+    made.refresh_from_db()
+    assert (made.state, made.reason_code) == ("failed", "simulation_runs.gave_up")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Messages to workers."""
+    sent: list[str] = []
+    monkeypatch.setattr("coterie.core.jobs.current_app.send_task", lambda name, **_: sent.append(name))
+    return sent
+
+
+def test_a_lost_message_is_sent_again(tmp_path: Path, told: list[str]) -> None:
+    ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted(seed) for seed in range(3)], now=START)
+    assert len(told) == 3
+    sweep(now=START)
+    assert len(told) == 3, "they were told a moment ago"
+    sweep(now=START + HINTED_AGAIN + timedelta(seconds=1))
+    assert len(told) == 6
+    taken_at = START + HINTED_AGAIN + timedelta(seconds=2)
+    take_run(uuid.uuid4(), taken_at)
+    sweep(now=taken_at)
+    assert len(told) == 6
+    sweep(now=taken_at + LEASE + timedelta(seconds=1))
+    assert len(told) == 7, "its worker died"
+
+
+def test_what_nobody_uses_is_forgotten(tmp_path: Path) -> None:
+    fleet = a_fleet(tmp_path)
+    (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+    kept = kept_of(made.pk)
+    sweep(now=START + KEPT + timedelta(days=1))
+    assert SimulationRun.objects.exists() and kept.is_dir(), "it waits still"
+    lease = uuid.uuid4()
+    assert take_run(lease, START) is not None
+    succeed(made, lease, "{}", START)
+    sweep(now=START)
+    assert SimulationRun.objects.exists() and not kept.exists()
+    sweep(now=START + KEPT + timedelta(days=1))
+    assert not SimulatedFleet.objects.exists() and not SimulationRun.objects.exists()
+
+
+def test_a_fleet_that_is_removed_takes_its_runs_along(tmp_path: Path) -> None:
+    fleet = a_fleet(tmp_path)
+    (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+    lease = uuid.uuid4()
+    take_run(lease, START)
+    remove_fleet(fleet=fleet)
+    assert not hold_run(made.pk, lease, START), "its worker ends the child"
