@@ -12,6 +12,7 @@ from coterie.accounts.account_api import (
     SecondFactorView,
 )
 from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
+from coterie.accounts.project_api import ChosenProjectView, GrantViewSet, OrganisationViewSet, ProjectViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
 
 router = SimpleRouter()
@@ -19,8 +20,12 @@ router.register("tokens", ApiTokenViewSet)
 router.register("operators", OperatorViewSet)
 router.register("saved-filters", SavedFilterViewSet)
 router.register("browser-sessions", BrowserSessionViewSet)
+router.register("organisations", OrganisationViewSet)
+router.register("projects", ProjectViewSet)
+router.register("grants", GrantViewSet)
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
+    path("session/project/", ChosenProjectView.as_view(), name="session-project"),
     path("session/password/", PasswordView.as_view(), name="password"),
     path("session/second-factor/", SecondFactorView.as_view(), name="own-second-factor"),
     path("session/second-factor/confirm/", ConfirmSecondFactorView.as_view()),

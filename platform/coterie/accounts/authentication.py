@@ -40,5 +40,5 @@ class PasswordAuthentication(BasicAuthentication):
         operator, _ = super().authenticate_credentials(userid, password, request)
         assert isinstance(operator, Operator)
         if second_factor_of(operator) is not None or must_have_one(operator):
-            raise SecondFactorNeeded(role=operator.role)
+            raise SecondFactorNeeded(role=operator.role or "in a project")
         return operator, None

@@ -9,9 +9,13 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from rest_framework.permissions import SAFE_METHODS
 
 from coterie.accounts.models import BrowserSession, Operator
+from coterie.accounts.roles import actor_of
+from coterie.accounts.second_factor import must_have_one
 from coterie.audit.recording import audited
+from coterie.core.acting import become
 
 IN_SESSION = "browser_session"
 """Key of the row, in the session."""
@@ -67,12 +71,14 @@ class LiveSessions:
                 logout(request)
             else:
                 _see(row, request, timezone.now())
+                if request.method in SAFE_METHODS:  # writes ask again, and for the CSRF token
+                    become(actor_of(request.user, session=request.session))
         return self.get_response(request)
 
 
 def live_session(operator: Operator, session: SessionBase) -> BrowserSession | None:
     """The row of the operator's session; None: it has ended."""
-    if operator.role in settings.SECOND_FACTOR_FOR and not session.get(BY_SECOND_FACTOR):
+    if must_have_one(operator) and not session.get(BY_SECOND_FACTOR):
         return None
     return BrowserSession.objects.filter(pk=session.get(IN_SESSION, 0), operator=operator).first()
 

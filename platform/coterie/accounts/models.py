@@ -15,6 +15,9 @@ def every_scope() -> list[str]:
     return [scope.value for scope in Scope]
 
 
+ROLE_CHOICES = [(role.value, role.value) for role in OperatorRole]
+
+
 class OperatorManager(UserManager["Operator"]):
     """Operators; who is made with a shell on the platform's machine is an administrator."""
 
@@ -30,9 +33,15 @@ class Operator(AbstractUser):
     """A person who runs fleets."""
 
     role = models.CharField(
-        max_length=15, choices=[(role.value, role.value) for role in OperatorRole], default=OperatorRole.VIEWER
+        max_length=15,
+        choices=[("", "none"), *ROLE_CHOICES],
+        blank=True,
+        default=OperatorRole.VIEWER,
     )
-    """What services let the person do; Django's own permissions are not used."""
+    """What services let the person do in the whole installation; blank: only what a `Grant` lets them do.
+
+    Django's own permissions are not used.
+    """
 
     sign_on_subject = models.CharField(max_length=500, null=True, blank=True, unique=True)
     """Issuer and subject by which an OpenID Connect provider knows the person; none: it does not."""
@@ -46,9 +55,72 @@ class Operator(AbstractUser):
         ordering = ["username"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(role__in=["viewer", "operator", "administrator"]), name="operator_role_known"
+                condition=Q(role__in=["", "viewer", "operator", "administrator"]), name="operator_role_known"
             )
         ]
+
+
+class Organisation(models.Model):
+    """Has projects, and people with a role in all of them."""
+
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True)
+    """Since when nobody acts in its projects; None: people do."""
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Project(models.Model):
+    """What is kept apart: its devices, models and federations are seen by who acts in it (`core.separation`)."""
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="projects")
+    name = models.CharField(max_length=100)
+    created_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True)
+    """Since when nobody acts in it; None: people do."""
+
+    class Meta:
+        ordering = ["organisation__name", "name"]
+        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="project_name_once")]
+
+    def __str__(self) -> str:
+        return f"{self.organisation} / {self.name}"
+
+
+class Grant(models.Model):
+    """A role of a person in one project, or in all projects of an organisation."""
+
+    project_path = "project"
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="grants")
+    organisation = models.ForeignKey(
+        Organisation, null=True, blank=True, on_delete=models.CASCADE, related_name="grants"
+    )
+    project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
+    role = models.CharField(max_length=15, choices=ROLE_CHOICES)
+    given_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["operator__username", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(organisation=None, project__isnull=False) | Q(organisation__isnull=False, project=None),
+                name="grant_in_one",
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "operator", "administrator"]), name="grant_role_known"
+            ),
+            models.UniqueConstraint(fields=["operator", "project"], name="one_role_in_a_project"),
+            models.UniqueConstraint(fields=["operator", "organisation"], name="one_role_in_an_organisation"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operator} in {self.project or self.organisation}"
 
 
 class SavedFilter(models.Model):
@@ -72,10 +144,16 @@ class SavedFilter(models.Model):
 class ApiToken(models.Model):
     """A secret that stands for an operator; only its hash is kept."""
 
+    project_path = "project"
+
     operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     scopes = models.JSONField(default=every_scope)
     """What it may be used for, within its operator's role: a list of `coterie.core.acting.Scope`."""
+    project = models.ForeignKey(
+        Project, null=True, blank=True, on_delete=models.CASCADE, related_name="+", editable=False
+    )
+    """The only one that it acts in; none: all, with its operator's role in the whole installation."""
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -14,10 +14,12 @@ from rest_framework.response import Response
 from coterie.accounts import second_factor, services
 from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuthentication
 from coterie.accounts.models import ApiToken, Operator, SavedFilter, SecondFactor
-from coterie.core.acting import OperatorRole, Scope
+from coterie.accounts.roles import people_of
+from coterie.core.acting import OperatorRole, Scope, current_actor
 from coterie.core.listing import Asked, ListedViewSet
 
 ROLES = [(role.value, role.value) for role in OperatorRole]
+IN_INSTALLATION = "in the whole installation; blank: only what is given in projects and organisations"
 SCOPES = [(scope.value, scope.value) for scope in Scope]
 
 
@@ -63,8 +65,9 @@ class ApiTokenViewSet(ListedViewSet[ApiToken]):
     searched = ("name",)
 
     def get_queryset(self) -> QuerySet[ApiToken]:
-        """One's own."""
-        return super().get_queryset().filter(operator=self.request.user.pk)
+        """One's own; of who acts in one project, those of that project."""
+        own, project = super().get_queryset().filter(operator=self.request.user.pk), current_actor().project
+        return own if project is None else own.filter(project=project)
 
     def narrowed(self, rows: QuerySet[ApiToken], asked: Asked) -> QuerySet[ApiToken]:
         """Those that were revoked, or were not."""
@@ -135,7 +138,7 @@ class SavedFilterViewSet(ListedViewSet[SavedFilter]):
 class OperatorSerializer(serializers.ModelSerializer[Operator]):
     """A person who may sign in."""
 
-    role = serializers.ChoiceField(ROLES)
+    role = serializers.ChoiceField(ROLES, allow_blank=True, help_text=IN_INSTALLATION)
     has_second_factor = serializers.SerializerMethodField(
         help_text="whether a code of an authenticator app is asked for beside the password"
     )
@@ -153,7 +156,7 @@ class OperatorSerializer(serializers.ModelSerializer[Operator]):
 class InvitedOperatorSerializer(serializers.ModelSerializer[Operator]):
     """Whom to let in."""
 
-    role = serializers.ChoiceField(ROLES, default=OperatorRole.VIEWER)
+    role = serializers.ChoiceField(ROLES, default=OperatorRole.VIEWER, allow_blank=True, help_text=IN_INSTALLATION)
 
     class Meta:
         model = Operator
@@ -193,13 +196,20 @@ class OperatorViewSet(ListedViewSet[Operator]):
     sorts = {name: name for name in ("username", "role", "date_joined", "last_login")}
     searched = ("username", "email")
 
+    def get_queryset(self) -> QuerySet[Operator]:
+        """All, for who has a role in the installation; else oneself and who has a role in the project."""
+        actor, people = current_actor(), super().get_queryset()
+        if actor.installation_role() is not None or actor.project is None:
+            return people
+        return people.filter(Q(pk__in=people_of(actor.project).values("pk")) | Q(pk=actor.id))
+
     @extend_schema(request=InvitedOperatorSerializer, responses={201: NewOperatorSerializer})
     def create(self, request: Request) -> Response:
         """Let a person in; the answer holds the link with which they sign in first."""
         wanted = InvitedOperatorSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)
-        operator = services.invite_operator(**{**given, "role": OperatorRole(given["role"])})
+        operator = services.invite_operator(**{**given, "role": OperatorRole(given["role"]) if given["role"] else None})
         path = services.sign_in_path(operator=operator)
         return Response({**OperatorSerializer(operator).data, "sign_in_path": path}, status=status.HTTP_201_CREATED)
 
@@ -210,7 +220,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
         change = OperatorSerializer(operator, data=request.data, partial=True)
         change.is_valid(raise_exception=True)
         given = dict(change.validated_data)
-        if "role" in given:
+        if given.get("role"):
             given["role"] = OperatorRole(given["role"])
         services.change_operator(operator=operator, **given)
         operator.refresh_from_db()

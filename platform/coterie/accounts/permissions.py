@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from coterie.accounts.models import ApiToken, Operator
-from coterie.core.acting import NOBODY, Actor, OperatorRole, Scope, acting_as, become
+from coterie.accounts.models import Operator
+from coterie.accounts.roles import actor_of
+from coterie.core.acting import NOBODY, OperatorRole, Scope, acting_as, become
 
 if TYPE_CHECKING:  # the module of views imports this one, by its setting
     from rest_framework.views import APIView
@@ -33,7 +34,8 @@ class SignedIn(BasePermission):
         """Whether it is known who asks. Raises ScopeNeeded where a token may not read."""
         if not isinstance(request.user, Operator):
             return False
-        actor = actor_of(request.user, request.auth, address=request.META.get("REMOTE_ADDR", ""))
+        session = getattr(request._request, "session", None)
+        actor = actor_of(request.user, request.auth, address=request.META.get("REMOTE_ADDR", ""), session=session)
         become(actor)
         if self.only_reads(request):
             actor.require(OperatorRole.VIEWER, Scope.READ)
@@ -50,21 +52,3 @@ class SignedInToRead(SignedIn):
     def only_reads(self, request: Request) -> bool:  # noqa: ARG002 - whatever the method
         """It does."""
         return True
-
-
-def actor_of(operator: Operator, token: object = None, *, address: str = "") -> Actor:
-    """The operator as an actor; where a token stands for them, within its scopes."""
-    role = OperatorRole(operator.role)
-    if isinstance(token, ApiToken):
-        scopes = frozenset(map(Scope, token.scopes))
-        return Actor(
-            "token",
-            str(operator.pk),
-            operator.username,
-            role,
-            scopes,
-            token=token.name,
-            expires_at=token.expires_at,
-            address=address,
-        )
-    return Actor("person", str(operator.pk), operator.username, role, address=address)

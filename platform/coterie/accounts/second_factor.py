@@ -19,6 +19,7 @@ from django.db import transaction
 
 from coterie.accounts.models import Operator, RecoveryCode, SecondFactor
 from coterie.accounts.passwords import WINDOW_S, WRONG_ALLOWED
+from coterie.accounts.roles import every_role
 from coterie.audit.recording import check_permitted, record
 from coterie.core.counting import count_up
 from coterie.core.credentials import hash_secret
@@ -89,8 +90,8 @@ def second_factor_of(operator: Operator) -> SecondFactor | None:
 
 
 def must_have_one(operator: Operator) -> bool:
-    """Whether the operator's role needs a second factor."""
-    return operator.role in settings.SECOND_FACTOR_FOR
+    """Whether a role of the operator's, wherever they have it, needs a second factor."""
+    return not every_role(operator).isdisjoint(settings.SECOND_FACTOR_FOR)
 
 
 def begin_second_factor(*, operator: Operator, now: datetime) -> SecondFactor:
@@ -140,7 +141,7 @@ def remove_second_factor(*, operator: Operator, code: str, now: datetime) -> Non
     """
     check_permitted("accounts.set_second_factor")
     if must_have_one(operator):
-        raise SecondFactorRequired(role=operator.role)
+        raise SecondFactorRequired(role=operator.role or "in a project")
     check_code(operator=operator, code=code, now=now)
     _remove(operator, "accounts.set_second_factor")
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -76,15 +76,19 @@ class IssuedToken(NamedTuple):
 
 
 @audited("accounts.create_operator")
-def create_operator(*, username: str, role: OperatorRole = OperatorRole.ADMINISTRATOR) -> NewOperator:
-    """A person who may sign in, with a generated password. Raises OperatorExists."""
+def create_operator(*, username: str, role: OperatorRole | None = OperatorRole.ADMINISTRATOR) -> NewOperator:
+    """A person who may sign in, with a generated password; `role` is in the installation. Raises OperatorExists."""
     password = secrets.token_urlsafe(12)
     return NewOperator(_new_operator(username, role, password=password), password)
 
 
 @audited("accounts.create_operator")
-def invite_operator(*, username: str, role: OperatorRole, email: str = "") -> Operator:
-    """A person who signs in with a link first and then chooses a password. Raises OperatorExists."""
+def invite_operator(*, username: str, role: OperatorRole | None, email: str = "") -> Operator:
+    """A person who signs in with a link first and then chooses a password.
+
+    `role` is in the whole installation; None: the person has only the roles that are given them in projects.
+    Raises OperatorExists.
+    """
     return _new_operator(username, role, email=email)
 
 
@@ -102,12 +106,17 @@ def link_operator(*, operator: Operator, subject: str) -> None:
 
 
 def _new_operator(
-    username: str, role: OperatorRole, *, email: str = "", password: str | None = None, subject: str | None = None
+    username: str,
+    role: OperatorRole | None,
+    *,
+    email: str = "",
+    password: str | None = None,
+    subject: str | None = None,
 ) -> Operator:
     try:
         with transaction.atomic():
             return Operator.objects.create_user(
-                username, email, password, role=role, is_staff=True, sign_on_subject=subject
+                username, email, password, role=role or "", is_staff=role is not None, sign_on_subject=subject
             )
     except IntegrityError as error:
         raise OperatorExists(username=username) from error
@@ -115,9 +124,15 @@ def _new_operator(
 
 @audited("accounts.change_operator", subject="operator")
 def change_operator(
-    *, operator: Operator, role: OperatorRole | None = None, is_active: bool | None = None, email: str | None = None
+    *,
+    operator: Operator,
+    role: OperatorRole | Literal[""] | None = None,
+    is_active: bool | None = None,
+    email: str | None = None,
 ) -> None:
-    """Give a person another role or address, shut them out, or let them in again.
+    """Give a person another role in the installation or address, shut them out, or let them in again.
+
+    The role ``""`` leaves them what they have in projects.
 
     What gives somebody more is only for an API token that may do everything. Raises LastAdministrator.
     """
@@ -126,7 +141,7 @@ def change_operator(
     others = [other for other in administrators if other.pk != operator.pk]
     operator.refresh_from_db()
     gains = (
-        (role is not None and role.rank > OperatorRole(operator.role).rank)
+        (role and (not operator.role or OperatorRole(role).rank > OperatorRole(operator.role).rank))
         or (is_active is True and not operator.is_active)
         or (email is not None and email != operator.email)  # a provider that knows the address may sign in with it
     )
@@ -138,7 +153,8 @@ def change_operator(
     operator.email = operator.email if email is None else email
     if was_one and not others and not (operator.role == OperatorRole.ADMINISTRATOR and operator.is_active):
         raise LastAdministrator(username=operator.username)
-    operator.save(update_fields=["role", "is_active", "email"])
+    operator.is_staff = bool(operator.role)
+    operator.save(update_fields=["role", "is_active", "email", "is_staff"])
 
 
 def change_password(*, operator: Operator, current: str, new: str, by_link: bool = False) -> None:
@@ -185,7 +201,7 @@ def issue_token(
     expires_at: datetime | None = None,
     now: datetime,
 ) -> IssuedToken:
-    """A token with which a program acts as `operator`, within `scopes`.
+    """A token with which a program acts as `operator`, within `scopes` and in the project that one acts in now.
 
     Raises TokenNameTaken, or ScopeNeeded or TokenExpires where a token would make one that may do more than itself, or
     for longer.
@@ -202,6 +218,7 @@ def issue_token(
                 operator=operator,
                 name=name,
                 scopes=[scope.value for scope in Scope if scope in wanted],
+                project_id=actor.project,
                 secret_hash=hash_secret(secret),
                 created_at=now,
                 expires_at=expires_at,

@@ -19,6 +19,7 @@ from coterie.accounts.models import Operator
 from coterie.accounts.operator_api import SCOPES, OperatorSerializer
 from coterie.accounts.passwords import CAME_BY_LINK
 from coterie.accounts.permissions import SignedIn
+from coterie.accounts.roles import projects_of
 from coterie.audit.actions import ACTIONS, why_not
 from coterie.core.acting import Scope, current_actor
 
@@ -33,11 +34,24 @@ class MaySerializer(serializers.Serializer[None]):
     sentence = serializers.CharField(help_text="why not; blank: allowed")
 
 
+class ActingInSerializer(serializers.Serializer[None]):
+    """A project, as one chooses it."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    organisation_name = serializers.CharField()
+
+
 class SessionSerializer(serializers.Serializer[None]):
     """Who is signed in, and what they may do."""
 
     operator = OperatorSerializer(allow_null=True, help_text="null: nobody is signed in")
     scopes = serializers.MultipleChoiceField(choices=SCOPES, help_text="of the API token; a person has all")
+    project = ActingInSerializer(
+        allow_null=True, help_text="the one that is acted in; null: all, or nobody is signed in"
+    )
+    projects = ActingInSerializer(many=True, help_text="those that may be chosen")
+    all_projects = serializers.BooleanField(help_text="whether all may be chosen at once")
     may = MaySerializer(many=True, help_text="every action, for buttons that say why they are disabled")
 
 
@@ -99,7 +113,7 @@ class SessionView(APIView):
         if has_one:
             second_factor.check_code(operator=operator, code=code, now=timezone.now())
         elif second_factor.must_have_one(operator):
-            raise second_factor.SecondFactorNeeded(role=operator.role)
+            raise second_factor.SecondFactorNeeded(role=operator.role or "in a project")
         login(request._request, operator)
         request._request.session[BY_SECOND_FACTOR] = has_one
         return Response(_session(operator))
@@ -130,10 +144,22 @@ class PasswordView(APIView):
 
 def _session(operator: Operator | None) -> dict[str, object]:
     actor = current_actor()
+    known = (
+        []
+        if operator is None
+        else [
+            {"id": project.pk, "name": project.name, "organisation_name": project.organisation.name}
+            for project in projects_of(operator)
+            if actor.kind != "token" or actor.project in (None, project.pk)
+        ]
+    )
     refusals = {name: why_not(name, actor) for name in ACTIONS}
     return {
         "operator": None if operator is None else OperatorSerializer(operator).data,
         "scopes": [scope.value for scope in Scope if scope in actor.scopes],
+        "project": next((project for project in known if project["id"] == actor.project), None),
+        "projects": known,
+        "all_projects": actor.installation_role() is not None,
         "may": [
             {
                 "action": name,

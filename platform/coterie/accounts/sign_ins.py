@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from coterie.accounts.browsers import IN_SESSION, begin_browser_session
 from coterie.accounts.models import BrowserSession, Operator
-from coterie.accounts.permissions import actor_of
+from coterie.accounts.roles import actor_of
 from coterie.audit.recording import record
 from coterie.core.acting import NOBODY, become, current_actor
 

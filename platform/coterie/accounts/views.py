@@ -20,7 +20,7 @@ from coterie.accounts import second_factor
 from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, SecondFactor
 from coterie.accounts.passwords import CAME_BY_LINK, TooManyAttempts
-from coterie.accounts.permissions import actor_of
+from coterie.accounts.roles import actor_of
 from coterie.accounts.selectors import SignInLinkInvalid, operator_of_sign_in
 from coterie.accounts.services import spend_sign_in_link
 from coterie.core.acting import acting_as

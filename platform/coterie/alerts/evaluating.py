@@ -9,6 +9,7 @@ from django.db import transaction
 from coterie.alerts.models import Channel, Incident, Notice, Rule
 from coterie.alerts.watching import Sighting, Situation, sightings
 from coterie.core.lease import SKEW
+from coterie.core.separation import acting_in
 
 
 class Changes(NamedTuple):
@@ -28,9 +29,11 @@ def changes(open_keys: Collection[str], seen: Iterable[Sighting]) -> Changes:
 
 def evaluate_rules(*, now: datetime) -> None:
     """Look at what all rules watch for. Each rule is one transaction: a kill leaves it undone or done."""
-    situation = Situation(now=now)
+    situations: dict[int | None, Situation] = {}
     for rule in Rule.objects.filter(is_active=True).select_related("federation"):
-        apply(rule_id=rule.pk, seen=sightings(rule, situation), now=now)
+        with acting_in(rule.project_id):  # a rule finds what is in its project
+            situation = situations.setdefault(rule.project_id, Situation(now=now))
+            apply(rule_id=rule.pk, seen=sightings(rule, situation), now=now)
 
 
 @transaction.atomic

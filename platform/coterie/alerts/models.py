@@ -7,11 +7,12 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.alerts.quiet import QuietHours
+from coterie.core.separation import ProjectRoot, Separated
 from coterie.federations.models import Federation
 from coterie.webhooks.outgoing import Outgoing, Receiver
 
 
-class Channel(Receiver):
+class Channel(Receiver, ProjectRoot):
     """Where people are told."""
 
     class Kind(models.TextChoices):
@@ -22,7 +23,7 @@ class Channel(Receiver):
         TEAMS = "teams"
         WEBHOOK = "webhook"
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     recipients = models.JSONField(default=list)
     """Addresses of e-mail: a list of strings."""
@@ -44,6 +45,7 @@ class Channel(Receiver):
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="channel_name_once"),
             models.CheckConstraint(
                 condition=Q(kind__in=["email", "slack", "teams", "webhook"]), name="channel_kind_known"
             ),
@@ -71,7 +73,7 @@ class Severity(models.TextChoices):
     WARNING = "warning"
 
 
-class Rule(models.Model):
+class Rule(ProjectRoot):
     """What is watched for, and which channels are told."""
 
     class Kind(models.TextChoices):
@@ -93,7 +95,7 @@ class Rule(models.Model):
         {Kind.ACCURACY_BELOW, Kind.ONLINE_BELOW, Kind.UNPUBLISHED_FOR, Kind.ROUNDS_LEFT_BELOW}
     )
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     kind = models.CharField(max_length=20, choices=Kind.choices)
     code = models.CharField(max_length=100, blank=True)
     """Of repairs: their code, or the kind of fault, as ``devices_silent``; blank: any."""
@@ -114,6 +116,7 @@ class Rule(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="rule_name_once"),
             models.CheckConstraint(
                 condition=Q(
                     kind__in=[
@@ -133,8 +136,10 @@ class Rule(models.Model):
         return self.name
 
 
-class Incident(models.Model):
+class Incident(Separated):
     """From when a rule found something until it was gone."""
+
+    project_path = "rule__project"
 
     rule = models.ForeignKey(Rule, on_delete=models.CASCADE, related_name="incidents")
     key = models.CharField(max_length=150)
@@ -159,8 +164,10 @@ class Incident(models.Model):
         return f"{self.rule}: {self.key}"
 
 
-class Message(Outgoing):
+class Message(Outgoing, Separated):
     """What is sent to a channel at once: one notice, or those that came together or were held."""
+
+    project_path = "channel__project"
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="messages")
 
@@ -180,8 +187,10 @@ class Message(Outgoing):
         return f"message to {self.channel}"
 
 
-class Notice(models.Model):
+class Notice(Separated):
     """One line of the log: what a channel is told, and by which message."""
+
+    project_path = "channel__project"
 
     class Change(models.TextChoices):
         """What happened."""

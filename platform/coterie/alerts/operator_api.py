@@ -11,12 +11,12 @@ from rest_framework.response import Response
 from coterie.alerts import services
 from coterie.alerts.bundling import why_held
 from coterie.alerts.models import Channel, Incident, Message, Notice, Rule, Severity
+from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations.models import Federation
 
 HELD = "held"
 STATES = [(HELD, HELD), *Message.State.choices]
-MAX_KEY = 2**63 - 1
 
 
 class ChannelSerializer(serializers.ModelSerializer[Channel]):
@@ -178,9 +178,7 @@ class RuleSerializer(serializers.ModelSerializer[Rule]):
     threshold = serializers.FloatField(
         required=False, allow_null=True, help_text="a share of 1, hours, or rounds, as its kind says"
     )
-    channels = serializers.ListField(
-        child=serializers.IntegerField(min_value=0, max_value=MAX_KEY), min_length=1, max_length=50
-    )
+    channels = serializers.ListField(child=KeyField(), min_length=1, max_length=50)
     firing = serializers.SerializerMethodField(help_text="incidents that are not over")
 
     class Meta:
@@ -264,7 +262,7 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
 class IncidentFilter(serializers.Serializer[None]):
     """Which incidents to list."""
 
-    rule = serializers.IntegerField(min_value=0, max_value=MAX_KEY, required=False)
+    rule = KeyField(required=False)
     firing = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="not over yet")
 
 
@@ -287,8 +285,8 @@ class IncidentViewSet(ListedViewSet[Incident]):
 class NoticeFilter(serializers.Serializer[None]):
     """Which notices to list."""
 
-    channel = serializers.IntegerField(min_value=0, max_value=MAX_KEY, required=False)
-    incident = serializers.IntegerField(min_value=0, max_value=MAX_KEY, required=False)
+    channel = KeyField(required=False)
+    incident = KeyField(required=False)
     change = serializers.ChoiceField(Notice.Change.choices, required=False)
     state = serializers.ChoiceField(STATES, required=False)
 

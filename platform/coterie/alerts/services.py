@@ -27,6 +27,7 @@ from coterie.alerts.sending import MESSAGES, RETENTION
 from coterie.alerts.wording import TEST
 from coterie.audit.recording import audited, check_permitted
 from coterie.core.names import checked_name
+from coterie.core.separation import check_together
 from coterie.federations.models import Federation
 from coterie.webhooks.addresses import resolve
 from coterie.webhooks.outgoing import AT_ONCE
@@ -208,9 +209,10 @@ def _check_channel(channel: Channel) -> None:
 
 def _check_rule(rule: Rule) -> None:
     """Raises BadRule. The channels are held meanwhile, so that none of them is removed."""
-    known = set(Channel.objects.select_for_update().filter(pk__in=rule.channels).values_list("pk", flat=True))
-    if not known or known != set(rule.channels):
+    known = Channel.objects.select_for_update().filter(pk__in=rule.channels)
+    if not known or {channel.pk for channel in known} != set(rule.channels):
         raise BadRule(problem="it needs channels, and only such as there are")
+    check_together(rule, rule.federation, *known)
     compares = rule.kind in Rule.COMPARING
     if compares != (rule.threshold is not None):
         raise BadRule(problem=f"{rule.kind} {'needs a' if compares else 'has no'} threshold")

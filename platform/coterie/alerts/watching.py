@@ -97,7 +97,7 @@ def _accuracy(rule: Rule, _situation: Situation) -> Iterator[Sighting]:
 
 def _online(rule: Rule, situation: Situation) -> Iterator[Sighting]:
     federation = rule.federation
-    devices = enrolled_devices(tag="" if federation is None else federation.device_tag)
+    devices = enrolled_devices(tag="" if federation is None else federation.device_tag).filter(project=rule.project_id)
     enrolled = devices.count()
     present = devices.filter(present_until__range=(situation.now, situation.now + LONGEST_PRESENCE)).count()
     if enrolled and present / enrolled >= _threshold(rule):

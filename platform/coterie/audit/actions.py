@@ -7,7 +7,7 @@ lists it, and a test holds that each action belongs to one service.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coterie.core.acting import Actor, OperatorRole, Scope
+from coterie.core.acting import NOWHERE, Actor, OperatorRole, Scope
 from coterie.core.errors import CoterieError
 
 
@@ -19,12 +19,21 @@ class Action:
     scope: Scope
     title: str
     """What it does, as a button or an entry of the audit log says it."""
+    of_installation: bool = False
+    """It concerns all projects: only for who has the role in the whole installation."""
     makes_session: bool = False
     """Who does it can sign in as a person: only for an API token that may do everything and does not expire."""
 
     def check(self, actor: Actor) -> None:
-        """Return if `actor` may do it. Raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires."""
-        actor.require(self.needs, self.scope)
+        """Return if `actor` may do it.
+
+        Raises NobodyActs, NoProject, RoleNeeded, InstallationRoleNeeded, ScopeNeeded, TokenOfProject or TokenExpires.
+        """
+        if self.of_installation and actor.project not in (None, NOWHERE):
+            actor.require_in_installation(self.needs)
+            actor.require(OperatorRole.VIEWER, self.scope)
+        else:
+            actor.require(self.needs, self.scope)
         if self.makes_session:
             actor.require_everything()
 
@@ -35,19 +44,37 @@ ACTIONS: Mapping[str, Action] = {
     "accounts.sign_in": Action(VIEWER, Scope.READ, "Sign in"),
     "accounts.fail_sign_in": Action(VIEWER, Scope.READ, "Sign-in failed"),
     "accounts.sign_out": Action(VIEWER, Scope.READ, "Sign out"),
-    "accounts.create_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Let a person in", makes_session=True),
-    "accounts.change_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out"),
+    "accounts.create_operator": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Let a person in", of_installation=True, makes_session=True
+    ),
+    "accounts.change_operator": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out", of_installation=True
+    ),
     "accounts.issue_sign_in_link": Action(
-        ADMINISTRATOR, Scope.SETTINGS, "Make a one-time sign-in link for a person", makes_session=True
+        ADMINISTRATOR,
+        Scope.SETTINGS,
+        "Make a one-time sign-in link for a person",
+        of_installation=True,
+        makes_session=True,
     ),
     "accounts.change_password": Action(VIEWER, Scope.SETTINGS, "Change one's password", makes_session=True),
     "accounts.set_second_factor": Action(
         VIEWER, Scope.SETTINGS, "Set one's second factor up, or take it away", makes_session=True
     ),
     "accounts.reset_second_factor": Action(
-        ADMINISTRATOR, Scope.SETTINGS, "Take a person's second factor away", makes_session=True
+        ADMINISTRATOR, Scope.SETTINGS, "Take a person's second factor away", of_installation=True, makes_session=True
     ),
     "accounts.end_session": Action(VIEWER, Scope.SETTINGS, "End a session of one's own", makes_session=True),
+    "accounts.create_organisation": Action(ADMINISTRATOR, Scope.SETTINGS, "Make an organisation", of_installation=True),
+    "accounts.change_organisation": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Rename or archive an organisation", of_installation=True
+    ),
+    "accounts.create_project": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a project", makes_session=True),
+    "accounts.change_project": Action(ADMINISTRATOR, Scope.SETTINGS, "Rename or archive a project"),
+    "accounts.give_role": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Give a person a role in a project or organisation", makes_session=True
+    ),
+    "accounts.take_role": Action(ADMINISTRATOR, Scope.SETTINGS, "Take a role in a project or organisation away"),
     "webhooks.create_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a webhook"),
     "webhooks.change_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a webhook"),
     "webhooks.remove_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a webhook"),
@@ -77,7 +104,8 @@ ACTIONS: Mapping[str, Action] = {
     "fleet.renew_credential": Action(OPERATOR, Scope.FLEET, "Have a device renew its credential"),
     "fleet.renew_credentials": Action(OPERATOR, Scope.FLEET, "Have many devices renew their credentials"),
     "fleet.take_over_credential": Action(OPERATOR, Scope.FLEET, "A device has renewed its credential"),
-    "fleet.rotate_signing_key": Action(ADMINISTRATOR, Scope.SETTINGS, "Replace the signing key"),
+    "fleet.rotate_signing_key": Action(ADMINISTRATOR, Scope.SETTINGS, "Replace the signing key", of_installation=True),
+    "cloud_answers.answer_device": Action(OPERATOR, Scope.FLEET, "Answer samples that a device has sent"),
     "owners.forget_device": Action(OPERATOR, Scope.FLEET, "Forget a device, as its owner wants it"),
     "registry.submit_pair": Action(OPERATOR, Scope.MODELS, "Submit a model pair"),
     "registry.describe_pair": Action(OPERATOR, Scope.MODELS, "Rename a pair, or write notes"),
@@ -95,11 +123,17 @@ ACTIONS: Mapping[str, Action] = {
     "rollouts.cancel_rollout": Action(OPERATOR, Scope.MODELS, "Stop a roll-out"),
     "fleet_evaluation.start_evaluation": Action(OPERATOR, Scope.MODELS, "Have devices evaluate a version"),
     "fleet_evaluation.cancel_evaluation": Action(OPERATOR, Scope.MODELS, "Stop an evaluation"),
-    "registry.repair_blob": Action(OPERATOR, Scope.MODELS, "Repair a stored file"),
+    "alliances.begin_alliance": Action(OPERATOR, Scope.MODELS, "Begin an alliance of two devices"),
+    "alliances.cancel_alliance": Action(OPERATOR, Scope.MODELS, "Stop an alliance"),
+    "registry.repair_blob": Action(OPERATOR, Scope.MODELS, "Repair a stored file", of_installation=True),
     "registry.add_dataset": Action(OPERATOR, Scope.MODELS, "Upload a data set"),
     "cloud_training.bootstrap_pair": Action(OPERATOR, Scope.MODELS, "Bootstrap a pair"),
     "cloud_training.distill_pair": Action(OPERATOR, Scope.MODELS, "Distil a pair's device model"),
     "cloud_training.quantise_version": Action(OPERATOR, Scope.MODELS, "Quantise a version"),
+    "twin.try_plan": Action(OPERATOR, Scope.FEDERATIONS, "Try a plan on a simulated fleet"),
+    "simulation_runs.keep_fleet": Action(OPERATOR, Scope.MODELS, "Upload a simulated fleet"),
+    "simulation_runs.ask_for_runs": Action(OPERATOR, Scope.MODELS, "Ask for runs of a simulated fleet"),
+    "simulation_runs.remove_fleet": Action(OPERATOR, Scope.MODELS, "Remove a simulated fleet and its runs"),
     "cloud_training.cancel_job": Action(OPERATOR, Scope.MODELS, "Cancel a job"),
     "cloud_training.retry_job": Action(OPERATOR, Scope.MODELS, "Try a job again"),
     "federations.create_federation": Action(OPERATOR, Scope.FEDERATIONS, "Create a federation"),

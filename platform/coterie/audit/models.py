@@ -3,9 +3,13 @@
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
+from coterie.core.separation import Separated
 
-class Entry(models.Model):
+
+class Entry(Separated):
     """One write. It names people and things by value, so that it says the same when they are gone."""
+
+    project_path = "project"
 
     class ActorKind(models.TextChoices):
         """What acted."""
@@ -25,6 +29,10 @@ class Entry(models.Model):
     """Name of the API token that acted."""
     address = models.CharField(max_length=45, blank=True)
     """Where the request came from."""
+    project = models.ForeignKey(
+        "accounts.Project", null=True, blank=True, on_delete=models.PROTECT, related_name="+", editable=False
+    )
+    """Of the changed row; none: it is of the installation."""
     action = models.CharField(max_length=64)
     """The service that wrote, e.g. ``fleet.revoke_device``."""
     subject_kind = models.CharField(max_length=64)

@@ -11,6 +11,7 @@ from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
 from coterie.core.acting import Actor, current_actor
 from coterie.core.events import tell_consoles
+from coterie.core.separation import project_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,6 +75,7 @@ def record(
         actor_name=actor.name,
         token=actor.token,
         address=actor.address,
+        project_id=project_of(row),
         action=action,
         subject_kind=row._meta.label_lower,
         subject_id=str(row.pk),

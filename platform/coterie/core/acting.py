@@ -68,12 +68,48 @@ class TokenExpires(CoterieError):
     sentence = "The API token {token!r} expires, so it cannot make what would outlast it; use one that does not."
 
 
+class NoProject(CoterieError):
+    """A person whom nobody has given a role, or whose projects are archived; a token of such a project."""
+
+    code = "acting.no_project"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "You have no role in any project here; ask an administrator for one."
+
+
+class ProjectNeeded(CoterieError):
+    """Somebody who acts in all projects makes something that belongs to one."""
+
+    code = "acting.project_needed"
+    kind = ErrorKind.CONFLICT
+    sentence = "There are several projects, and this belongs to one; choose it first."
+
+
+class TokenOfProject(CoterieError):
+    """Fields: token."""
+
+    code = "acting.token_of_project"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "The API token {token!r} is of one project, so it can do nothing for the whole installation."
+
+
+class InstallationRoleNeeded(CoterieError):
+    """Fields: needed."""
+
+    code = "acting.installation_role_needed"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "This needs the role {needed} in the whole installation, not in a project."
+
+
 class NobodyActs(CoterieError):
     """A request whose sender is not known."""
 
     code = "acting.nobody"
     kind = ErrorKind.UNAUTHENTICATED
     sentence = "Sign in first."
+
+
+NOWHERE = 0
+"""The project that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +121,7 @@ class Actor:
     """Of the operator, also where one of their tokens acts."""
     name: str
     role: OperatorRole
+    """In `project`."""
     scopes: frozenset[Scope] = frozenset(Scope)
     token: str = ""
     """Name of the API token."""
@@ -92,11 +129,29 @@ class Actor:
     """When the API token ends."""
     address: str = ""
     """Where the request came from."""
+    project: int | None = None
+    """Key of the project that it acts in, or NOWHERE; None: all, with a role in the whole installation."""
+    in_installation: OperatorRole | None = None
+    """The role in the whole installation of who acts in one project; None: no such role."""
+
+    def installation_role(self) -> OperatorRole | None:
+        """The role in the whole installation; None: there is none, or a token of one project acts."""
+        return self.role if self.project is None else self.in_installation
+
+    def require_in_installation(self, role: OperatorRole) -> None:
+        """Return if the actor may do what concerns all projects. Raises TokenOfProject or InstallationRoleNeeded."""
+        held = self.installation_role()
+        if held is None and self.kind == "token":
+            raise TokenOfProject(token=self.token)
+        if held is None or held.rank < role.rank:
+            raise InstallationRoleNeeded(needed=role.value)
 
     def require(self, role: OperatorRole, scope: Scope) -> None:
-        """Return if the actor may. Raises NobodyActs, RoleNeeded or ScopeNeeded."""
+        """Return if the actor may. Raises NobodyActs, NoProject, RoleNeeded or ScopeNeeded."""
         if self.kind == "nobody":
             raise NobodyActs
+        if self.project == NOWHERE:
+            raise NoProject
         if self.role.rank < role.rank:
             raise RoleNeeded(needed=role.value, role=self.role.value)
         if scope not in self.scopes:
@@ -105,8 +160,10 @@ class Actor:
     def require_everything(self) -> None:
         """Return if the actor may do all that the operator may, for as long: a token cannot be used to extend itself.
 
-        Raises ScopeNeeded or TokenExpires.
+        Raises TokenOfProject, ScopeNeeded or TokenExpires.
         """
+        if self.kind == "token" and self.project is not None:
+            raise TokenOfProject(token=self.token)
         for scope in Scope:
             if scope not in self.scopes:
                 raise ScopeNeeded(needed=scope.value, token=self.token)
@@ -116,7 +173,7 @@ class Actor:
 
 SYSTEM = Actor(kind="system", id="", name="the platform", role=OperatorRole.ADMINISTRATOR)
 """Tasks and sweeps."""
-NOBODY = Actor(kind="nobody", id="", name="nobody", role=OperatorRole.VIEWER, scopes=frozenset())
+NOBODY = Actor(kind="nobody", id="", name="nobody", role=OperatorRole.VIEWER, scopes=frozenset(), project=NOWHERE)
 """A request before its sender is known."""
 
 _actor: ContextVar[Actor] = ContextVar("actor", default=SYSTEM)

@@ -12,6 +12,10 @@ class Term(NamedTuple):
 
 GLOSSARY = (
     Term(
+        "address record",
+        "Where a device answers other devices, signed by it and kept by them for a day at most.",
+    ),
+    Term(
         "alert",
         "What a rule has found: it fires once, the rule's channels are told, and it ends by itself when it is over.",
     ),
@@ -41,6 +45,7 @@ GLOSSARY = (
         "With and without a device, likelihoods of all that is seen differ by e^epsilon at most, "
         "but with probability delta.",
     ),
+    Term("fallback", "What answers a program where the model on its device does not: a last answer, or the platform."),
     Term(
         "federated evaluation",
         "A sample of devices measures a version on samples that they hold out from training, and tells figures alone.",
@@ -51,9 +56,15 @@ GLOSSARY = (
         "forecast",
         "What a round is expected to take, from what the fleet did before; compared with what happens.",
     ),
+    Term("gang", "The workers of one training job in the cloud: all of them have their places on hosts, or none."),
     Term("group", "Devices that share one lineage after a split."),
     Term("held-out data", "Samples that no model was trained on, by which versions are compared."),
     Term("help request", "A device whose model fails after a drift of its data asks for help."),
+    Term("host", "A machine on which a Celery worker runs; it takes as many workers of gangs as it has places."),
+    Term(
+        "island",
+        "Supernodes of a site that is cut off; three of them agree on who takes waiting updates and who has which.",
+    ),
     Term("kind", "One algorithm that can fill a slot of a plan, with its hyperparameters."),
     Term(
         "lineage",
@@ -67,6 +78,7 @@ GLOSSARY = (
     ),
     Term("model version", "One immutable set of parameters."),
     Term("operator", "A person who runs the platform, with a role that says what they may do."),
+    Term("organisation", "Has projects; a role in it holds in all of them."),
     Term("owner", "The person whose device it is; not the operator."),
     Term("partial aggregate", "The exact weighted sum of some of a round's updates, formed on their way."),
     Term("peers", "The devices with which a device exchanges portions of models, or models."),
@@ -85,6 +97,7 @@ GLOSSARY = (
     Term(
         "profile", "What a device tells of its data, never the data: class priors, error overall and per class, counts."
     ),
+    Term("project", "What is kept apart: who acts in one sees no devices, models, federations or figures of another."),
     Term(
         "question",
         "What a fleet is asked about itself; devices count, and only the sum of all counts is read.",
@@ -119,6 +132,10 @@ GLOSSARY = (
         "Releases of a federation under noise that depends on that of those before; a device rests between two parts.",
     ),
     Term("supernode", "A device that sums its neighbours' updates and sends the platform their partial aggregate."),
+    Term(
+        "table of devices",
+        "A distributed hash table (Kademlia) among devices: by it they find one another without the platform.",
+    ),
     Term(
         "teacher probabilities",
         "What the cloud model predicts for a device's samples, by which the device model learns too.",

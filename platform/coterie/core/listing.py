@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from coterie.core.acting import Actor, acting_as, current_actor
 from coterie.core.csv_table import CsvRenderer, csv_response
 
 M = TypeVar("M", bound=Model)
@@ -38,10 +39,24 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     """Column by name in ``?sort=NAME`` or ``?sort=-NAME``; without it rows come in their model's order."""
     searched: ClassVar[tuple[str, ...]] = ()
     """Columns in which ``?search=`` looks for its words."""
+    active_states: ClassVar[tuple[str, ...]] = ()
+    """Which states a filter ``active`` is of, where there is one."""
+    detail_serializer_class: "ClassVar[type[serializers.BaseSerializer[Any]] | None]" = None
+    """Of a single row, where that shows more than a list does. Any: as of `serializer_class`."""
 
     def narrowed(self, rows: QuerySet[M], asked: Asked) -> QuerySet[M]:
-        """The rows that the filters let through; by default the parameters are look-ups."""
-        return rows.filter(**asked)
+        """The rows that the filters let through; by default the parameters are look-ups, but ``active``."""
+        if not self.active_states:
+            return rows.filter(**asked)
+        rows = rows.filter(**{name: value for name, value in asked.items() if name != "active"})
+        if "active" not in asked:
+            return rows
+        return (rows.filter if asked["active"] else rows.exclude)(state__in=self.active_states)
+
+    def get_serializer_class(self) -> "type[serializers.BaseSerializer[Any]]":
+        """Any: as of `serializer_class`."""
+        detail = self.detail_serializer_class if self.action == "retrieve" else None
+        return super().get_serializer_class() if detail is None else detail
 
     def get_queryset(self) -> QuerySet[M]:
         """All rows; of a list, those that the query asks for, in its order."""
@@ -70,7 +85,7 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         # One serializer for all rows: making one costs more than using it.
         table = cast("serializers.ListSerializer[M]", self.get_serializer(many=True))
         columns = tuple(cast(serializers.Serializer[M], table.child).fields)
-        parts = _parts(self.filter_queryset(self.get_queryset()), table.to_representation)
+        parts = _parts(self.filter_queryset(self.get_queryset()), table.to_representation, current_actor())
         return csv_response(self.basename, columns, parts)
 
     def get_renderers(self) -> Renderers:
@@ -85,18 +100,31 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return self.paginator.get_paginated_response(serializer(page, many=True).data)
 
 
-async def _parts(rows: QuerySet[M], represent: Callable[[list[M]], list[Row]]) -> AsyncIterator[list[Row]]:
-    """All rows, some at a time: by their keys, so that no database connection waits while a client reads."""
-    keys = await sync_to_async(lambda: list(rows.values_list("pk", flat=True)))()
+async def _parts(
+    rows: QuerySet[M], represent: Callable[[list[M]], list[Row]], actor: Actor
+) -> AsyncIterator[list[Row]]:
+    """All rows, some at a time: by their keys, so that no database connection waits while a client reads.
+
+    They are read as `actor`: the request, and who acts in it, is over when the first is asked for.
+    """
+    keys = await sync_to_async(_keys)(rows, actor)
     for start in range(0, len(keys), CSV_ROWS_AT_ONCE):
         some = keys[start : start + CSV_ROWS_AT_ONCE]
-        yield await sync_to_async(_part)(rows, some, represent)
+        yield await sync_to_async(_part)(rows, some, represent, actor)
 
 
-def _part(rows: QuerySet[M], keys: Sequence[object], represent: Callable[[list[M]], list[Row]]) -> list[Row]:
+def _keys(rows: QuerySet[M], actor: Actor) -> list[object]:
+    with acting_as(actor):
+        return list(rows.values_list("pk", flat=True))
+
+
+def _part(
+    rows: QuerySet[M], keys: Sequence[object], represent: Callable[[list[M]], list[Row]], actor: Actor
+) -> list[Row]:
     try:
-        found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
-        return represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
+        with acting_as(actor):
+            found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
+            return represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
     finally:
         if not connection.in_atomic_block:
             connection.close()

@@ -31,6 +31,18 @@ SOCKET_MESSAGES = Counter(
 )
 UPLOADED_BYTES = Counter("coterie_uploaded_bytes", "Bytes of updates and portions that arrived.", registry=REGISTRY)
 ROUND_STEPS = Counter("coterie_round_steps", "Rounds that this process took to a state.", ["to"], registry=REGISTRY)
+CLOUD_ANSWERS = Counter(
+    "coterie_cloud_answers",
+    "Requests of devices for an answer of the platform to samples, by what became of them.",
+    ["outcome"],
+    registry=REGISTRY,
+)
+CLOUD_ANSWER_SECONDS = Histogram(
+    "coterie_cloud_answer_seconds",
+    "From such a request to its answer.",
+    buckets=ANSWER_BUCKETS_S,
+    registry=REGISTRY,
+)
 TASKS = Counter("coterie_tasks", "Background tasks that ended.", ["task", "outcome"], registry=REGISTRY)
 TASK_SECONDS = Histogram(
     "coterie_task_seconds", "How long they ran.", ["task"], buckets=TASK_BUCKETS_S, registry=REGISTRY

@@ -12,6 +12,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from coterie.accounts.models import ApiToken
 from coterie.cloud.averaging_job import BlobDamaged
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.acting import current_actor
 from coterie.core.away import AWAY
 from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
@@ -79,10 +80,11 @@ def find_faults(*, now: datetime) -> list[Repair]:
 
 
 def _failed_jobs(_now: datetime) -> Iterator[Repair]:
-    """The latest job of a pair has failed."""
-    latest = ModelPair.objects.annotate(latest=Max("jobs__created_at")).values("latest")
+    """The latest job of a pair has failed. Simulations are looked at where they were asked for: they change nothing."""
+    works = ~Q(jobs__kind=TrainingJob.Kind.SIMULATION)
+    latest = ModelPair.objects.annotate(latest=Max("jobs__created_at", filter=works)).values("latest")
     jobs = TrainingJob.objects.filter(state=TrainingJob.State.FAILED, created_at__in=latest).select_related("pair")
-    for job in jobs.exclude(kind=TrainingJob.Kind.PREFLIGHT):
+    for job in jobs.exclude(kind__in=(TrainingJob.Kind.PREFLIGHT, TrainingJob.Kind.SIMULATION)):
         yield Repair(
             key=f"job_failed:{job.pk}",
             code=job.reason_code,
@@ -346,6 +348,8 @@ def _damaged_blobs(_now: datetime) -> Iterator[Repair]:
     """Stored files that were found damaged, and that no copy has replaced."""
     for blob in Blob.objects.filter(damaged_at__isnull=False, removed_at=None).order_by("damaged_at"):
         uses = uses_of(blob.pk)
+        if not uses and current_actor().project is not None:
+            continue  # another project's
         more = f" and {len(uses) - NAMED} more" if len(uses) > NAMED else ""
         yield Repair(
             key=f"blob_damaged:{blob.pk}",
@@ -485,6 +489,10 @@ def _expiring_tokens(now: datetime) -> Iterator[Repair]:
     soon = ApiToken.objects.filter(
         revoked_at=None, expires_at__gt=now, expires_at__lt=now + EXPIRES_WITHIN, last_used_at__gte=now - EXPIRES_WITHIN
     )
+    actor = current_actor()
+    if actor.project is not None:
+        whole = Q(project=None) if actor.installation_role() is not None else Q(pk=None)
+        soon = soon.filter(Q(project=actor.project) | whole)
     for token in soon.select_related("operator"):
         yield Repair(
             key=f"token_expires:{token.pk}",
@@ -501,6 +509,8 @@ def _expiring_tokens(now: datetime) -> Iterator[Repair]:
 
 def _full_disk(_now: datetime) -> Iterator[Repair]:
     """Models and updates will soon have no place."""
+    if current_actor().installation_role() is None:
+        return
     free_bytes = shutil.disk_usage(settings.STATE).free
     if free_bytes < DISK_FREE_BYTES:
         yield Repair(
@@ -518,6 +528,8 @@ def _full_disk(_now: datetime) -> Iterator[Repair]:
 
 def _servers_away(_now: datetime) -> Iterator[Repair]:
     """The platform does without a server that it should have."""
+    if current_actor().installation_role() is None:
+        return
     for server, sentence in AWAY.sentences().items():
         yield Repair(
             key=f"server_away:{server}",

@@ -2,11 +2,13 @@
 
 from django.db import models
 
+from coterie.core.separation import ProjectRoot
 
-class Mute(models.Model):
+
+class Mute(ProjectRoot):
     """A fault that is not shown: for a while, or until it is restored."""
 
-    key = models.CharField(max_length=150, unique=True)
+    key = models.CharField(max_length=150)
     """Of the `coterie.repairs.faults.Repair`."""
     sentence = models.CharField(max_length=500)
     """As it read when it was muted."""
@@ -16,6 +18,7 @@ class Mute(models.Model):
 
     class Meta:
         ordering = ["-muted_at"]
+        constraints = [models.UniqueConstraint(fields=["project", "key"], name="mute_once")]
 
     def __str__(self) -> str:
         return self.key

@@ -54,6 +54,7 @@ from coterie.webhooks.errors import AddressRefused
 from coterie.webhooks.outgoing import FIRST_PAUSE_S, LEASE, MAX_ATTEMPTS
 from tests.coterie.alerts.receivers import MailServer, WebServer, serving
 from tests.coterie.world import START, fleet_of, later, make_dataset, make_federation, make_pair, make_version
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 URL = "https://198.51.100.7/hook"
@@ -204,6 +205,7 @@ def test_what_comes_at_once_is_one_message(rule: Rule, channel: Channel) -> None
     assert len(message) == NOTICES_A_MESSAGE
 
 
+@pytest.mark.long
 def test_what_flaps_is_held_and_then_sent_together(rule: Rule, channel: Channel) -> None:
     for minute in range(30):
         look(rule, minute * MINUTE, *(["disk"] if minute % 2 else []))
@@ -213,7 +215,7 @@ def test_what_flaps_is_held_and_then_sent_together(rule: Rule, channel: Channel)
     assert len(rest) == 29 - MESSAGES_AN_HOUR
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(8, 30))
 @given(
     steps=st.lists(st.tuples(st.integers(1, 240), st.sets(st.sampled_from("abc"))), max_size=12),
     quiet=st.one_of(st.none(), st.tuples(st.integers(0, 23), st.integers(0, 23)).filter(lambda two: two[0] != two[1])),

@@ -10,7 +10,8 @@ from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
-from coterie.accounts.models import BrowserSession, Operator, SecondFactor
+from coterie.accounts.models import BrowserSession, Operator, Project, SecondFactor
+from coterie.accounts.projects import create_organisation, create_project, give_role
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
 from coterie.alerts.models import Channel, Rule
@@ -34,10 +35,13 @@ from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.models import Round
+from coterie.simulation_runs.models import SimulatedFleet
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import create_webhook, try_webhook
+from coterie_wire.tensors import encode_tensors
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.accounts.authenticator import code_of
+from tests.coterie.alliances.world import Two, halves
 from tests.coterie.analytics.answering import agreeing
 from tests.coterie.rollouts.world import another_version
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
@@ -140,6 +144,13 @@ def asked() -> str:
     return str(question.pk)
 
 
+def an_alliance() -> dict[str, object]:
+    lower, upper = halves()
+    devices = {"columns_device": make_device("bank").pk, "labels_device": make_device("insurer").pk}
+    given = {**devices, "columns_version": lower.pk, "labels_version": upper.pk}
+    return {"name": "two", **{name: str(key) for name, key in given.items()}}
+
+
 def evaluated() -> str:
     version = unused_version()
     return str(start_evaluation(version=version, devices=5, reports=2, within_s=60, now=START).pk)
@@ -149,6 +160,13 @@ def resting() -> str:
     device = make_device("hall")
     pause_device(device=device, now=START)
     return str(device.pk)
+
+
+NO_TENSORS = encode_tensors({})
+
+
+def simulated_fleet() -> SimulatedFleet:
+    return SimulatedFleet.objects.create(file=keep(NO_TENSORS), created_at=START, used_at=START)
 
 
 def rejected_pair() -> str:
@@ -269,6 +287,19 @@ def archived_federation() -> str:
     return str(federation.pk)
 
 
+def organisation() -> int:
+    return create_organisation(name="Beta", now=START).pk
+
+
+def project() -> int:
+    return create_project(organisation=create_organisation(name="Beta", now=START), name="second", now=START).pk
+
+
+def granted() -> int:
+    bob = create_operator(username="bob", role=None).operator
+    return give_role(operator=bob, role=OperatorRole.VIEWER, to=Project.objects.get(pk=project()), now=START).pk
+
+
 HOOK = "https://8.8.8.8/hook"
 LATER = "2040-01-01T00:00Z"
 WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
@@ -283,6 +314,24 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/operators/{id}/sign-in-link/"): lambda _: Write(
         "accounts.issue_sign_in_link", f"/api/operators/{another()}/sign-in-link/"
     ),
+    ("post", "/api/organisations/"): lambda _: Write(
+        "accounts.create_organisation", "/api/organisations/", {"name": "Beta"}
+    ),
+    ("patch", "/api/organisations/{id}/"): lambda _: Write(
+        "accounts.change_organisation", f"/api/organisations/{organisation()}/", {"name": "Gamma"}
+    ),
+    ("post", "/api/projects/"): lambda _: Write(
+        "accounts.create_project", "/api/projects/", {"organisation": organisation(), "name": "second"}
+    ),
+    ("patch", "/api/projects/{id}/"): lambda _: Write(
+        "accounts.change_project", f"/api/projects/{project()}/", {"archived": True}
+    ),
+    ("post", "/api/grants/"): lambda _: Write(
+        "accounts.give_role",
+        "/api/grants/",
+        {"username": Operator.objects.get(pk=another()).username, "role": "viewer", "project": project()},
+    ),
+    ("delete", "/api/grants/{id}/"): lambda _: Write("accounts.take_role", f"/api/grants/{granted()}/"),
     ("post", "/api/session/"): lambda _: Write(
         "accounts.sign_in", "/api/session/", {"username": "me", "password": PASSWORD}
     ),
@@ -433,6 +482,20 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         f"/api/pairs/{make_pair().pk}/bootstrap/",
         {"dataset": str(make_dataset().pk)},
     ),
+    ("post", "/api/federations/{id}/plan-forecasts/"): lambda _: Write(
+        "twin.try_plan", f"/api/federations/{draft()}/plan-forecasts/", {"scenario": "digits-alike"}
+    ),
+    ("post", "/api/simulated-fleets/"): lambda _: Write(
+        "simulation_runs.keep_fleet", "/api/simulated-fleets/", {"file": file(NO_TENSORS)}, form=True
+    ),
+    ("post", "/api/simulated-fleets/{id}/runs/"): lambda _: Write(
+        "simulation_runs.ask_for_runs",
+        f"/api/simulated-fleets/{simulated_fleet().pk}/runs/",
+        {"runs": [{"plan": {}, "seed": 0, "rounds": 1}]},
+    ),
+    ("delete", "/api/simulated-fleets/{id}/"): lambda _: Write(
+        "simulation_runs.remove_fleet", f"/api/simulated-fleets/{simulated_fleet().pk}/"
+    ),
     ("post", "/api/versions/{id}/quantise/"): lambda _: Write(
         "cloud_training.quantise_version",
         f"/api/versions/{make_version(make_pair()).pk}/quantise/",
@@ -452,6 +515,10 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/analytics/"): lambda _: Write("analytics.ask_question", "/api/analytics/", a_question()),
     ("post", "/api/analytics/{id}/cancel/"): lambda _: Write(
         "analytics.cancel_question", f"/api/analytics/{asked()}/cancel/"
+    ),
+    ("post", "/api/alliances/"): lambda _: Write("alliances.begin_alliance", "/api/alliances/", an_alliance()),
+    ("post", "/api/alliances/{id}/cancel/"): lambda _: Write(
+        "alliances.cancel_alliance", f"/api/alliances/{Two().alliance.pk}/cancel/"
     ),
     ("post", "/api/rollouts/"): lambda _: Write(
         "rollouts.start_rollout", "/api/rollouts/", {"version": str(unused_version().pk), "terms": {"share": 0.2}}
@@ -515,8 +582,8 @@ ONES_OWN = {
 """What a viewer may do, too."""
 
 
-WRITES_NOTHING = {"plan_check", "plan_preview", "federations_replay"}
-"""Questions whose answer needs a body."""
+WRITES_NOTHING = {"plan_check", "plan_preview", "federations_replay", "session_choose_project"}
+"""Questions whose answer needs a body, and what only changes what one sees."""
 
 
 def written() -> set[tuple[str, str]]:

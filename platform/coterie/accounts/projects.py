@@ -1,0 +1,122 @@
+"""Everything that changes organisations, projects and the roles of people in them."""
+
+from datetime import datetime
+from typing import Literal
+
+from django.db import IntegrityError, transaction
+
+from coterie.accounts.models import Grant, Operator, Organisation, Project
+from coterie.accounts.roles import administered_role
+from coterie.audit.recording import audited
+from coterie.core.acting import OperatorRole, RoleNeeded
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.names import checked_name
+
+
+class PlaceNameTaken(CoterieError):
+    """Fields: name."""
+
+    code = "accounts.place_name_taken"
+    kind = ErrorKind.CONFLICT
+    sentence = "There is already {name!r}; choose another name."
+
+
+class LastProject(CoterieError):
+    """Fields: name."""
+
+    code = "accounts.last_project"
+    kind = ErrorKind.CONFLICT
+    sentence = "{name!r} has the only project that is left; make another one first."
+
+
+@audited("accounts.create_organisation")
+def create_organisation(*, name: str, now: datetime) -> Organisation:
+    """An organisation without projects. Raises BadName or PlaceNameTaken."""
+    try:
+        with transaction.atomic():
+            return Organisation.objects.create(name=checked_name(name), created_at=now)
+    except IntegrityError as error:
+        raise PlaceNameTaken(name=name) from error
+
+
+@audited("accounts.change_organisation", subject="organisation")
+def change_organisation(
+    *, organisation: Organisation, name: str | None = None, archived: bool | None = None, now: datetime
+) -> None:
+    """Rename it, archive it with all its projects, or take it back; None: that stays.
+
+    Raises BadName, PlaceNameTaken or LastProject.
+    """
+    _change(organisation, name, archived, now)
+
+
+@audited("accounts.create_project")
+def create_project(*, organisation: Organisation, name: str, now: datetime) -> Project:
+    """A project of an organisation, without rows. Raises BadName, PlaceNameTaken or RoleNeeded."""
+    _check_administers(None, organisation)
+    try:
+        with transaction.atomic():
+            return Project.objects.create(organisation=organisation, name=checked_name(name), created_at=now)
+    except IntegrityError as error:
+        raise PlaceNameTaken(name=name) from error
+
+
+@audited("accounts.change_project", subject="project")
+def change_project(*, project: Project, name: str | None = None, archived: bool | None = None, now: datetime) -> None:
+    """Rename it, archive it, or take it back; None: that stays. What is in it goes on.
+
+    Nobody acts in a project that is archived, and its API tokens are refused until it is taken back.
+    Raises BadName, PlaceNameTaken, LastProject or RoleNeeded.
+    """
+    _check_administers(project, project.organisation)
+    _change(project, name, archived, now)
+
+
+@audited("accounts.give_role")
+def give_role(*, operator: Operator, role: OperatorRole, to: Organisation | Project, now: datetime) -> Grant:
+    """A role in one project, or in all of an organisation, instead of any that the person has there.
+
+    Raises RoleNeeded.
+    """
+    project, organisation = _place(to)
+    _check_administers(project, organisation)
+    where = {"project": project} if project is not None else {"organisation": organisation}
+    grant, _ = Grant.objects.update_or_create(operator=operator, **where, defaults={"role": role, "given_at": now})
+    return grant
+
+
+@audited("accounts.take_role", subject="grant")
+def take_role(*, grant: Grant) -> None:
+    """Take a role away. Raises RoleNeeded."""
+    place = grant.project or grant.organisation
+    assert place is not None, "a grant is in one of them"
+    _check_administers(*_place(place))
+    grant.delete()
+
+
+def _place(to: Organisation | Project) -> tuple[Project | None, Organisation]:
+    return (to, to.organisation) if isinstance(to, Project) else (None, to)
+
+
+def _check_administers(project: Project | None, organisation: Organisation) -> None:
+    """An action asks for the role where one acts now; this asks for it where something changes."""
+    held = administered_role(project=project, organisation=organisation)
+    if held is not OperatorRole.ADMINISTRATOR:
+        role: str | Literal["none"] = "none" if held is None else held.value
+        raise RoleNeeded(needed=OperatorRole.ADMINISTRATOR.value, role=role)
+
+
+def _change(place: Organisation | Project, name: str | None, archived: bool | None, now: datetime) -> None:
+    place.name = place.name if name is None else checked_name(name)
+    if archived is not None and archived != (place.archived_at is not None):
+        place.archived_at = now if archived else None
+    try:
+        with transaction.atomic():
+            place.save(update_fields=["name", "archived_at"])
+            live = Project.objects.select_for_update(of=("self",)).filter(archived_at=None)
+            if archived and not [
+                one for one in live.select_related("organisation") if not one.organisation.archived_at
+            ]:
+                raise LastProject(name=place.name)
+    except IntegrityError as error:
+        raise PlaceNameTaken(name=place.name) from error
