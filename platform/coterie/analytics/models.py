@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.secure_sums.models import SecureSum
@@ -17,8 +18,10 @@ from coterie_learning.question import Question as Content
 from coterie_learning.question import parse_question
 
 
-class Question(Stateful):
+class Question(Stateful, Separated):
     """What the devices of a federation are asked, and what they answer together."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -79,8 +82,10 @@ class Question(Stateful):
         return parse_question(self.content)
 
 
-class Part(models.Model):
+class Part(Separated):
     """That a device was asked; whether it joined is the sum's to say."""
+
+    project_path = "question__federation__project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     """The device and the sum know it as the assignment."""

@@ -119,6 +119,7 @@ class QuestionViewSet(ListedViewSet[Question]):
 
     queryset = Question.objects.select_related("federation")
     serializer_class = QuestionSerializer
+    detail_serializer_class = QuestionDetailSerializer
     filters = QuestionFilter
     sorts = {name: name for name in ("asked_at", "ended_at", "epsilon")}
     searched = ("title", "federation__slug")
@@ -152,7 +153,3 @@ class QuestionViewSet(ListedViewSet[Question]):
         question = self.get_object()
         services.cancel_question(question=question, now=timezone.now())
         return Response(QuestionDetailSerializer(question).data)
-
-    def get_serializer_class(self) -> type[QuestionSerializer]:
-        """Lists leave the names of cells out."""
-        return QuestionSerializer if self.action == "list" else QuestionDetailSerializer

@@ -99,7 +99,13 @@ def quantiles(question: Question) -> Mapping[str, float | None]:
 def _newly_asked(question: Question, devices: Iterable[Device], now: datetime) -> Mapping[UUID, Part]:
     """The parts of those of `devices` that may be asked and were not."""
     content, tag = question.parsed(), question.federation.device_tag
-    able = [device.pk for device in devices if tag in ("", *device.tags) and may_be_asked(device.capabilities, content)]
+    able = [
+        device.pk
+        for device in devices
+        if device.project_id == question.federation.project_id
+        and tag in ("", *device.tags)
+        and may_be_asked(device.capabilities, content)
+    ]
     paying = _paying(able, question.federation, content)
     Part.objects.bulk_create([Part(question=question, device_id=device, asked_at=now) for device in paying])
     return {part.device_id: part for part in Part.objects.filter(question=question, device__in=paying)}

@@ -50,7 +50,7 @@ def confine(start: Start) -> tuple[str, ...]:
     missing: list[str] = []
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        is_cut = start.files is not None and cut_off(libc.unshare)
+        is_cut = start.files is not None and not start.network and cut_off(libc.unshare)
         if is_cut:
             raise_loopback()
         if start.files is not None:
@@ -61,7 +61,7 @@ def confine(start: Start) -> tuple[str, ...]:
         if start.files is not None and not landlock.restrict_files(start.files, own=str(Path.cwd())):
             missing.append(NO_FENCE)
         if start.files is not None:
-            missing += close_sockets(libc, is_cut=is_cut, loopback=start.loopback)
+            missing += close_sockets(libc, is_cut=is_cut or start.network, loopback=start.loopback)
     elif start.files is not None:
         missing += never_confined()
     if os.getppid() != start.parent_pid:

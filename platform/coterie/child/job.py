@@ -74,6 +74,8 @@ class Limits:
     loopback: bool = False
     """Its processes talk to each other by the loopback interface; all others are refused sockets where the system does
     not let them have a network of their own."""
+    network: bool = False
+    """It talks to other hosts, by sockets of the internet's families alone: nothing cuts it off, the rest holds."""
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -87,6 +89,8 @@ class Start(msgspec.Struct, frozen=True):
     """All that it may open besides the system's and Python's, and no network; None: it is not confined."""
     loopback: bool
     """Whether its processes talk to each other by sockets."""
+    network: bool
+    """Whether they talk to other hosts."""
     arguments: msgspec.Raw
     traced: bool = False
     """Whether the parent wants to hear how long what took."""

@@ -1,10 +1,14 @@
-"""The most memory that this process has held."""
+"""The most memory that this process has held, and what it does with large pieces of it."""
 
+import ctypes
 import resource
 import sys
 from pathlib import Path
 
 STATUS = Path("/proc/self/status")
+M_MMAP_THRESHOLD = -3
+"""Its name in glibc's <malloc.h>."""
+LARGE_BYTES = 1 << 18
 
 
 def peak_memory_bytes() -> int:
@@ -13,3 +17,13 @@ def peak_memory_bytes() -> int:
         (peak,) = (line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM:"))
         return int(peak.split()[1]) << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def give_large_back() -> None:
+    """From now on, give what is free of pieces of a quarter of a MiB or more back to the system (glibc; else nothing).
+
+    By itself glibc does so until the first large piece is free, then keeps all up to its size, for speed: 32 MiB each.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)

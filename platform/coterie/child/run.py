@@ -130,6 +130,7 @@ def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, lim
         file_bytes=limits.file_bytes,
         files=files_of(arguments) if limits.confined else None,
         loopback=limits.loopback,
+        network=limits.network,
         traced=is_traced(),
         arguments=msgspec.Raw(msgspec.json.encode(arguments)),
     )

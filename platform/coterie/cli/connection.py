@@ -8,17 +8,11 @@ import httpx
 import msgspec
 
 from coterie.cli.failures import Failed
+from coterie.core.login import Login
 from coterie_wire.structs import from_json
 
 T = TypeVar("T")
 TIMEOUT = httpx.Timeout(10.0, read=60.0)
-
-
-class Login(msgspec.Struct, frozen=True):
-    """Which platform, and the API token that opens it."""
-
-    url: str
-    token: str
 
 
 class Person(msgspec.Struct, frozen=True):

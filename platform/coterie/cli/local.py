@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from coterie.cli.failures import failures_shown
+from coterie.cli.login import FILE as LOGIN
 from coterie.cli.state import make_state, manage, need_state, passing_state
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -71,13 +72,13 @@ def compile_model(arguments: tuple[str, ...]) -> None:
     main(list(arguments), prog="coterie compile")
 
 
-def _passing(name: str, says: str) -> click.Command:
-    """A command that leaves no state behind."""
+def _passing(name: str, says: str, more: tuple[str, ...] = ()) -> click.Command:
+    """A command that leaves no state behind; it is given `more` arguments."""
 
     @failures_shown
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
         with passing_state(state):
-            manage(name, arguments)
+            manage(name, (*more, *arguments))
 
     return _command(name, says, run)
 
@@ -112,7 +113,7 @@ def _command(name: str, says: str, run: Callable[..., None]) -> click.Command:
 
 
 demo = _passing("demo", "Run a fleet that learns, live: a platform and eight agents.")
-simulate = _passing("simulate", "Run a plan on virtual devices and a simulated clock.")
+simulate = _passing("simulate", "Run a plan on virtual devices and a simulated clock.", ("--login", str(LOGIN)))
 audit_privacy = _passing("audit-privacy", "Attack a plan in simulation: membership inference, gradient inversion.")
 token = _administering("token", "Make an API token for a program.")
 sign_in_link = _administering("sign-in-link", "Print a link that signs an operator in once.")

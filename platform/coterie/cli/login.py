@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from coterie.cli.connection import Connection, Login, Session, chosen_transport
+from coterie.cli.connection import Connection, Session, chosen_transport
 from coterie.cli.failures import Failed, failures_shown
+from coterie.core.login import Login
 from coterie_wire.structs import from_json
 
 FILE = Path(click.get_app_dir("coterie")) / "login.json"
@@ -37,7 +38,11 @@ def login(url: str, token_stdin: bool) -> None:
     given = sys.stdin.readline() if token_stdin else click.prompt("API token", hide_input=True)
     chosen = Login(url.rstrip("/"), given.strip())
     session = Connection(chosen, chosen_transport()).get("session/", Session)
-    who = "nobody" if session.operator is None else f"{session.operator.username} ({session.operator.role})"
+    who = (
+        "nobody"
+        if session.operator is None
+        else f"{session.operator.username} ({session.operator.role or 'in projects'})"
+    )
     FILE.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = FILE.with_suffix(".draft")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

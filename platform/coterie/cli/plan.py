@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from coterie.cli.failures import Failed, failures_shown
+from coterie.cli.login import read_login
 from coterie.core.errors import CoterieError
 from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
@@ -15,6 +17,7 @@ from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.profile import shipped_profiles
+from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.sweep import parse_dimension
 from coterie.simulation.reporting import reporting
 from coterie_wire.errors import WireError
@@ -62,6 +65,8 @@ FILE = click.Path(exists=True, path_type=Path)
 @click.option("--network", type=click.Choice(list(RADIOS)), default="wifi", show_default=True, help="for the energy")
 @click.option("--try", "tries", multiple=True, metavar="SLOT.FIELD=V,V", help="what is tried, instead of the usual")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="processes (default: one a core)")
+@click.option("--on", type=click.Choice(RUNNERS), default="here", show_default=True, help="who performs the runs")
+@click.option("--plot", type=click.Path(path_type=Path), metavar="OUT.png", help="draw what each proposal takes")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="OUT", help="write all of it as JSON")
 @failures_shown
 def plan(
@@ -82,6 +87,8 @@ def plan(
     network: NetworkName,
     tries: tuple[str, ...],
     workers: int | None,
+    on: On,
+    plot: Path | None,
     json_file: Path | None,
 ) -> None:
     """Search for plans that reach an accuracy within a time, for so many bytes and joules of a device.
@@ -89,6 +96,8 @@ def plan(
     Tries PLAN (a preset or a TOML file) with other step sizes, passes, codecs and sizes of rounds on a simulated fleet,
     and judges the best on seeds that chose nothing. `coterie twin FEDERATION --export` makes a fleet's trace.
     """
+    if plot is not None and find_spec("matplotlib") is None:
+        raise Failed("simulation.missing_package", "Plots need matplotlib: pip install 'coterie[simulation]'.")
     goal = Goal(accuracy, within, bytes_per_device, joules_per_device)
     asked = Asked(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
     try:
@@ -96,17 +105,27 @@ def plan(
             read_contender(plan), pair, data, asked._replace(workers=workers or len(os.sched_getaffinity(0)))
         )
         dimensions = [parse_dimension(one) for one in tries] or usual_dimensions(run)
-        with reporting(f"{plan}: {pair.name} on {data.name}") as report:
-            found = propose(run, goal, dimensions, seeds=seeds, costs=Costs(network=network), report=report)
+        with reporting(f"{plan}: {pair.name} on {data.name}") as report, runner_on(on, read_login) as runner:
+            costs = Costs(network=network)
+            found = propose(run, goal, dimensions, seeds=seeds, costs=costs, report=report, runner=runner)
     except (CoterieError, WireError) as error:
         raise Failed(error.code, str(error)) from error
     for line in told(found):
         click.echo(line)
+    if plot is not None:
+        from coterie.simulation.plot import proposals_figure  # only now: it takes a second to import
+
+        _write(plot, lambda: proposals_figure(found).savefig(plot, dpi=150))
     if json_file is not None:
-        try:
-            json_file.write_bytes(found.json())
-        except OSError as error:
-            raise Failed("cli.cannot_write", f"{json_file} cannot be written: {error.strerror}.") from error
+        _write(json_file, lambda: json_file.write_bytes(found.json()))
+
+
+def _write(path: Path, write: Callable[[], object]) -> None:
+    """Raises Failed."""
+    try:
+        write()
+    except OSError as error:
+        raise Failed("cli.cannot_write", f"{path} cannot be written: {error.strerror}.") from error
 
 
 def told(found: Proposals) -> Iterator[str]:

@@ -67,6 +67,10 @@ def recipe(
     as_shipped = data is None and people is None and rounds is None
     console.print(score_table(chosen, found.scores, expected if as_shipped else None))
     console.print(f"An update: {found.update_bytes:,} bytes. Models of their own answer on {found.personal_share:.0%}.")
+    if found.original is not None and chosen.original is not None:
+        before, after = found.original.before, found.original.after
+        task = chosen.original.title
+        console.print(f"The backbone's own task ({task}): {before:.3f} before, {after:.3f} with the version.")
     if as_shipped:
         console.print(verdict(found.scores, expected), soft_wrap=True)
         console.print(expected.says, soft_wrap=True)
@@ -79,6 +83,7 @@ def recipe(
             "by_round": found.by_round,
             "update_bytes": found.update_bytes,
             "personal_share": found.personal_share,
+            "original": None if found.original is None else msgspec.structs.asdict(found.original),
         }
         out.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
@@ -109,6 +114,6 @@ def _write(
     cloud = [chosen.draw(seed, CLOUD + one) for one in range(chosen.cloud_people)] if made_up else new
     for path in write_recipe(chosen, directory, seed=seed, people=people, cloud=cloud, held_out=new):
         click.echo(path)
-    if chosen.classes:
+    if chosen.is_simulated:
         click.echo(f"coterie simulate {directory / 'plan.toml'} --scenario {directory / 'scenario.toml'}")
     click.echo(f"coterie-agent ingest {directory / 'devices' / next(iter(people))}.npz")

@@ -84,7 +84,10 @@ OF_DISTILLATION = (
     Taken("distil_learning_rate", "step size of the device model"),
     Taken("label_weight", "weight of the labels for the device model; the rest is the cloud model's"),
     Taken("seed", "seeds initial order and held-back samples"),
+    Taken("team", "whose quota of the cluster it uses"),
+    Taken("priority", "0 to 9: a higher one has its team's lower ones make room"),
 )
+IS_ARCHIVED = Taken("archived", "true, or false to take it back")
 IS_ACTIVE = Taken("is_active", "true, or false to pause it")
 OF_RULES = (
     Taken("threshold", "a share of 1, hours or rounds, as its kind says"),
@@ -307,6 +310,77 @@ RESOURCES = (
         removable=True,
     ),
     Resource(
+        "alliances",
+        "Two devices with different columns about the same people, which train one network.",
+        "alliances",
+        ("name", "state", "common", "epoch", "accuracy", "reason_sentence", "id"),
+        ("state", "device", "active", "search", "sort"),
+        "name",
+        (Action("cancel", "Stop it.", "cancel"),),
+        begins=Action(
+            "begin",
+            "Have two devices train one network, once the owners of both agree.",
+            "",
+            takes=(
+                Taken("name", "what people call it", required=True),
+                Taken("columns_device", "the ID of the device with columns alone", required=True),
+                Taken("columns_version", "the ID of the version that is the lower half", required=True),
+                Taken("labels_device", "the ID of the device with the labels", required=True),
+                Taken("labels_version", "the ID of the version that is the upper half", required=True),
+                Taken("terms", """how they train: {"epochs": 30, "learning_rate": 0.02, "noise": 1}"""),
+            ),
+        ),
+    ),
+    Resource(
+        "organisations",
+        "Organisations, which have projects.",
+        "organisations",
+        ("name", "created_at", "id"),
+        ("archived", "search", "sort"),
+        "name",
+        changes=("name",),
+        sets=(IS_ARCHIVED,),
+        begins=Action("create", "Make one.", "", takes=(Taken("name", "what people call it", required=True),)),
+    ),
+    Resource(
+        "projects",
+        "Projects, whose devices, models and federations are kept apart.",
+        "projects",
+        ("name", "organisation_name", "created_at", "id"),
+        ("organisation", "archived", "search", "sort"),
+        "name",
+        changes=("name",),
+        sets=(IS_ARCHIVED,),
+        begins=Action(
+            "create",
+            "Make one.",
+            "",
+            takes=(
+                Taken("organisation", "ID of its organisation", required=True),
+                Taken("name", "what people call it", required=True),
+            ),
+        ),
+    ),
+    Resource(
+        "roles",
+        "Roles of people in projects and organisations.",
+        "grants",
+        ("username", "role", "project", "organisation", "given_at", "id"),
+        ("project", "organisation", "operator", "search", "sort"),
+        begins=Action(
+            "give",
+            "Give a person a role in a project or organisation.",
+            "",
+            takes=(
+                Taken("username", "of the person", required=True),
+                Taken("role", "viewer, operator or administrator", required=True),
+                Taken("project", "ID of the project"),
+                Taken("organisation", "ID of the organisation, whose projects all are meant"),
+            ),
+        ),
+        removable=True,
+    ),
+    Resource(
         "analytics",
         "Questions to fleets, which only sums answer.",
         "analytics",
@@ -512,6 +586,10 @@ def find_federation(connection: Connection, which: str) -> str:
     alerts,
     alert_rules,
     alert_channels,
+    alliances,
+    organisations,
+    projects,
+    roles,
     analytics,
 ) = (_group(resource) for resource in RESOURCES)
 

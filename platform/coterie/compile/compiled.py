@@ -18,7 +18,7 @@ from torch.export import ExportedProgram
 
 from coterie.compile.dtypes import TORCH_TYPES
 from coterie.compile.emitter import ONNX_TYPES, Emitter
-from coterie.compile.errors import BatchBecameConstant, BatchOutOfRange, NoGradient
+from coterie.compile.errors import BatchBecameConstant, BatchOutOfRange, NoGradient, UnsupportedSignature
 from coterie.compile.frozen import specs_of
 from coterie.compile.head import find_head
 from coterie.compile.lengths import at_any_length, size_of_length
@@ -92,6 +92,7 @@ def compile_model(
     if isinstance(loss, LossProgram):
         loss.check_samples()
     _check_batch(program, checked, batch_size)
+    _check_cut(checked.signature, recipe.cut)
     spec = _spec(program, checked, recipe, batch_size)
     try:
         graph, spec = _compile_train_step(checked, recipe, loss, spec)
@@ -164,6 +165,7 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
         padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
         own_loss=True if isinstance(recipe.loss, Custom) else UNSET,
         length=checked.signature.length or UNSET,
+        cut=recipe.cut or UNSET,
     )
 
 
@@ -260,6 +262,12 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
     bounds = program.range_constraints.get(symbol)
     if bounds is not None and not bounds.lower <= batch_size <= bounds.upper:
         raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
+
+
+def _check_cut(signature: Signature, cut: str) -> None:
+    if cut and cut not in {tensor.name for tensor in signature.inputs if tensor.dtype == "float32"}:
+        inputs = ", ".join(f"{tensor.dtype} {tensor.name!r}" for tensor in signature.inputs)
+        raise UnsupportedSignature(found=f"its inputs are {inputs}, and the recipe cuts at float32 {cut!r}")
 
 
 def _fake_mode(checked: CheckedProgram) -> FakeTensorMode:

@@ -15,6 +15,7 @@ from coterie.compile.errors import NoCurvature
 from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.given_gradient import GivenGradient
 from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie_wire.bundle import Task
@@ -130,6 +131,19 @@ def _(
 
 
 @loss_and_gradient.register
+def _(
+    loss: GivenGradient,  # noqa: ARG001
+    output: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    teacher: Teacher | None,
+) -> LossAndGradient:
+    given = target if teacher is None else target + teacher.weight * (teacher.output - target)
+    gradient = _column(_share(weight), output) * given
+    return LossAndGradient((output * gradient).sum(), gradient, None)
+
+
+@loss_and_gradient.register
 def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> LossAndGradient:
     """Padding is replaced by copies of the first sample: for zeros a loss may have no gradient."""
     kept = weight > 0
@@ -230,6 +244,11 @@ def _(loss: BinaryCrossEntropy, output: Tensor) -> Tensor:  # noqa: ARG001
 
 @soft_targets.register
 def _(loss: MeanSquaredError, output: Tensor) -> Tensor:  # noqa: ARG001
+    return output
+
+
+@soft_targets.register
+def _(loss: GivenGradient, output: Tensor) -> Tensor:  # noqa: ARG001
     return output
 
 

@@ -12,7 +12,7 @@ from coterie.compile.optimisers import advance, clip
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import DISTILLATION
+from coterie_wire.contract import DISTILLATION, cut
 
 
 def train_step(
@@ -28,20 +28,22 @@ def train_step(
     weight = given["sample_weight"]
     present = (weight > 0).to(torch.float32)
 
-    def forward(parameters: Sequence[Tensor]) -> tuple[Tensor, Mapping[str, Tensor]]:
-        trained = {f"param.{name}": parameter for name, parameter in zip(names, parameters, strict=True)}
-        return program.forward({**given, **trained}, present)
+    at_cut = {tensor.name: given[tensor.name] for tensor in cut(spec)}
 
-    output, pull_back, *rest = torch.func.vjp(forward, [given[f"param.{name}"] for name in names], has_aux=True)
+    def forward(parameters: Sequence[Tensor], inputs: Mapping[str, Tensor]) -> tuple[Tensor, Mapping[str, Tensor]]:
+        trained = {f"param.{name}": parameter for name, parameter in zip(names, parameters, strict=True)}
+        return program.forward({**given, **inputs, **trained}, present)
+
+    output, pull_back, *rest = torch.func.vjp(forward, [given[f"param.{name}"] for name in names], at_cut, has_aux=True)
     (gathered,) = rest
     teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
     found = loss_and_gradient(loss, output, given[spec.target.name], weight, teacher)
     with torch.no_grad():  # second derivatives are not needed, for which PyTorch has longer formulas
-        (gradients,) = pull_back(found.gradient)
+        gradients, by_input = pull_back(found.gradient)
     by_name = dict(zip(names, gradients, strict=True))
     if curved := [name for name in names if recipe.optimiser.is_curved(name)]:
         with torch.no_grad():
-            (curvatures,) = pull_back(curvature(loss, output, weight))
+            curvatures, _ = pull_back(curvature(loss, output, weight))
         found_by_name = dict(zip(names, curvatures, strict=True))
         by_name |= {name: found_by_name[name] for name in curved}
     blocks = _blocks(spec)
@@ -57,6 +59,7 @@ def train_step(
     if recipe.clipping:
         followed = list(clip(followed, scalars["clip_norm"]))
     results = {"loss": found.loss, **({} if found.correct is None else {"correct": found.correct})}
+    results.update({f"gradient.{name}": gradient for name, gradient in by_input.items()})
     roles = recipe.optimiser.state()
     for block, gradient in zip(blocks, followed, strict=True):
         state = [joined(role, block) for role in roles]

@@ -4,6 +4,7 @@ import os
 import sys
 
 from celery import Celery, signals
+from celery.worker import WorkController
 from django.conf import settings
 from django.db import close_old_connections
 
@@ -48,6 +49,22 @@ def watch_beat(**_: object) -> None:
 
     if not settings.EMBEDDED:
         begin_monitoring("tick", leads=LEADERSHIP.found)
+
+
+@signals.celeryd_after_setup.connect
+def take_tasks_of_this_host(instance: WorkController, **_: object) -> None:
+    """Of which other machines' workers take none."""
+    from coterie.config.own_queue import take_from_own_queue  # its models need Django set up
+
+    take_from_own_queue(instance.app)
+
+
+@signals.worker_ready.connect
+def register_this_host(**_: object) -> None:
+    """Have this machine take workers of training jobs for as long as a Celery worker runs on it."""
+    from coterie.cluster.this_host import Presence
+
+    Presence().begin()
 
 
 @signals.task_postrun.connect

@@ -16,6 +16,8 @@ from coterie_wire.structs import from_values
 PREFIX = "COTERIE_"
 LISTS = {
     "allowed_hosts",
+    "cluster_quotas",
+    "cluster_sbatch",
     "copies",
     "trusted_proxies",
     "webhook_hosts",
@@ -110,6 +112,34 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     s3_secret: str = ""
     downloads: Literal["platform", "presigned"] = "platform"
     """Whether devices read models through the platform, or from the object storage by URLs that last five minutes."""
+    cluster_host: str = ""
+    """Name of this machine among those that train, which workers of one machine share; blank: its host name."""
+    cluster_rack: str = ""
+    """Where it stands: gangs of workers are put on hosts of one rack before they are spread over several."""
+    cluster_address: str = ""
+    """Where workers on other hosts reach its own, in a network that nobody else is in; blank: they do not, and it takes
+    gangs as a whole alone. Workers of a gang that is on several hosts are not cut off from that network."""
+    cluster_places: Annotated[int, Meta(ge=0)] = 0
+    """Workers of training jobs that it takes at a time; 0: as many as it has cores, and at least two."""
+    cluster_quotas: tuple[str, ...] = ()
+    """Places that teams have for themselves, as ``vision=8,speech=4``; whatever of it is idle is lent to the others."""
+    simulations_at_once: Annotated[int, Meta(ge=0, le=1000)] = 1
+    """Runs of simulated fleets that one worker process performs at a time, so that real rounds find its other threads
+    idle; 0: none."""
+    cluster_launcher: Literal["here", "kubernetes", "slurm"] = "here"
+    """Who starts the workers of gangs that this machine leads: itself, with others of the cluster, or another
+    scheduler, which has `cluster_places` for them."""
+    cluster_shared: Path | None = None
+    """Directory of jobs' checkpoints, which all processes of the platform and all workers see under the same path;
+    blank: in the state directory."""
+    cluster_image: str = ""
+    """Of the pods that launcher kubernetes starts: the platform's image."""
+    cluster_claim: str = ""
+    """Persistent volume claim, of access mode ReadWriteMany, of `cluster_shared`, for launcher kubernetes."""
+    cluster_sbatch: tuple[str, ...] = ()
+    """More options of sbatch for launcher slurm, separated by commas: ``--partition=long,--account=vision``."""
+    cluster_python: str = ""
+    """The interpreter on SLURM's nodes that the platform is installed for; blank: the path of this one."""
     copies: tuple[Path, ...] = ()
     """Directories of backups, separated by commas, from which damaged files are replaced."""
     second_factor_for: tuple[Literal["viewer", "operator", "administrator"], ...] = ()
@@ -171,6 +201,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env._check_object_storage()
         env._check_provider()
         env._check_mail()
+        env._check_launcher()
+        env.quotas()
         return env
 
     def _check_addresses(self) -> None:
@@ -208,6 +240,30 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         if not (self.oidc_administrators or self.oidc_operators or self.oidc_viewers):
             raise msgspec.ValidationError(
                 "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_ADMINISTRATORS, _OPERATORS or _VIEWERS, or nobody may in"
+            )
+
+    def quotas(self) -> dict[str, int]:
+        """Places by team. Raises msgspec.ValidationError."""
+        found = {}
+        for item in self.cluster_quotas:
+            team, _, places = item.partition("=")
+            if not team.strip() or not places.strip().isdecimal():
+                raise msgspec.ValidationError("COTERIE_CLUSTER_QUOTAS must look like vision=8,speech=4")
+            found[team.strip()] = int(places)
+        return found
+
+    def _check_launcher(self) -> None:
+        if self.cluster_launcher == "here":
+            return
+        if self.cluster_shared is None or not self.cluster_places:
+            raise msgspec.ValidationError("COTERIE_CLUSTER_LAUNCHER needs COTERIE_CLUSTER_SHARED and _PLACES as well")
+        if self.cluster_address:
+            raise msgspec.ValidationError(
+                "COTERIE_CLUSTER_ADDRESS is of a host that trains itself; COTERIE_CLUSTER_LAUNCHER has others do that"
+            )
+        if self.cluster_launcher == "kubernetes" and not (self.cluster_image and self.cluster_claim):
+            raise msgspec.ValidationError(
+                "COTERIE_CLUSTER_LAUNCHER=kubernetes needs COTERIE_CLUSTER_IMAGE and COTERIE_CLUSTER_CLAIM as well"
             )
 
     def _check_mail(self) -> None:

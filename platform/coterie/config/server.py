@@ -74,9 +74,11 @@ def main() -> None:
 
 def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     """True when everything has come to its end, False when tasks still run."""
+    from coterie.cluster.this_host import Presence
     from coterie.config.celery import app
     from coterie.config.embedded_worker import EmbeddedWorker
     from coterie.config.monitoring.begin import begin_monitoring
+    from coterie.config.own_queue import take_from_own_queue
 
     config = server_config()
     try:
@@ -92,12 +94,15 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    worker = EmbeddedWorker(app)
+    worker, presence = EmbeddedWorker(app), Presence()
+    take_from_own_queue(app)
     worker.start()
+    presence.begin()
     memory.settle()
     try:
         server.run([socket.socket(fileno=options.listener_fd)])
     finally:
+        presence.end()
         finished = worker.stop(within_s=FINISH_TASKS_S)
     return finished
 

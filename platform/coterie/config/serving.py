@@ -15,6 +15,7 @@ from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.door.protocol import guarded
 from coterie.gateway.door.socket_protocol import guarded_sockets
 from coterie.gateway.door.spool import make_directory, remove_directory
+from coterie.gateway.ending import ENDING
 from coterie_wire.messages import MAX_MESSAGE_BYTES
 from coterie_wire.offences import OFFENCES
 
@@ -22,13 +23,24 @@ CLOSE_CONNECTIONS_S = 2
 
 
 class BoundedServer(uvicorn.Server):
-    """Uvicorn on a loop that tells once when the system has no descriptor left for another connection."""
+    """Uvicorn on a loop that tells once when the system has no descriptor left for another connection.
+
+    It ends without sending all devices to the other processes at the same time.
+    """
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer requests."""
         asyncio.get_running_loop().set_exception_handler(tell_of_failure)
         self._following = asyncio.create_task(LIFE.follow_loop())
         await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the sockets, then take no more connections.
+
+        Little by little, where other processes answer meanwhile; a second signal hurries it.
+        """
+        await ENDING.close_sockets(is_hurried=lambda: settings.EMBEDDED or self.force_exit)
+        await super().shutdown(sockets)
 
 
 def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # Any: as asyncio declares it

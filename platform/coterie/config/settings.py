@@ -1,6 +1,8 @@
 """Django settings; everything that differs between the two modes is decided here, from `Env`."""
 
 import os
+import socket
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -60,13 +62,16 @@ INSTALLED_APPS = [
     "coterie.transfer",
     "coterie.rollouts",
     "coterie.fleet_evaluation",
+    "coterie.alliances",
     "coterie.privacy",
     "coterie.secure_sums",
     "coterie.analytics",
     "coterie.merging",
     "coterie.rounds",
     "coterie.cloud_training",
+    "coterie.cluster",
     "coterie.twin",
+    "coterie.simulation_runs",
     "coterie.exports",
     "coterie.repairs",
     "coterie.alerts",
@@ -134,6 +139,16 @@ TENSORBOARD_DIR = ENV.tensorboard_dir.absolute() if ENV.tensorboard_dir is not N
 MLFLOW_URL, MLFLOW_TOKEN = ENV.mlflow_url, ENV.mlflow_token
 TELEMETRY = ENV.telemetry
 METRICS_HOST, METRICS_PORT = ENV.metrics_host, ENV.metrics_port
+CLUSTER_HOST = ENV.cluster_host or socket.gethostname()
+CLUSTER_RACK = ENV.cluster_rack
+CLUSTER_ADDRESS = ENV.cluster_address
+CLUSTER_PLACES = ENV.cluster_places
+CLUSTER_QUOTAS = ENV.quotas()
+SIMULATIONS_AT_ONCE = ENV.simulations_at_once
+CLUSTER_LAUNCHER = ENV.cluster_launcher
+CLUSTER_SHARED = ENV.cluster_shared.absolute() if ENV.cluster_shared is not None else None
+CLUSTER_IMAGE, CLUSTER_CLAIM = ENV.cluster_image, ENV.cluster_claim
+CLUSTER_SBATCH, CLUSTER_PYTHON = ENV.cluster_sbatch, ENV.cluster_python or sys.executable
 COPIES = tuple(copy.absolute() for copy in ENV.copies)
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_HTTPS  # and whenever a request came over TLS, see SecureCookies
@@ -203,13 +218,17 @@ PERIODIC_TASKS = {
     "coterie.transfer.tasks.sweep": 1.0,
     "coterie.owners.tasks.sweep": 5.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
+    "coterie.cloud_training.tasks.place": 2.0,
     "coterie.twin.tasks.look": 5.0,
+    "coterie.simulation_runs.tasks.sweep": 5.0,
     "coterie.exports.tasks.sweep": 15.0,
     "coterie.fleet_evaluation.tasks.sweep": 5.0,
+    "coterie.alliances.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.alerts.tasks.sweep": 15.0,
     "coterie.registry.tasks.scrub": 60.0,
     "coterie.rounds.tasks.scrub": 60.0,
+    "coterie.rounds.tasks.steer": 60.0,
     "coterie.accounts.tasks.tidy": 600.0,
     "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.count": 10.0,
@@ -266,11 +285,14 @@ SPECTACULAR_SETTINGS = {
         "QuestionState": "coterie.analytics.models.Question.State",
         "RolloutState": "coterie.rollouts.models.Rollout.State",
         "EvaluationState": "coterie.fleet_evaluation.models.Evaluation.State",
+        "AllianceState": "coterie.alliances.models.Alliance.State",
         "RoundState": "coterie.rounds.models.Round.State",
         "AssignmentState": "coterie.rounds.models.Assignment.State",
         "HelpRequestState": "coterie.transfer.models.HelpRequest.State",
         "TransferState": "coterie.transfer.models.Transfer.State",
+        "GangState": "coterie.cluster.models.Gang.State",
         "TrainingJobState": "coterie.cloud_training.models.TrainingJob.State",
+        "SimulationRunState": "coterie.simulation_runs.models.SimulationRun.State",
     },
 }
 

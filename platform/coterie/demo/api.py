@@ -53,6 +53,24 @@ class Federation(msgspec.Struct, frozen=True):
     state: str
 
 
+class AlliancePartyRow(msgspec.Struct, frozen=True):
+    """One device in an alliance."""
+
+    role: str
+    sent_bytes: int
+
+
+class AllianceRow(msgspec.Struct, frozen=True):
+    """Two devices that train one network together."""
+
+    state: str
+    reason_sentence: str
+    common: int
+    epoch: int
+    accuracy: float | None
+    parties: tuple[AlliancePartyRow, ...]
+
+
 class _Created(msgspec.Struct, frozen=True):
     id: str
 
@@ -156,6 +174,19 @@ class Api:
             "enrolment-tokens/", json={"label": "demo", "tags": [tag], "uses_allowed": uses, "expires_at": expires_at}
         )
         return _decode(answer, _Secret).secret
+
+    def use_uploaded_weights(self, pair: str) -> None:
+        """Begin the device model with the weights that were uploaded."""
+        body = {"models": ["device"]}
+        _decode(self._http.post(f"pairs/{pair}/uploaded-weights/", json=body), msgspec.Raw)
+
+    def begin_alliance(self, **given: object) -> str:
+        """An alliance that waits for both owners; its identifier."""
+        return _decode(self._http.post("alliances/", json=given), _Created).id
+
+    def alliance(self, alliance: str) -> AllianceRow:
+        """How it stands."""
+        return self._get(f"alliances/{alliance}/", AllianceRow)
 
     def create_federation(self, **given: object) -> str:
         """A federation that waits to be started; its identifier."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.demo.digits import Samples, together
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import evaluate
+from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, evaluate
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Row
 from coterie_agent.store.samples import Samples as StoredSamples
@@ -38,11 +38,13 @@ class Start(NamedTuple):
     train_step: bytes
     predict: bytes
     parameters: Tensors
+    frozen: Frozen
 
     def accuracy(self, parameters: Tensors, held_out: Samples) -> float:
         """Of `parameters` on held-out digits."""
         name = self.manifest.model.inputs[0].name
-        found = evaluate(self.predict, parameters, Dataset({name: held_out.x}, held_out.y), self.manifest.model)
+        dataset = Dataset({name: held_out.x}, held_out.y)
+        found = evaluate(self.predict, parameters, dataset, self.manifest.model, self.frozen)
         assert found.accuracy is not None, "digits are right or wrong"
         return found.accuracy
 
@@ -64,12 +66,15 @@ def read_start(archive: bytes) -> Start:
     """What a version's archive holds."""
     with zipfile.ZipFile(io.BytesIO(archive)) as members:
         manifest = from_json(members.read("manifest.json"), Manifest)
-        tensors = decode_tensors(members.read("parameters.safetensors"), expected=manifest.model.version)
+        spec = manifest.model
+        tensors = decode_tensors(members.read("parameters.safetensors"), expected=spec.version)
+        frozen = members.read("frozen.safetensors") if spec.frozen else None
         return Start(
             manifest=manifest,
             train_step=members.read("train_step.onnx"),
             predict=members.read("predict.onnx"),
             parameters={name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()},
+            frozen=NOTHING_FROZEN if frozen is None else decode_tensors(frozen, expected=spec.frozen),
         )
 
 
@@ -99,7 +104,7 @@ def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: i
             stored.add(rows, max_samples=len(samples.y))
             train = split(stored.ids(stored.snapshot())).train
             optimisation = Optimisation(
-                open_steps(train_graph(start.train_step, spec, threads=1), frozen_tensors={}),
+                open_steps(train_graph(start.train_step, spec, threads=1), frozen_tensors=start.frozen),
                 spec,
                 start.parameters,
                 inputs={},

@@ -130,6 +130,13 @@ class RecipeDemo:
         )
         api.wait_for_jobs(pair, until=lambda found: found.state == "ready", tell=self.screen.doing)
         self.screen.say("The model pair passed its pre-flight: the device model is now two ONNX graphs")
+        if recipe.original is not None:
+            api.use_uploaded_weights(pair)
+            self.screen.say(
+                "The first device model is what was brought: a frozen backbone, and adapters that add nothing"
+            )
+            self.screen.doing("")
+            return pair
         volunteers = [recipe.draw(self.seed, CLOUD + number).train for number in range(recipe.cloud_people)]
         samples = together(volunteers)
         api.bootstrap(pair, dataset=api.add_dataset("cloud", write_samples(self.state / "cloud.npz", samples)))
@@ -143,7 +150,9 @@ class RecipeDemo:
         """What the federation is compared with, from the same first version."""
         start = read_start(api.archive(api.first_version(pair)))
         plan = plan_of(self.recipe, devices=len(people))
-        graphs = Graphs.of(start.manifest.model, train_step=start.train_step, predict=start.predict)
+        graphs = Graphs.of(
+            start.manifest.model, train_step=start.train_step, predict=start.predict, frozen=start.frozen
+        )
         first = NeuralLearner(
             graphs, plan.local, parameters=start.parameters, first=start.parameters, received=start.parameters
         )

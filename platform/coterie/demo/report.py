@@ -1,9 +1,12 @@
 """What the demo found, as a table for people and JSON for programs."""
 
+from collections.abc import Sequence
+
 import msgspec
 from rich.table import Table
 
 from coterie.demo.screen import size
+from coterie.demo.view import RoundRow
 
 
 class Accuracy(msgspec.Struct, frozen=True):
@@ -52,12 +55,29 @@ class Newcomer(msgspec.Struct, frozen=True):
         return f"not within {self.waited_batches} batches" if recovery is None else recovery.words
 
 
+class PhoneShare(msgspec.Struct, frozen=True):
+    """What the phone in a browser had of the rounds."""
+
+    invited: int
+    """Rounds that it was invited to."""
+    counted: int
+    """Rounds in which its update counts."""
+
+    @classmethod
+    def of(cls, rounds: Sequence[RoundRow], name: str) -> "PhoneShare":
+        """The device of that name among the `rounds`."""
+        parts = [part for row in rounds for part in row.assignments if part.device_name == name]
+        return cls(invited=len(parts), counted=sum(part.delivered is not None for part in parts))
+
+
 class Report(msgspec.Struct, frozen=True):
     """The demo's outcome."""
 
     accuracy: Accuracy
     update_bytes: UpdateBytes
     newcomer: Newcomer
+    phone: PhoneShare | None
+    """None: agents alone took part."""
     rounds_published: int
     dropouts: int
     """Devices that were invited to a round and did not deliver."""
@@ -87,6 +107,8 @@ class Report(msgspec.Struct, frozen=True):
         table.add_section()
         table.add_row("an update, int8", f"{size(sizes.int8)} ({sizes.int8 / sizes.float32:.2f} of float32)")
         table.add_row("an update, float32", size(sizes.float32))
+        if self.phone is not None:
+            table.add_row("updates from the phone's browser", f"{self.phone.counted} of {self.phone.invited} rounds")
         table.add_row("rounds published", str(self.rounds_published))
         table.add_row("drop-outs", str(self.dropouts))
         table.add_row("time", f"{self.seconds:.0f} s")

@@ -16,13 +16,16 @@ from coterie.child.run import run_child
 from coterie.config.env import child_environment
 from coterie.demo.api import Api
 from coterie.demo.baselines import Baselines, Start, measure_baselines, read_start
+from coterie.demo.chromium import Chromium
 from coterie.demo.devices import DemoDevice
 from coterie.demo.digits import CLASSES, Deal, Samples, deal, together
 from coterie.demo.director import Director
 from coterie.demo.export import JOB as EXPORT
 from coterie.demo.export import ExportArguments, Exported
 from coterie.demo.peers import PEERS, PLAN, Cast, Peers, make_cast, make_stream
-from coterie.demo.report import Accuracy, Newcomer, Report, UpdateBytes
+from coterie.demo.phone import NAME as PHONE
+from coterie.demo.phone import DemoPhone
+from coterie.demo.report import Accuracy, Newcomer, PhoneShare, Report, UpdateBytes
 from coterie.demo.screen import Screen, counted
 from coterie.demo.setting_up import npz, stop_all, submit_digits
 from coterie.demo.stage import join_all, platform_ready
@@ -46,18 +49,20 @@ class Demo:
     rounds: int
     seed: int
     screen: Screen
+    browser: Chromium | None
+    """In which one more device takes part, as a phone does; None: agents alone."""
 
     @contextmanager
     def run(self) -> Iterator[Report]:
         """Play the story; platform and devices go on until the block ends.
 
-        Raises ApiFailed, ServerFailed or AgentFailed.
+        Raises ApiFailed, ServerFailed, AgentFailed or BrowserFailed.
         """
         started = time.monotonic()
-        dealt = deal(devices=self.devices, seed=self.seed)
+        dealt = deal(devices=self._members, seed=self.seed)
         environment = child_environment(state=str(self.state))
         with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(max_workers=3))
+            pool = stack.enter_context(ThreadPoolExecutor(max_workers=4))
             self.screen.doing("The platform starts; the two models are exported")
             exported = pool.submit(run_child, EXPORT, ExportArguments(str(self.state), self.seed))
             url, api = stack.enter_context(
@@ -71,7 +76,7 @@ class Demo:
                     samples=samples,
                     environment=environment,
                 )
-                for number, samples in enumerate(dealt.devices)
+                for number, samples in enumerate(dealt.devices[: self.devices])
             ]
             everything, rng = together(dealt.devices), np.random.default_rng(self.seed)
             cast = make_cast(everything, home=self.state / "devices", environment=environment, rng=rng)
@@ -79,8 +84,11 @@ class Demo:
             stack.callback(stop_all, [device for devices in joining.values() for device in devices])
             ending = threading.Event()
             tokens = {tag: api.enrolment_token(uses=len(devices), tag=tag) for tag, devices in joining.items()}
-            joined = pool.submit(join_all, joining, url, tokens, ending)
-            stack.callback(wait, [joined])  # else it could start a device after all have been stopped
+            coming = [pool.submit(join_all, joining, url, tokens, ending)]
+            if self.browser is not None:
+                phone = DemoPhone(self.browser, samples=dealt.devices[-1], state=self.state)
+                coming.append(pool.submit(phone.join, url, api.enrolment_token(uses=1, tag=FLEET)))
+            stack.callback(wait, coming)  # else one could start a device after all have been stopped
             stack.callback(ending.set)
             files = exported.result()
             cloud = api.add_dataset("cloud", npz(self.state / "cloud.npz", dealt.cloud))
@@ -95,9 +103,11 @@ class Demo:
                 rounds=self.rounds,
                 seed=self.seed,
             )
-            joined.result()
+            for joined in coming:
+                joined.result()
+            names = [*(device.name for device in fleet), PHONE][: self._members]
             self.screen.holdings(
-                {device.name: _favourites(samples) for device, samples in zip(fleet, dealt.devices, strict=True)}
+                {name: _favourites(samples) for name, samples in zip(names, dealt.devices, strict=True)}
             )
             federation = self._federate(api, pair, dealt)
             peers = pool.submit(self._peers, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
@@ -105,7 +115,12 @@ class Demo:
             view = director.follow(lambda: api.view(federation, tag=FLEET))
             self.screen.doing("What it is compared with is still being trained" if not baselines.done() else "")
             compared = baselines.result()
-            yield _report(view, start, compared, peers.result().outcome(), time.monotonic() - started)
+            yield self._report(view, start, compared, peers.result().outcome(), time.monotonic() - started)
+
+    @property
+    def _members(self) -> int:
+        """Devices that take part in rounds."""
+        return self.devices + (self.browser is not None)
 
     def _publish_pair(self, api: Api, files: Exported, cloud: str, samples: int) -> str:
         pair = submit_digits(api, "digits", files)
@@ -130,7 +145,8 @@ class Demo:
             tolerance=0.15,  # on data this uneven a round may cost accuracy before the next ones win it back
         )
         api.start_federation(federation)
-        self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
+        phone = "" if self.browser is None else " and a phone in a browser"
+        self.screen.say(f"{counted(self.devices, 'agent')}{phone} joined; {counted(self.rounds, 'round')} to go")
         return federation
 
     def _peers(
@@ -154,7 +170,7 @@ class Demo:
         )
 
     def _plan(self) -> Document:
-        target = max(1, round(self.devices * 0.7))
+        target = max(1, round(self._members * 0.7))
         return {
             "local": msgspec.to_builtins(LOCAL),
             "codec": {"kind": "int8"},
@@ -169,28 +185,28 @@ class Demo:
             "merge": {"kind": "fed_avg"},
         }
 
+    def _report(self, view: View, start: Start, compared: Baselines, newcomer: Newcomer, seconds: float) -> Report:
+        published = [row for row in view.rounds if row.state == "published"]
+        return Report(
+            accuracy=Accuracy(
+                bootstrap=compared.bootstrap,
+                alone_mean=compared.alone_mean,
+                federation=published[-1].metrics["accuracy"],
+                central=compared.central,
+            ),
+            update_bytes=UpdateBytes(
+                int8=mean(size_bytes for row in published for size_bytes in row.update_sizes),
+                float32=start.float32_update_bytes(),
+            ),
+            newcomer=newcomer,
+            phone=None if self.browser is None else PhoneShare.of(view.rounds, PHONE),
+            rounds_published=len(published),
+            dropouts=sum(row.count("released", "dropped", "rejected") for row in view.rounds),
+            seconds=seconds,
+        )
+
 
 def _favourites(samples: Samples) -> str:
     counts = np.bincount(samples.y, minlength=CLASSES)
     most = sorted(np.argsort(counts)[::-1][:3].tolist())
     return f"mostly {', '.join(map(str, most))} ({len(samples.y)} in all)"
-
-
-def _report(view: View, start: Start, compared: Baselines, newcomer: Newcomer, seconds: float) -> Report:
-    published = [row for row in view.rounds if row.state == "published"]
-    return Report(
-        accuracy=Accuracy(
-            bootstrap=compared.bootstrap,
-            alone_mean=compared.alone_mean,
-            federation=published[-1].metrics["accuracy"],
-            central=compared.central,
-        ),
-        update_bytes=UpdateBytes(
-            int8=mean(size_bytes for row in published for size_bytes in row.update_sizes),
-            float32=start.float32_update_bytes(),
-        ),
-        newcomer=newcomer,
-        rounds_published=len(published),
-        dropouts=sum(row.count("released", "dropped", "rejected") for row in view.rounds),
-        seconds=seconds,
-    )

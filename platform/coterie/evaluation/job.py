@@ -3,6 +3,7 @@
 import msgspec
 
 from coterie.child.job import ChildJob
+from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_wire.bundle import ModelSpec
 
@@ -28,6 +29,7 @@ class EvaluateResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accuracy: float | None
     loss: float
     class_accuracy: tuple[float | None, ...]
+    confusion: Confusion | None = None
 
 
 JOB = ChildJob(

@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from coterie.evaluation.confusion import Confusion, confusion_of
 from coterie.evaluation.datasets import Dataset, Targets
 from coterie_learning.metrics import log_softmax, measure
 from coterie_wire.bundle import ModelSpec, Task
@@ -41,6 +42,8 @@ class Evaluation(NamedTuple):
     """Mean of the plain loss of the task, of a classifier cross-entropy in nats; or of the model's own."""
     class_accuracy: tuple[float | None, ...]
     """Of a classifier, accuracy over the samples of each class; None where there are none."""
+    confusion: Confusion | None = None
+    """Of a classifier."""
 
 
 def open_session(graph: bytes) -> onnxruntime.InferenceSession:
@@ -97,6 +100,7 @@ def score(
         accuracy=None if found.right is None else float(found.right.mean()),
         loss=float(found.losses.mean()),
         class_accuracy=_by_class(found.right, targets, output.shape[1]) if task == "classes" else (),
+        confusion=confusion_of(output, targets.astype(np.int64)) if task == "classes" else None,
     )
 
 

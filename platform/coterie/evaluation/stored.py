@@ -18,4 +18,4 @@ def evaluate_stored(arguments: EvaluateArguments, report: ReportProgress) -> Eva
     parameters = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     frozen = read_frozen(arguments.frozen, arguments.model)
     found = evaluate(Path(arguments.predict).read_bytes(), parameters, dataset, arguments.model, frozen)
-    return EvaluateResult(found.samples, found.accuracy, found.loss, found.class_accuracy)
+    return EvaluateResult(found.samples, found.accuracy, found.loss, found.class_accuracy, found.confusion)

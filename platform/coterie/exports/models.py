@@ -2,11 +2,14 @@
 
 from django.db import models
 
+from coterie.core.separation import Separated
 from coterie.rounds.models import Round
 
 
-class Exported(models.Model):
+class Exported(Separated):
     """That an exporter keeps a round as it ended."""
+
+    project_path = "round__federation__project"
 
     exporter = models.CharField(max_length=100)
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="+")

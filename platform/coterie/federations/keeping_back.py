@@ -13,6 +13,9 @@ from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
+KEPT_BACK = "federations.kept_back"
+"""Why a federation has paused itself."""
+
 
 def is_patience_at_its_end(federation: Federation) -> bool:
     """Whether a candidate is published although it is worse."""
@@ -30,7 +33,7 @@ def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> No
         reason = _what_to_change(federation.kept_back, why)
         columns |= {"state": Federation.State.PAUSED, **reason_columns(reason)}
         told = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
-        announce(Event.FEDERATION_PAUSED, told, now=now)
+        announce(Event.FEDERATION_PAUSED, told, about=federation, now=now)
     Federation.objects.filter(pk=federation.pk).update(**columns)
     tell_consoles("federations")
 
@@ -42,7 +45,7 @@ def count_published(*, federation: Federation) -> None:
 
 def _what_to_change(candidates: int, why: Reason) -> Reason:
     return Reason(
-        "federations.kept_back",
+        KEPT_BACK,
         f"it paused itself after {candidates} candidates in a row that were worse, the last: {why.sentence[:160]}. "
         "Allow a larger tolerance, set a patience, or change the plan: fewer epochs, a smaller learning rate, "
         "local prox, more updates a round",

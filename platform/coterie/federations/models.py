@@ -7,12 +7,13 @@ from django.db.models import Q
 
 from coterie.core.archiving import Archivable
 from coterie.core.durable import Stateful
+from coterie.core.separation import ProjectRoot, Separated
 from coterie.fleet.models import Device
 from coterie.registry.models import BASE, Dataset, ModelPair
 from coterie_learning.plan import Plan, stored_plan
 
 
-class Federation(Stateful, Archivable):
+class Federation(Stateful, Archivable, ProjectRoot):
     """Devices that learn one task together, under one plan."""
 
     class State(models.TextChoices):
@@ -26,7 +27,7 @@ class Federation(Stateful, Archivable):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
-    slug = models.SlugField(max_length=100, unique=True)
+    slug = models.SlugField(max_length=100)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="federations")
     plan = models.JSONField()
     """A `coterie_learning.plan.Plan`, every hyperparameter written out."""
@@ -55,6 +56,7 @@ class Federation(Stateful, Archivable):
     class Meta:
         ordering = ["created_at", "slug"]
         constraints = [
+            models.UniqueConstraint(fields=["project", "slug"], name="federation_slug_once"),
             models.CheckConstraint(
                 condition=Q(state__in=["draft", "running", "paused", "finished"]), name="federation_state_known"
             ),
@@ -88,8 +90,10 @@ class Federation(Stateful, Archivable):
         return stored_plan(self.plan)
 
 
-class Split(models.Model):
+class Split(Separated):
     """What was found when the models of a round's devices were compared."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="splits")
     round_number = models.PositiveIntegerField()
@@ -112,8 +116,10 @@ class Split(models.Model):
         return f"{self.federation} round {self.round_number}: {self.groups}"
 
 
-class Group(models.Model):
+class Group(Separated):
     """Devices that share one cloud model and one device model after a split."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=40)
@@ -130,8 +136,10 @@ class Group(models.Model):
         return f"{self.federation} {self.name}"
 
 
-class Membership(models.Model):
+class Membership(Separated):
     """A device's time in a group; a device without one has the base's models."""
+
+    project_path = "federation__project"
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="memberships")

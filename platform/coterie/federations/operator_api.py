@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations import services
+from coterie.federations.labels import Labels, labels_of
 from coterie.federations.models import Federation
 from coterie.federations.selectors import member_counts
 from coterie_learning.plan import plan_document, plan_schema, preset_notes, presets
@@ -151,6 +152,18 @@ class FederationRows(ListedViewSet[Federation]):
         return rows.filter(archived_at__isnull=not archived, **others)
 
 
+class LabelsSerializer(serializers.Serializer[Labels]):
+    """Labels of a federation's devices, summed."""
+
+    telling = serializers.IntegerField(help_text="devices that tell more than that their samples came with labels")
+    given = serializers.IntegerField(help_text="samples that came with their label")
+    asked = serializers.IntegerField(help_text="samples whose label an owner said when asked")
+    implied = serializers.IntegerField(help_text="samples whose label a program on the device saw happen")
+    unlabelled = serializers.IntegerField(help_text="samples without a label, of which owners may be asked")
+    questions = serializers.IntegerField(help_text="that owners were asked")
+    answers = serializers.IntegerField(help_text="of these; the others were skipped, or are open")
+
+
 class FederationViewSet(FederationRows):
     """Federations."""
 
@@ -182,6 +195,12 @@ class FederationViewSet(FederationRows):
             if changes:
                 services.change_terms(federation=federation, **{**terms, **changes})
         return Response(FederationSerializer(federation).data)
+
+    @extend_schema(responses=LabelsSerializer)
+    @action(detail=True, methods=["get"])
+    def labels(self, _request: Request, pk: UUID) -> Response:
+        """Where the labels of its devices are from, and what they cost their owners."""
+        return Response(LabelsSerializer(labels_of(get_object_or_404(Federation, pk=pk))).data)
 
     @extend_schema(request=None, responses=FederationSerializer)
     @action(detail=True, methods=["post"])

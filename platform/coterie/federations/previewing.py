@@ -23,6 +23,7 @@ WORDS: Mapping[str, str] = {
     "help": "Devices whose model fails are helped otherwise",
     "groups": "The split into groups follows another rule",
     "rollout": "New versions come to the devices in another way",
+    "fallback": "Devices whose own model does not answer are answered by another rule",
 }
 
 

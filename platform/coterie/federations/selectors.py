@@ -7,41 +7,50 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from coterie.federations.models import Federation, Group, Membership
-from coterie.fleet.models import Device
-from coterie.fleet.selectors import enrolled_devices, holders, ready_devices
+from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.selectors import enrolled_devices, holders, present_devices, ready_devices
 from coterie.registry.models import ModelPair
 from coterie_learning.plan import Plan
 
 
 def members(federation: Federation) -> QuerySet[Device]:
     """The enrolled devices that belong to it."""
-    return enrolled_devices(tag=federation.device_tag)
+    return enrolled_devices(tag=federation.device_tag).filter(project=federation.project_id)
 
 
 def member_counts(federations: Iterable[Federation]) -> Mapping[UUID, int]:
     """How many members each of `federations` has, in one query."""
     fleet = holders()
     return {
-        federation.pk: sum(some.devices for some in fleet if some.carry(federation.device_tag))
+        federation.pk: sum(some.devices for some in fleet if some.belong(federation.project_id, federation.device_tag))
         for federation in federations
     }
 
 
 def ready_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
     """Its members that are present and would train now."""
-    return ready_devices(now=now, tag=federation.device_tag)
+    return ready_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
+
+
+def present_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
+    """Its members that are present."""
+    return present_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
 
 
 def federations_of(device: Device) -> QuerySet[Federation]:
     """The running and paused federations that the device belongs to, oldest first."""
     return Federation.objects.filter(
-        state__in=(Federation.State.RUNNING, Federation.State.PAUSED), device_tag__in=["", *device.tags]
+        project=device.project_id,
+        state__in=(Federation.State.RUNNING, Federation.State.PAUSED),
+        device_tag__in=["", *device.tags],
     )
 
 
-def federations_for(tags: Sequence[str]) -> QuerySet[Federation]:
-    """The running federations that a device with `tags` would belong to, oldest first."""
-    return Federation.objects.filter(state=Federation.State.RUNNING, device_tag__in=["", *tags])
+def federations_for(token: EnrolmentToken) -> QuerySet[Federation]:
+    """The running federations that a device which joins with `token` would belong to, oldest first."""
+    return Federation.objects.filter(
+        project=token.project_id, state=Federation.State.RUNNING, device_tag__in=["", *token.tags]
+    )
 
 
 def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:
@@ -66,7 +75,11 @@ def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[F
 def _shared_out(devices: Sequence[Device], federations: Iterable[Federation]) -> dict[UUID, list[Federation]]:
     known = list(federations)
     return {
-        device.pk: [federation for federation in known if federation.device_tag in ("", *device.tags)]
+        device.pk: [
+            federation
+            for federation in known
+            if federation.project_id == device.project_id and federation.device_tag in ("", *device.tags)
+        ]
         for device in devices
     }
 

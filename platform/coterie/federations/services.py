@@ -10,6 +10,7 @@ from django.utils.text import slugify
 from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
 from coterie.core.names import checked_name
+from coterie.core.separation import check_together
 from coterie.federations.errors import (
     Archived,
     CloudDataDoesNotFit,
@@ -75,6 +76,7 @@ def create_federation(
         raise HeldOutDoesNotFit(dataset=held_out.name, problem=problem)
     if cloud_data is not None and (problem := misfit(pair, cloud_data)) is not None:
         raise CloudDataDoesNotFit(dataset=cloud_data.name, problem=problem)
+    check_together(pair, held_out, cloud_data)
     parsed = parse_plan(plan)
     check_plan_fits(parsed, pair, cloud_data)
     slug = slugify(name)[:100] or "federation"
@@ -83,6 +85,7 @@ def create_federation(
             return Federation.objects.create(
                 name=checked_name(name),
                 slug=slug,
+                project_id=pair.project_id,
                 pair=pair,
                 plan=plan_document(parsed),
                 device_tag=device_tag,
@@ -239,7 +242,7 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
         raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))
     ADVANCE.send(federation=str(federation.pk))
     if before != to:
-        announce(TOLD[to], {"federation": federation.slug}, now=now)
+        announce(TOLD[to], {"federation": federation.slug}, about=federation, now=now)
 
 
 def _why_no_teacher(pair: ModelPair) -> str | None:

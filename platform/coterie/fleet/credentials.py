@@ -82,7 +82,7 @@ def renew_credential(*, device: Device, leaked: bool, now: datetime) -> None:
     nothing changes there.
     """
     if device.state == Device.State.ENROLLED:
-        order = CredentialRenewal.objects.create(leaked=leaked, devices=1, ordered_at=now)
+        order = CredentialRenewal.objects.create(project_id=device.project_id, leaked=leaked, devices=1, ordered_at=now)
         Device.objects.filter(pk=device.pk).update(renewal=order)
         wake_device(str(device.pk))
     device.refresh_from_db()

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from coterie.core.identity import verify_key
-from coterie.fleet import credentials, services
+from coterie.fleet import credentials, peer_tickets, services
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
+from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
 
@@ -32,4 +33,13 @@ def next_credential(device: Device, message: NextCredential, now: datetime) -> D
     return Done()
 
 
-HANDLERS: Mapping[str, Handler] = {"leave": leave, "next-credential": next_credential}
+def ask_peer_ticket(device: Device, _message: AskPeerTicket, now: datetime) -> PeerTicketGiven:
+    """Vouch for the device to others."""
+    return peer_tickets.ticket_for(device=device, now=now)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "leave": leave,
+    "next-credential": next_credential,
+    "ask-peer-ticket": ask_peer_ticket,
+}

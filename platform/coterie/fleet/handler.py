@@ -1,6 +1,7 @@
 """What an app's ``device_api.HANDLERS`` holds: the function that answers one message of a device."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import datetime
 from typing import Any
 
@@ -9,3 +10,5 @@ from coterie_wire.message import Message
 
 # Any: each handler takes the message of its own exchange, and the gateway decodes to exactly that type.
 Handler = Callable[[Device, Any, datetime], Message]
+SlowHandler = Callable[[Device, Any, datetime], "Future[Any]"]
+"""Of a message whose answer takes longer than a thread of the gateway should wait: the work is begun, elsewhere."""

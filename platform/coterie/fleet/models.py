@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from coterie.core.archiving import Archivable
+from coterie.core.separation import ProjectRoot, Separated
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import DataMetadata
 from coterie_wire.structs import from_values
@@ -18,7 +19,7 @@ LONGEST_QUARANTINE_REASON = 400
 """Characters."""
 
 
-class EnrolmentToken(models.Model):
+class EnrolmentToken(ProjectRoot):
     """Lets a limited number of devices join until it expires; only its hash is kept."""
 
     label = models.CharField(max_length=100)
@@ -41,7 +42,7 @@ class EnrolmentToken(models.Model):
         return self.label
 
 
-class CredentialRenewal(models.Model):
+class CredentialRenewal(ProjectRoot):
     """An operator's order that devices take another credential (ADR 72)."""
 
     tag = models.CharField(max_length=50, blank=True)
@@ -59,7 +60,7 @@ class CredentialRenewal(models.Model):
         return f"renewal of {self.ordered_at:%F %T}"
 
 
-class Device(Archivable):
+class Device(Archivable, ProjectRoot):
     """One enrolled edge agent; one that was revoked or has left may be archived."""
 
     class State(models.TextChoices):
@@ -91,6 +92,8 @@ class Device(Archivable):
     """Seconds within which it was last asked to check in again."""
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)
     """Counts as present until then; only check-ins prolong it, since an open socket proves nothing."""
+    by_socket = models.BooleanField(default=False, db_default=False, editable=False)
+    """Its last check-in came over a socket, by which it can be woken."""
     capabilities = models.JSONField(default=dict, blank=True)
     lacks = models.TextField(default="", blank=True, editable=False)
     """The kinds of plans that it lacks of those that the platform has, see `coterie.fleet.kinds`; blank: none."""
@@ -154,8 +157,10 @@ class Device(Archivable):
         return from_values(self.metadata, DataMetadata)
 
 
-class OtherCredential(models.Model):
+class OtherCredential(Separated):
     """What a device may show beside its credential: the next one until its first use, the former one for a while."""
+
+    project_path = "device__project"
 
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="other_credentials")
     sha256 = models.CharField(max_length=64, unique=True, editable=False)
@@ -170,8 +175,10 @@ class OtherCredential(models.Model):
         return f"{'next' if self.until is None else 'former'} credential of {self.device}"
 
 
-class DeviceLatency(models.Model):
+class DeviceLatency(Separated):
     """How long one kind of work took on a device in one of its conditions, as it told last."""
+
+    project_path = "device__project"
 
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="latencies")
     work = models.CharField(max_length=10)
@@ -202,8 +209,10 @@ class DeviceLatency(models.Model):
         return f"{self.work} of {self.form} on {self.device}"
 
 
-class Observation(models.Model):
+class Observation(Separated):
     """What a device reported when something had changed."""
+
+    project_path = "device__project"
 
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="observations")
     at = models.DateTimeField(db_index=True)

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.archiving import ArchivedFilter, NotesField
+from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import credentials, services
 from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation
@@ -121,12 +122,8 @@ class DeviceFilter(ArchivedFilter):
     )
     tag = serializers.CharField(required=False, max_length=50, help_text="a federation's devices carry its device_tag")
     version = serializers.CharField(required=False, max_length=64, help_text="id of the model version that it holds")
-    enrolled_with = serializers.IntegerField(
-        min_value=0, max_value=2**63 - 1, required=False, help_text="id of an enrolment token"
-    )
-    renewal = serializers.IntegerField(
-        min_value=1, max_value=2**63 - 1, required=False, help_text="id of an order that it has not followed yet"
-    )
+    enrolled_with = KeyField(required=False, help_text="id of an enrolment token")
+    renewal = KeyField(required=False, help_text="id of an order that it has not followed yet")
     renews = serializers.BooleanField(
         required=False, allow_null=True, default=None, help_text="its agent can renew its credential"
     )

@@ -73,22 +73,23 @@ def _as_it_stands(device: Device) -> Device | CoterieError:
 
 @dataclass(frozen=True)
 class Holders:
-    """Enrolled devices that carry the same tags and hold the same version."""
+    """Enrolled devices of one project that carry the same tags and hold the same version."""
 
+    project: int
     tags: frozenset[str]
     version: str
     """Its id; blank: they hold none."""
     devices: int
 
-    def carry(self, tag: str) -> bool:
-        """Whether they belong to what asks for `tag`; blank: for all."""
-        return not tag or tag in self.tags
+    def belong(self, project: int | None, tag: str) -> bool:
+        """Whether they belong to what asks for `tag` (blank: for all) in a project."""
+        return self.project == project and (not tag or tag in self.tags)
 
 
 def holders() -> list[Holders]:
     """All enrolled devices, in one query, however many lists ask for theirs."""
-    counted = enrolled_devices().order_by().values_list("tags", "held_version").annotate(devices=Count("pk"))
-    return [Holders(frozenset(tags), version, devices) for tags, version, devices in counted]
+    counted = enrolled_devices().order_by().values_list("project", "tags", "held_version").annotate(devices=Count("pk"))
+    return [Holders(project, frozenset(tags), version, devices) for project, tags, version, devices in counted]
 
 
 def enrolled_devices(*, tag: str = "") -> QuerySet[Device]:

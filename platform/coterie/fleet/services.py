@@ -32,6 +32,7 @@ SAID_EACH_TIME = (
     "last_seen_at",
     "present_until",
     "check_in_s",
+    "by_socket",
     "conditions",
     "blockers",
     "blocked_by",
@@ -171,6 +172,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         name=checked_name(name),
         trusted_key=verify_key().hex(),
         tags=token.tags,
+        project_id=token.project_id,
         credential_hash=hash_secret(credential),
         enrolled_with=token,
         enrolled_at=now,
@@ -179,7 +181,12 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         train_step_s=capabilities.train_step_s,
     )
     tell_consoles("fleet")
-    announce(Event.DEVICE_ENROLLED, {"device": str(device.pk), "name": device.name, "tags": device.tags}, now=now)
+    announce(
+        Event.DEVICE_ENROLLED,
+        {"device": str(device.pk), "name": device.name, "tags": device.tags},
+        about=device,
+        now=now,
+    )
     return EnrolledDevice(device, credential)
 
 
@@ -205,7 +212,8 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
 def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
     """What is `reported`, with the rest as it is known of the same agent, which tells that one check-in after a start.
 
-    An agent cannot know at its first check-in whether the platform passes over what it does not know.
+    An agent cannot know at its first check-in whether the platform passes over what it does not know. That samples may
+    leave it is never taken as known.
     """
     if reported.kinds or reported.agent != device.capabilities.get("agent"):
         return reported
@@ -215,12 +223,17 @@ def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
         memory_bytes=reported.memory_bytes,
         machine=reported.machine,
         train_step_s=reported.train_step_s,
+        asks_platform=reported.asks_platform,
     )
 
 
-def expect_check_in(*, device: Device, check_in_s: float) -> None:
-    """Set on `device` when it is expected to check in again, and so how long it is present; nothing is saved."""
+def expect_check_in(*, device: Device, check_in_s: float, by_socket: bool = False) -> None:
+    """Set on `device` when it is expected to check in again, and so how long it is present; nothing is saved.
+
+    It may be woken before, where its check-in came `by_socket`.
+    """
     assert device.last_seen_at is not None, "it has taken in a report"
+    device.by_socket = by_socket
     device.check_in_s = check_in_s
     device.present_until = device.last_seen_at + min(timedelta(seconds=MISSED_CHECK_INS * check_in_s), LONGEST_PRESENCE)
 
@@ -259,7 +272,9 @@ def quarantine_device(*, device: Device, why: str, now: datetime) -> None:
     waiting = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, quarantine="")
     why = why[:LONGEST_QUARANTINE_REASON]
     if waiting.update(quarantine=why, paused_at=Coalesce("paused_at", Value(now))):
-        announce(Event.DEVICE_QUARANTINED, {"device": str(device.pk), "name": device.name, "why": why}, now=now)
+        announce(
+            Event.DEVICE_QUARANTINED, {"device": str(device.pk), "name": device.name, "why": why}, about=device, now=now
+        )
     device.refresh_from_db()
     wake_device(str(device.pk))
 
@@ -336,7 +351,12 @@ def pseudonym_of(device: Device) -> str:
 @transaction.atomic
 def _end(device: Device, state: Device.State, now: datetime) -> None:
     if Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now):
-        announce(Event.DEVICE_ENDED, {"device": str(device.pk), "name": device.name, "state": state.value}, now=now)
+        announce(
+            Event.DEVICE_ENDED,
+            {"device": str(device.pk), "name": device.name, "state": state.value},
+            about=device,
+            now=now,
+        )
     device.refresh_from_db()
     drop_device(str(device.pk))
     tell_consoles("fleet")

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.summary import Figures, Told
@@ -17,8 +18,10 @@ from coterie.registry.models import ModelVersion
 from coterie_wire.structs import from_values
 
 
-class Evaluation(Stateful):
+class Evaluation(Stateful, Separated):
     """A version that a sample of a federation's devices measures on samples that they hold out."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -79,8 +82,10 @@ class Evaluation(Stateful):
         return from_values(self.figures, Figures) if self.figures else None
 
 
-class Part(models.Model):
+class Part(Separated):
     """One device's part in an evaluation."""
+
+    project_path = "evaluation__federation__project"
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="parts")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="evaluation_parts")

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
 from coterie.fleet_evaluation import services
 from coterie.fleet_evaluation.models import Evaluation, Part
@@ -163,16 +163,11 @@ class EvaluationViewSet(ListedViewSet[Evaluation]):
 
     queryset = Evaluation.objects.select_related("federation", "version")
     serializer_class = EvaluationSerializer
+    detail_serializer_class = EvaluationDetailSerializer
+    active_states = Evaluation.ACTIVE
     filters = EvaluationFilter
     sorts = {name: name for name in ("created_at", "begun_at", "ended_at")}
     searched = ("federation__slug", "reason_sentence", "tag")
-
-    def narrowed(self, rows: QuerySet[Evaluation], asked: Asked) -> QuerySet[Evaluation]:
-        """By federation, pair, version and state."""
-        rows = rows.filter(**{name: value for name, value in asked.items() if name != "active"})
-        if "active" not in asked:
-            return rows
-        return (rows.filter if asked["active"] else rows.exclude)(state__in=Evaluation.ACTIVE)
 
     @extend_schema(responses=EvaluationDetailSerializer)
     def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -203,10 +198,6 @@ class EvaluationViewSet(ListedViewSet[Evaluation]):
         evaluation = self.get_object()
         services.cancel_evaluation(evaluation=evaluation, now=timezone.now())
         return Response(EvaluationSerializer(evaluation).data)
-
-    def get_serializer_class(self) -> type[EvaluationSerializer]:
-        """Lists leave the parts out."""
-        return EvaluationDetailSerializer if self.action == "retrieve" else EvaluationSerializer
 
     def get_queryset(self) -> QuerySet[Evaluation]:
         """A single evaluation comes with every device's part."""

@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import followed_federation
+from coterie.federations.selectors import followed_federation, present_members
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import present_devices, with_tag
+from coterie.fleet.selectors import with_tag
 from coterie.fleet_evaluation.models import Evaluation, Part
 
 
@@ -32,8 +32,8 @@ def open_parts(devices: Sequence[Device]) -> Mapping[UUID, Part]:
 def able_devices(evaluation: Evaluation, *, now: datetime) -> list[UUID]:
     """Devices that could measure it: there, not held back, able to, and with samples for its federation's model."""
     federation = evaluation.federation
-    present = present_devices(now=now, tag=federation.device_tag).filter(paused_at=None, capabilities__evaluates=True)
-    devices = list(with_tag(present, evaluation.tag).only("pk", "tags"))
+    present = present_members(federation, now=now).filter(paused_at=None, capabilities__evaluates=True)
+    devices = list(with_tag(present, evaluation.tag).only("pk", "tags", "project"))
     by_tags = {tuple(device.tags): device for device in devices}
     following = {tags for tags, device in by_tags.items() if _follows(device, federation)}
     return [device.pk for device in devices if tuple(device.tags) in following]

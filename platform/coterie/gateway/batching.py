@@ -19,6 +19,7 @@ class Asked(NamedTuple):
 
     credential: str
     body: bytes
+    by_socket: bool = False
 
 
 Answer = Callable[[Sequence[Asked]], Sequence[bytes | Exception]]

@@ -1,13 +1,16 @@
 """The devices whose sockets this process holds, and the hints for them: one subscription, however many sockets."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from channels.layers import get_channel_layer
 
 from coterie.core.events import DEVICES
+
+RESTART = "restart"
+"""The hint that the process ends."""
 
 
 class Inbox:
@@ -43,6 +46,19 @@ class ConnectedDevices:
     def __init__(self) -> None:
         self._inboxes: dict[str, list[Inbox]] = {}
         self._subscription: _Subscription | None = None
+        self.spread_s = 0.0
+        """Within how many seconds devices whose socket is closed are to connect again."""
+
+    def begin_to_close(self, *, per_second: float) -> Sequence[Inbox]:
+        """The inboxes of all sockets; their devices will be told to connect again, so many in a second."""
+        inboxes = [inbox for own in self._inboxes.values() for inbox in own]
+        self.spread_s = len(inboxes) / per_second
+        return inboxes
+
+    @staticmethod
+    def close(inbox: Inbox) -> None:
+        """Have a socket closed."""
+        inbox.put(RESTART)
 
     async def join(self, device_id: str) -> Inbox:
         """A new socket of a device: what is sent from now on reaches its inbox. Raises whatever the layer raises."""

@@ -20,6 +20,7 @@ SECTIONS = (
     "alerts",
     "analytics",
     "audit",
+    "cluster",
     "devices",
     "enrol",
     "federations",

@@ -7,12 +7,13 @@ from importlib import import_module
 
 from django.conf import settings
 from django.contrib.auth import get_user
+from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.utils import timezone
 
 from coterie.accounts.browsers import live_session
 from coterie.accounts.models import Operator
-from coterie.accounts.permissions import actor_of
+from coterie.accounts.roles import actor_of
 from coterie.accounts.selectors import live_token
 from coterie.core.acting import Actor, NobodyActs
 from coterie.gateway.http import bearer
@@ -25,7 +26,8 @@ def operator_behind(headers: Mapping[str, str]) -> Actor:
     if "authorization" in headers:
         token = live_token(bearer(headers["authorization"]), now=timezone.now())
         return actor_of(token.operator, token)
-    return actor_of(_signed_in(headers.get("cookie", "")))
+    operator, session = _signed_in(headers.get("cookie", ""))
+    return actor_of(operator, session=session)
 
 
 def cookies_of(header: str) -> SimpleCookie:
@@ -36,7 +38,7 @@ def cookies_of(header: str) -> SimpleCookie:
     return jar
 
 
-def _signed_in(cookies: str) -> Operator:
+def _signed_in(cookies: str) -> tuple[Operator, SessionBase]:
     jar = cookies_of(cookies)
     if settings.SESSION_COOKIE_NAME not in jar:
         raise NobodyActs
@@ -45,4 +47,4 @@ def _signed_in(cookies: str) -> Operator:
     operator = get_user(request)
     if not isinstance(operator, Operator) or live_session(operator, request.session) is None:
         raise NobodyActs
-    return operator
+    return operator, request.session

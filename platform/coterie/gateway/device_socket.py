@@ -12,14 +12,17 @@ from coterie.core.events import DROP, WAKE
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
 from coterie.fleet.selectors import device_of_credential
-from coterie.gateway.connected import Inbox, connected_devices
+from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.devices import GATE
+from coterie.gateway.ending import ENDING
 from coterie.gateway.http import Scope, Send, bearer, client_address, reply_with_problem
 from coterie.gateway.messages import answer
 from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
+from coterie_wire.closing import RESTART as RESTART_CODE
+from coterie_wire.closing import reason_of
 from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, PlatformFrame, Refusal, Reply, Wake, decode
 from coterie_wire.messages import Request as RequestFrame
@@ -36,6 +39,7 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
     async with AsyncExitStack() as stack:
         try:
             check_database()
+            ENDING.check()
             credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
             with GATE.guessing(address):
                 device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
@@ -84,7 +88,7 @@ async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
     route = frame.name if frame.name in EXCHANGES else "unknown"
     try:
         with span(f"socket {route}", kind="server"):
-            body = await answer(frame.name, bytes(frame.body), credential)
+            body = await answer(frame.name, bytes(frame.body), credential, by_socket=True)
         SOCKET_MESSAGES.labels(route, "answered").inc()
         return Reply(id=frame.id, body=msgspec.Raw(body))
     except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket
@@ -96,6 +100,10 @@ async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
 async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:
     while True:
         hints = await inbox.take()
+        if RESTART in hints:
+            reason = reason_of(connected_devices().spread_s)
+            await send({"type": "websocket.close", "code": RESTART_CODE, "reason": reason})
+            return
         if WAKE in hints:
             await send({"type": "websocket.send", "text": WAKE_FRAME})
         if DROP in hints:

@@ -1,17 +1,21 @@
 """Control messages: each handler of an app, reached by URL and by socket alike."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.utils import timezone
 
+from coterie.alliances import device_api as alliances
+from coterie.cloud_answers import device_api as cloud_answers
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.federations import device_api as federations
 from coterie.fleet import device_api as fleet
 from coterie.fleet.credentials import take_over_shown
-from coterie.fleet.handler import Handler
+from coterie.fleet.handler import Handler, SlowHandler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential, devices_of_credentials
 from coterie.fleet_evaluation import device_api as fleet_evaluation
@@ -41,8 +45,11 @@ HANDLERS: Mapping[str, Handler] = {
     **rollouts.HANDLERS,
     **owners.HANDLERS,
     **fleet_evaluation.HANDLERS,
+    **alliances.HANDLERS,
 }
-"""The apps' answers by name of the message; `STRANGERS` and `BATCHED` are apart."""
+"""The apps' answers by name of the message; `STRANGERS`, `SLOW` and `BATCHED` are apart."""
+SLOW: Mapping[str, SlowHandler] = cloud_answers.SLOW_HANDLERS
+"""Those that are awaited, where no thread of the gateway waits."""
 
 
 class UnknownMessage(CoterieError):
@@ -62,14 +69,21 @@ async def answer_request(name: str, request: Request, send: Send) -> None:
         await reply(send, await answer(name, body, request.credential()))
 
 
-async def answer(name: str, body: bytes, credential: str) -> bytes:
-    """The reply's JSON to the message `name` from the device of `credential`.
+async def answer(name: str, body: bytes, credential: str, *, by_socket: bool = False) -> bytes:
+    """The reply's JSON to the message `name` from the device of `credential`, which may hold a socket.
 
     The device is looked up each time, so that a revoked one is refused at once. Raises CoterieError or WireError.
     """
     if name in BATCHED:
-        return await batches(BATCHED[name]).ask(Asked(credential, body))
+        return await batches(BATCHED[name]).ask(Asked(credential, body, by_socket))
+    if name in SLOW:
+        begun = await in_thread(lambda: _begin(name, body, credential))
+        return msgspec.json.encode(await asyncio.wrap_future(begun))
     return await in_thread(lambda: _answer_alone(name, body, credential))
+
+
+def _begin(name: str, body: bytes, credential: str) -> "Future[Any]":
+    return SLOW[name](device_of_credential(credential), _decoded(name, body), timezone.now())
 
 
 def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
@@ -82,8 +96,8 @@ def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
 
 def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     """The directives for several devices; an error in one message, or in its answer, does not affect the others."""
-    devices = devices_of_credentials([credential for credential, _ in asked])
-    outcomes: list[Call | Exception] = [_call(devices[credential], credential, body) for credential, body in asked]
+    devices = devices_of_credentials([one.credential for one in asked])
+    outcomes: list[Call | Exception] = [_call(devices[one.credential], one) for one in asked]
     calls = [outcome for outcome in outcomes if isinstance(outcome, Call)]
     try:
         directives = iter(rounds.check_in_all(calls, timezone.now()) if calls else ())
@@ -94,12 +108,12 @@ def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     return [msgspec.json.encode(next(directives)) if isinstance(outcome, Call) else outcome for outcome in outcomes]
 
 
-def _call(device: Device | CoterieError, credential: str, body: bytes) -> Call | Exception:
+def _call(device: Device | CoterieError, asked: Asked) -> Call | Exception:
     if isinstance(device, CoterieError):
         return device
     try:
-        take_over_shown(device=device, credential=credential, now=timezone.now())
-        return Call(device, _decoded("check-in", body))
+        take_over_shown(device=device, credential=asked.credential, now=timezone.now())
+        return Call(device, _decoded("check-in", asked.body), asked.by_socket)
     except WireError as error:
         return error
 

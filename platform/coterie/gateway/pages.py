@@ -15,6 +15,7 @@ from coterie.child.confine import never_confined
 from coterie.core.away import AWAY, REDIS
 from coterie.core.pulse import is_late
 from coterie.gateway.console_page import console, is_built
+from coterie.gateway.ending import ENDING
 from coterie.gateway.http import retry_after
 from coterie.gateway.outage import UNANSWERED
 from coterie.gateway.overview import overview
@@ -41,8 +42,12 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 def readyz(_request: HttpRequest) -> JsonResponse:
     """``200`` when this process can answer requests: it has started, and the database answers; ``503`` otherwise.
 
+    It is not ready either from the signal on that ends it, while it closes its sockets.
+
     For what sends requests to one process of several; `healthz` tells of the platform as a whole.
     """
+    if ENDING.has_begun:
+        return JsonResponse({"status": "this process is being restarted"}, status=503)
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return JsonResponse({"status": "ok"})

@@ -10,7 +10,9 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
-    "Permissions-Policy": "screen-wake-lock=(self), camera=(), microphone=(), geolocation=()",
+    "Permissions-Policy": (
+        "screen-wake-lock=(self), accelerometer=(self), gyroscope=(self), camera=(), microphone=(), geolocation=()"
+    ),
     "Referrer-Policy": "no-referrer",
 }
 ASSETS = "/static/phone/"

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db.models import F, FloatField, Sum
 from django.db.models.functions import Cast
+from msgspec import to_builtins
 
 from coterie.merging.candidates import Quality
 from coterie.merging.models import Merge
@@ -33,5 +34,8 @@ def update_figures(merge: Merge, left_out: Collection[UUID] = ()) -> dict[str, f
 
 
 def by_class(quality: Quality | None) -> Mapping[str, Metric]:
-    """The accuracy of each class as a metric of a version, where it was measured."""
-    return {} if quality is None or not quality.class_accuracy else {"class_accuracy": quality.class_accuracy}
+    """The accuracy of each class, and which are taken for which, as metrics of a version, where they were measured."""
+    if quality is None or not quality.class_accuracy:
+        return {}
+    confusion = {} if quality.confusion is None else {"confusion": to_builtins(quality.confusion)}
+    return {"class_accuracy": quality.class_accuracy, **confusion}

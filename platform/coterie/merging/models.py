@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import Leased
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
@@ -18,8 +19,10 @@ from coterie.secure_sums.models import SecureSum
 from coterie_learning.plan import Plan, parse_plan
 
 
-class Merge(Stateful, Leased):
+class Merge(Stateful, Leased, Separated):
     """Updates on their way to new versions; in synchronous rounds those of one cohort."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """What it waits for."""
@@ -115,8 +118,10 @@ class UpdateFacts(models.Model):
         abstract = True
 
 
-class Partial(models.Model):
+class Partial(Separated):
     """An accepted partial aggregate: the sum of updates that a supernode verified, kept as a file of their cohort."""
+
+    project_path = "supernode__project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     supernode = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="partials")
@@ -135,8 +140,10 @@ class Partial(models.Model):
         return f"sum of {len(self.weights)} updates by {self.supernode}"
 
 
-class Update(UpdateFacts):
+class Update(UpdateFacts, Separated):
     """An accepted update: verified, kept, counted once."""
+
+    project_path = "federation__project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     """Of the assignment that it answers, which therefore has no second one."""

@@ -10,11 +10,14 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.fleet.models import Device
 
 
-class Forgetting(Stateful):
+class Forgetting(Stateful, Separated):
     """One device, which its owner or an operator had forgotten."""
+
+    project_path = "device__project"
 
     class State(models.TextChoices):
         """What it waits for."""

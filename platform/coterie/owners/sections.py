@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from django.db import models
 from django.db.models import Q
 
+from coterie.alliances.models import Letter as AllianceLetter
+from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
 from coterie.federations.models import Membership
@@ -100,6 +102,14 @@ SECTIONS: Sequence[Section] = (
     Section("charges", Charge, "device", "What each release told of it."),
     Section("latencies", DeviceLatency, "device", "How long train steps and predictions took on it."),
     Section("questions", QuestionPart, "device", "Questions that it was asked, and what it declined."),
+    Section("alliances", AllianceParty, "device", "Alliances with another party that it is in."),
+    Section(
+        "alliance_letters",
+        AllianceLetter,
+        "party__device",
+        "Its letters to the other party that are on their way, which the platform cannot read.",
+        without=frozenset({"content"}),
+    ),
     Section("evaluations", EvaluationPart, "device", "How versions did on its samples that it was to evaluate."),
     Section(
         "secure_sums",

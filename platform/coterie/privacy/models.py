@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 
@@ -10,8 +11,10 @@ DEFAULT_EPSILON, DEFAULT_DELTA = 8.0, 1e-6
 """Of a federation and of a device for which nobody has set a budget."""
 
 
-class Budget(models.Model):
+class Budget(Separated):
     """How much a federation may tell of any of its devices, or all federations together of one device."""
+
+    project_path = ("federation__project", "device__project")
 
     federation = models.OneToOneField(
         Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="privacy_budget"
@@ -38,8 +41,10 @@ class Budget(models.Model):
         return f"budget of {self.federation or self.device}"
 
 
-class Account(models.Model):
+class Account(Separated):
     """What one federation has told of one device so far: the sum of its charges, to be read without adding them up."""
+
+    project_path = "federation__project"
 
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="privacy_accounts")
     federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="privacy_accounts")
@@ -53,8 +58,10 @@ class Account(models.Model):
         return f"{self.device} in {self.federation}"
 
 
-class Charge(models.Model):
+class Charge(Separated):
     """What one release cost one device. The database refuses to change or remove it, whoever asks."""
+
+    project_path = "federation__project"
 
     release = models.CharField(max_length=100)
     """Of which there is one: ``merge 12``, or ``update ASSIGNMENT HASH``."""
@@ -76,8 +83,10 @@ class Charge(models.Model):
         return f"{self.release} of {self.device}"
 
 
-class StreamRelease(models.Model):
+class StreamRelease(Separated):
     """One sum that was released under noise that depends on that of the releases before."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="stream_releases")
     apart = models.PositiveIntegerField()

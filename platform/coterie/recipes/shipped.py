@@ -34,6 +34,15 @@ class Scores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     new_centralised: Share
 
 
+class Remembered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The score on what the backbone was trained for, with that task's own output layer."""
+
+    before: Share
+    """As the devices get it, in int8, before the first round."""
+    after: Share
+    """With what the federation has trained."""
+
+
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a recipe was found to give, and what it promises."""
 
@@ -47,6 +56,8 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scores: Scores
     says: str
     """In a sentence, what a federation is good for here, and what not."""
+    original: Remembered | None = None
+    """Of a recipe with a backbone."""
 
 
 def known_recipe(name: str) -> Recipe:

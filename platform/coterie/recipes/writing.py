@@ -24,7 +24,7 @@ window = 1000
 [stream]
 kind = "users"
 file = {samples}
-input = "x"
+input = "{input}"
 classes = {classes}
 dtype = "{dtype}"
 
@@ -86,7 +86,7 @@ def write_recipe(
     for name, person in people.items():
         write_samples(directory / "devices" / f"{name}.npz", person.train)
     written.append(directory / "devices")
-    if recipe.classes:
+    if recipe.is_simulated:
         written += _write_scenario(recipe, directory, people, device=pair["device"])
     return written
 
@@ -116,6 +116,7 @@ def _write_scenario(recipe: Recipe, directory: Path, people: Mapping[str, Person
         here=scenario,
         people=len(whole),
         samples=_quoted(samples.absolute()),
+        input=recipe.input,
         classes=len(recipe.classes),
         dtype="int64" if all_of_them.x.dtype.kind == "i" else "float32",
         device=_quoted(device.absolute()),

@@ -8,6 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.acting import OperatorRole, current_actor
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.registry import services
 from coterie.registry.models import Blob
@@ -36,6 +37,11 @@ class BlobViewSet(ListedViewSet[Blob]):
     filters = BlobFilter
     sorts = {name: name for name in ("size_bytes", "created_at", "verified_at", "damaged_at")}
     searched = ("sha256",)
+
+    def get_queryset(self) -> QuerySet[Blob]:
+        """All; a file may be of several projects, so only for who has a role in the installation."""
+        current_actor().require_in_installation(OperatorRole.VIEWER)
+        return super().get_queryset()
 
     def narrowed(self, rows: QuerySet[Blob], asked: Asked) -> QuerySet[Blob]:
         """By whether they are damaged."""

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.base import ModelBase
 
 from coterie.core.archiving import Archivable
+from coterie.core.separation import ProjectRoot, Separated
 from coterie.registry.errors import Immutable
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.structs import from_values
@@ -40,7 +41,7 @@ class Blob(models.Model):
         return BlobRef(sha256=self.sha256, size_bytes=self.size_bytes)
 
 
-class ModelPair(Archivable):
+class ModelPair(Archivable, ProjectRoot):
     """A cloud model and the device model that learns from it: their programs, and the graphs made of the device's."""
 
     class State(models.TextChoices):
@@ -93,7 +94,9 @@ class ModelPair(Archivable):
         ordering = ["-created_at", "slug"]
         constraints = [
             # A rejected pair leaves its name to the next attempt.
-            models.UniqueConstraint(fields=["slug"], condition=~Q(state="rejected"), name="pair_slug_once"),
+            models.UniqueConstraint(
+                fields=["project", "slug"], condition=~Q(state="rejected"), name="pair_slug_once_a_project"
+            ),
             models.CheckConstraint(condition=Q(state__in=["checking", "ready", "rejected"]), name="pair_state_known"),
             models.CheckConstraint(
                 condition=~Q(state="ready")
@@ -137,12 +140,15 @@ MAX_LINEAGE = 150
 NEXT_BOUND = "clipping_norm"
 """The figure of a version that updates made from it are clipped to, where the plan has the norm follow updates."""
 
-Metric: TypeAlias = float | Sequence[float | None]
-"""A figure of a version; of ``class_accuracy``, one for each class, None where it was not measured."""
+Metric: TypeAlias = float | Sequence[float | None] | Mapping[str, object]
+"""A figure of a version; of ``class_accuracy``, one for each class, None where it was not measured; ``confusion`` is a
+`coterie.evaluation.confusion.Confusion`."""
 
 
-class ModelVersion(models.Model):
+class ModelVersion(Separated):
     """One set of parameters in a lineage. Its row never changes."""
+
+    project_path = "pair__project"
 
     class Origin(models.TextChoices):
         """What made it."""
@@ -210,8 +216,10 @@ class ModelVersion(models.Model):
             return Description(version=self)
 
 
-class Description(Archivable):
+class Description(Archivable, Separated):
     """What people call a version, and their notes about it; beside the version, whose row never changes."""
+
+    project_path = "version__pair__project"
 
     version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="description")
     name = models.CharField(max_length=100, blank=True)
@@ -223,8 +231,10 @@ class Description(Archivable):
         return f"description of {self.version}"
 
 
-class Alias(models.Model):
+class Alias(Separated):
     """A name that moves between the versions of a pair."""
+
+    project_path = "pair__project"
 
     class Name(models.TextChoices):
         """What the name means."""
@@ -249,8 +259,10 @@ class Alias(models.Model):
         return f"{self.name} of {self.pair}{lineage} {self.role}"
 
 
-class Withdrawal(models.Model):
+class Withdrawal(Separated):
     """A version of a device model that was rolled back: personal models that devices trained from it are dropped."""
+
+    project_path = "version__pair__project"
 
     version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="withdrawal")
     withdrawn_at = models.DateTimeField()
@@ -262,8 +274,10 @@ class Withdrawal(models.Model):
         return f"withdrawal of {self.version}"
 
 
-class TeacherWeights(models.Model):
+class TeacherWeights(Separated):
     """A version of a cloud model with a byte a parameter, as devices download it; made when the first device asks."""
+
+    project_path = "version__pair__project"
 
     version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="weights")
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
@@ -275,8 +289,10 @@ class TeacherWeights(models.Model):
         return f"weights of {self.version}"
 
 
-class VersionDifference(models.Model):
+class VersionDifference(Separated):
     """How a version of a device model was published as a difference from its parent, as devices download it."""
+
+    project_path = "version__pair__project"
 
     version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="difference")
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
@@ -289,8 +305,10 @@ class VersionDifference(models.Model):
         return f"difference to {self.version}"
 
 
-class Variant(models.Model):
+class Variant(Separated):
     """A smaller form of a version of a device model, which holds its parameters itself; or why there is none."""
+
+    project_path = "version__pair__project"
 
     class Name(models.TextChoices):
         """What is smaller."""
@@ -323,7 +341,7 @@ class Variant(models.Model):
         return f"{self.name} of {self.version}"
 
 
-class Dataset(models.Model):
+class Dataset(ProjectRoot):
     """Samples that an operator gave the platform: to bootstrap a cloud model, or held out to measure with."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

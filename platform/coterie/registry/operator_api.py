@@ -1,12 +1,8 @@
 """The registry in the operators' REST API."""
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from uuid import UUID
 
-from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import FileResponse
@@ -25,8 +21,10 @@ from coterie.compile.recipe import recipe_schema
 from coterie.core.archiving import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.uploaded import on_disk
 from coterie.registry import describing, services
 from coterie.registry.archive import archive
+from coterie.registry.ensembles import Column, Ensemble, ensembles_of
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
 from coterie.registry.models import BASE, MAX_LINEAGE, Alias, Dataset, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import ancestry
@@ -148,6 +146,26 @@ class VariantSerializer(serializers.ModelSerializer[Variant]):
             "made_at",
         ]
         read_only_fields = fields
+
+
+class ColumnSerializer(serializers.Serializer[Column]):
+    """One column of the samples, and how trees use it."""
+
+    number = serializers.IntegerField(help_text="of the features, flattened; the first is 0")
+    splits = serializers.IntegerField(help_text="nodes that split by it, over all trees")
+    first_levels = serializers.IntegerField(help_text="of these, the nodes that are a tree's root")
+
+
+class EnsembleSerializer(serializers.Serializer[Ensemble]):
+    """Boosted trees of a version. It keeps no gains: those are of the sums that made it, which nobody keeps."""
+
+    name = serializers.CharField(help_text="of its parameters; blank for a model that is nothing else")
+    trees = serializers.IntegerField(help_text="that there is room for")
+    grown = serializers.IntegerField(help_text="that have a split")
+    levels = serializers.IntegerField(help_text="of splits that a tree can have")
+    deepest = serializers.IntegerField(help_text="levels of splits that the deepest tree has")
+    leaves = serializers.IntegerField(help_text="of all trees that have grown")
+    columns = ColumnSerializer(many=True, help_text="by which something is split, the most used first")
 
 
 class PairSerializer(serializers.ModelSerializer[ModelPair]):
@@ -316,8 +334,8 @@ class PairViewSet(PairRows):
         submitted.is_valid(raise_exception=True)
         given = submitted.validated_data
         with ExitStack() as files:
-            device, cloud = (files.enter_context(_on_disk(given[name])) for name in ("device", "cloud"))
-            loss = files.enter_context(_on_disk(given["loss"])) if given["loss"] else None
+            device, cloud = (files.enter_context(on_disk(given[name])) for name in ("device", "cloud"))
+            loss = files.enter_context(on_disk(given["loss"])) if given["loss"] else None
             pair = services.submit_pair(
                 name=given["name"],
                 device_program=device,
@@ -453,6 +471,13 @@ class VersionViewSet(VersionRows):
         variants = get_object_or_404(ModelVersion, pk=pk).variants.select_related("graph")
         return Response(VariantSerializer(variants, many=True).data)
 
+    @extend_schema(responses=EnsembleSerializer(many=True), filters=False)
+    @action(detail=True, pagination_class=None)
+    def ensembles(self, _request: Request, pk: UUID) -> Response:
+        """Its boosted trees: how many have grown, how deep, by which columns; none where it has no trees."""
+        version = get_object_or_404(ModelVersion.objects.select_related("pair", "parameters"), pk=pk)
+        return Response([EnsembleSerializer(one).data for one in ensembles_of(version, now=timezone.now())])
+
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True)
     def archive(self, _request: Request, pk: UUID) -> FileResponse:
@@ -527,22 +552,9 @@ class DatasetViewSet(ListedViewSet[Dataset]):
         """Upload a data set."""
         submitted = SubmittedDatasetSerializer(data=request.data)
         submitted.is_valid(raise_exception=True)
-        with _on_disk(submitted.validated_data["file"]) as path:
+        with on_disk(submitted.validated_data["file"]) as path:
             dataset = services.add_dataset(name=submitted.validated_data["name"], path=path, now=timezone.now())
         return Response(DatasetSerializer(dataset).data, status=status.HTTP_201_CREATED)
-
-
-@contextmanager
-def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
-    """The uploaded file as one with a path, as long as the block lasts."""
-    if isinstance(uploaded, TemporaryUploadedFile):
-        yield Path(uploaded.temporary_file_path())
-        return
-    with tempfile.NamedTemporaryFile(prefix="coterie-upload-") as file:
-        for chunk in uploaded.chunks():
-            file.write(chunk)
-        file.flush()
-        yield Path(file.name)
 
 
 def _champion_id(pair: ModelPair, role: Role) -> UUID | None:

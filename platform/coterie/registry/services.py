@@ -163,7 +163,7 @@ def accept_pair(
         report=msgspec.to_builtins(report),
     )
     if judged:
-        announce(Event.PAIR_JUDGED, {"pair": pair.slug, "state": ModelPair.State.READY.value}, now=now)
+        announce(Event.PAIR_JUDGED, {"pair": pair.slug, "state": ModelPair.State.READY.value}, about=pair, now=now)
 
 
 @transaction.atomic
@@ -181,7 +181,7 @@ def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] 
     )
     if judged:
         told = {"pair": pair.slug, "state": ModelPair.State.REJECTED.value}
-        announce(Event.PAIR_JUDGED, {**told, "code": reason.code, "sentence": reason.sentence}, now=now)
+        announce(Event.PAIR_JUDGED, {**told, "code": reason.code, "sentence": reason.sentence}, about=pair, now=now)
 
 
 @transaction.atomic
@@ -299,7 +299,12 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
         defaults={"version": version, "moved_at": now},
     )
     told = {"pair": version.pair.slug, "role": version.role, "lineage": version.lineage}
-    announce(Event.CHAMPION_CHANGED, {**told, "version": str(version.pk), "version_number": version.number}, now=now)
+    announce(
+        Event.CHAMPION_CHANGED,
+        {**told, "version": str(version.pk), "version_number": version.number},
+        about=version,
+        now=now,
+    )
 
 
 def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:

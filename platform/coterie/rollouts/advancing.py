@@ -128,7 +128,7 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
     if begun:
         told = {"rollout": str(rollout.pk), "federation": rollout.federation.slug, "devices": len(group)}
         version = {"version": str(rollout.version_id), "version_number": rollout.version.number}
-        announce(Event.ROLLOUT_STARTED, {**told, **version}, now=now)
+        announce(Event.ROLLOUT_STARTED, {**told, **version}, about=rollout, now=now)
 
 
 def _judge(rollout: Rollout, now: datetime) -> None:

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
@@ -20,8 +21,10 @@ from coterie_wire.structs import from_values
 from coterie_wire.trial import Compared, Fit
 
 
-class Rollout(Stateful):
+class Rollout(Stateful, Separated):
     """A version on its way to the devices of a federation."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -85,8 +88,10 @@ class Rollout(Stateful):
         return ROLLOUT.parse(self.terms)
 
 
-class Trial(models.Model):
+class Trial(Separated):
     """One device's part in a roll-out: it holds the candidate, and reports how it does."""
+
+    project_path = "rollout__federation__project"
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="trials")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="trials")

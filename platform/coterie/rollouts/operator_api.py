@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import services
 from coterie.rollouts.models import Rollout, Trial
@@ -115,16 +115,11 @@ class RolloutViewSet(ListedViewSet[Rollout]):
 
     queryset = Rollout.objects.select_related("federation", "version", "champion")
     serializer_class = RolloutSerializer
+    detail_serializer_class = RolloutDetailSerializer
+    active_states = Rollout.ACTIVE
     filters = RolloutFilter
     sorts = {name: name for name in ("created_at", "begun_at", "ended_at")}
     searched = ("federation__slug", "reason_sentence")
-
-    def narrowed(self, rows: QuerySet[Rollout], asked: Asked) -> QuerySet[Rollout]:
-        """By federation, pair, version and state."""
-        rows = rows.filter(**{name: value for name, value in asked.items() if name != "active"})
-        if "active" not in asked:
-            return rows
-        return (rows.filter if asked["active"] else rows.exclude)(state__in=Rollout.ACTIVE)
 
     @extend_schema(responses=RolloutDetailSerializer)
     def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -155,10 +150,6 @@ class RolloutViewSet(ListedViewSet[Rollout]):
         rollout = self.get_object()
         services.cancel_rollout(rollout=rollout, now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
-
-    def get_serializer_class(self) -> type[RolloutSerializer]:
-        """Lists leave the trials out."""
-        return RolloutDetailSerializer if self.action == "retrieve" else RolloutSerializer
 
     def get_queryset(self) -> QuerySet[Rollout]:
         """A single roll-out comes with every device's part."""

@@ -46,6 +46,7 @@ def end(rollout: Rollout, to: State, *, reason: Reason, now: datetime) -> bool:
             "sentence": reason.sentence,
             "figures": rollout.figures,
         },
+        about=rollout,
         now=now,
     )
     return True

@@ -9,6 +9,7 @@ import msgspec
 from django.db import transaction
 
 from coterie.analytics.selectors import asked_of
+from coterie.cloud_answers.selectors import offer_to
 from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
 from coterie.fleet.credentials import is_able, is_due
@@ -20,7 +21,7 @@ from coterie.fleet.signing_keys import Succession
 from coterie.fleet_evaluation.reporting import message_of as evaluation_message_of
 from coterie.fleet_evaluation.selectors import open_parts
 from coterie.privacy.reasons import device_out_of_budget
-from coterie.privacy.selectors import affordable, cost_under
+from coterie.privacy.selectors import affordable, cost_under, limit_of
 from coterie.privacy.streams import index_of, stream_of, why_resting
 from coterie.registry.selectors import (
     difference_between,
@@ -33,10 +34,12 @@ from coterie.rollouts.reporting import message_of, shadow_message_of
 from coterie.rounds import reasons
 from coterie.rounds.assigning import ProgressReport, record_progress
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
+from coterie.rounds.islands import island_of
 from coterie.rounds.leading import leads_of
 from coterie.rounds.meeting import gathering_of
 from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.opening import take_place
+from coterie.rounds.pacing import paces_of
 from coterie.rounds.routing import route_message
 from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
@@ -47,7 +50,7 @@ from coterie_learning.plan import Plan
 from coterie_wire.bundle import Difference, SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
-from coterie_wire.messages import CheckIn, Directive
+from coterie_wire.messages import CheckIn, Directive, PrivacyBudget
 from coterie_wire.relaying import Route as RouteMessage
 from coterie_wire.variants import digest_of
 
@@ -57,6 +60,8 @@ class Call(NamedTuple):
 
     device: Device
     message: CheckIn
+    by_socket: bool = False
+    """It came over a socket, by which the device can be woken."""
 
 
 def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
@@ -69,8 +74,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
 
     No query's cost grows with the fleet: what is due in a federation the sweep finds, and wakes whom it concerns.
     """
-    checked_in = [take_in(device=device, check_in=message, now=now) for device, message in calls]
-    devices = [device for device, _ in calls]
+    checked_in = [take_in(device=device, check_in=message, now=now) for device, message, _ in calls]
+    devices = [call.device for call in calls]
     around = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
     leads = leads_of(devices)
@@ -78,11 +83,14 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     fleet = latest_count()
     asked = asked_of(devices, now=now)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
-    takers = {message.version for _, message in calls if message.variants is not None and message.version is not None}
+    takers = {
+        message.version for _, message, _ in calls if message.variants is not None and message.version is not None
+    }
     offered = offered_variants(takers) if takers else {}
     succession = Succession()
     directives, reports = [], []
-    for device, message in calls:
+    paces = paces_of(around.values(), fleet=fleet)
+    for device, message, by_socket in calls:
         own = around[device.pk]
         federation = own.followed
         duties = duties_of(
@@ -92,7 +100,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         directive = _with_duties(directive, duties, known=message.standing)
         if device.pk in leads:
             check_in_s = min(directive.check_in_s, BUSY_CHECK_IN_S)
-            directive = msgspec.structs.replace(directive, lead=leads[device.pk], check_in_s=check_in_s)
+            directive = msgspec.structs.replace(directive, lead=leads[device.pk], check_in_s=check_in_s, window=None)
         if federation is not None and duties.standing is not None:
             if federation.pair_id not in withdrawn:
                 withdrawn[federation.pair_id] = withdrawn_versions(federation.pair_id)
@@ -114,9 +122,14 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             statements = succession.statements(device.trusted_key)
             if statements:
                 directive = msgspec.structs.replace(directive, next_keys=statements)
+        offer = offer_to(device, federation)
+        if offer is not None:
+            directive = msgspec.structs.replace(directive, platform_answers=offer)
         if is_able(device) and is_due(device, now=now):
             directive = msgspec.structs.replace(directive, renew_credential=True)
-        expect_check_in(device=device, check_in_s=directive.check_in_s)
+        if paces is not None and _is_idle(directive, fleet=fleet):
+            directive = paces.steered(directive, device=device, federation=federation, by_socket=by_socket, now=now)
+        expect_check_in(device=device, check_in_s=_latest_s(directive), by_socket=by_socket)
         directives.append(directive)
         if message.progress is not None:
             reports += [
@@ -176,6 +189,17 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     return (reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED,)
 
 
+def _is_idle(directive: Directive, *, fleet: int) -> bool:
+    """Whether nothing has the device come more often than others."""
+    return directive.assignment is None and directive.check_in_s >= idle_interval_s(fleet=fleet)
+
+
+def _latest_s(directive: Directive) -> float:
+    """Seconds within which the device checks in again."""
+    window = directive.window
+    return directive.check_in_s if window is None else window.after_s + window.within_s
+
+
 def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> Directive:
     """The directive with the help between devices; it has the plan that applies only where the device lacks it."""
     standing = duties.standing
@@ -227,7 +251,16 @@ def _message(device: Device, assignment: Assignment, now: datetime) -> Assignmen
         route=_route(assignment),
         difference=_difference(device, assignment.base_version_id),
         gathering=gathering_of(assignment),
+        budget=_budget(round_.federation, round_.parsed_plan()),
     )
+
+
+def _budget(federation: Federation, plan: Plan) -> PrivacyBudget | None:
+    """What the federation may tell of the device; None: the plan spends nothing."""
+    if cost_under(plan) is None:
+        return None
+    limit = limit_of(federation)
+    return PrivacyBudget(limit.epsilon, limit.delta)
 
 
 def _difference(device: Device, version: UUID | None) -> Difference | None:
@@ -243,7 +276,10 @@ def _route(assignment: Assignment) -> RouteMessage | None:
         return None
     routes = Route.objects.select_related("supernode", "assignment__device", "assignment__round")
     route = routes.filter(pk=assignment.pk).first()
-    return None if route is None else route_message(route)
+    message = None if route is None else route_message(route)
+    if route is None or message is None:
+        return None
+    return msgspec.structs.replace(message, island=island_of(assignment.round, route.assignment.device))
 
 
 def _remaining_s(assignment: Assignment, now: datetime) -> float:

@@ -171,12 +171,13 @@ def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
             "version": str(version.pk),
             "version_number": version.number,
         },
+        about=round_,
         now=now,
     )
     published = federation.rounds.filter(state=Round.State.PUBLISHED).count()
     if federation.rounds_wanted is not None and published >= federation.rounds_wanted:
         Federation.objects.filter(pk=federation.pk).update(state=Federation.State.FINISHED)
-        announce(Event.FEDERATION_FINISHED, {"federation": federation.slug}, now=now)
+        announce(Event.FEDERATION_FINISHED, {"federation": federation.slug}, about=federation, now=now)
     ADVANCE.send(federation=str(federation.pk))
     logger.info("%s is published as version %d", round_, version.number)
 

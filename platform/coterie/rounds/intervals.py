@@ -15,6 +15,11 @@ def idle_interval_s(*, fleet: int) -> float:
     return interval_s(IDLE_CHECK_IN_S, devices=fleet)
 
 
+def is_steered(*, fleet: int) -> bool:
+    """Whether so many devices are told when to come back, as they cannot all come as often as in a small fleet."""
+    return idle_interval_s(fleet=fleet) > IDLE_CHECK_IN_S
+
+
 def busy_interval_s(*, at_work: int, fleet: int) -> float:
     """The same of one of so many devices that work on assignments of one round."""
     return min(interval_s(BUSY_CHECK_IN_S, devices=at_work), idle_interval_s(fleet=fleet))

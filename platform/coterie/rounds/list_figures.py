@@ -123,7 +123,7 @@ def federation_figures(federations: Sequence[Federation]) -> list[FederationFigu
         }
         holding = Counter[str]()
         for some in fleet:
-            if some.carry(federation.device_tag):
+            if some.belong(federation.project_id, federation.device_tag):
                 holding[some.version] += some.devices
         on_champion = sum(holding[str(version.pk)] for version in lines.values())
         champion = lines.get(federation.lineage())

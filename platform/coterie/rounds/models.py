@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Count, Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Partial, Update, UpdateFacts
@@ -17,12 +18,14 @@ from coterie.registry.models import ModelVersion
 from coterie_learning.plan import Plan, stored_plan
 
 
-class Round(Stateful):
+class Round(Stateful, Separated):
     """One collection of updates that ends in a new model version, or is abandoned with a reason.
 
     Its assignments are its cohort. A synchronous round merges what its cohort delivered; an asynchronous one what came
     while it was open, from its own cohort and from earlier ones, whose assignments it carries on.
     """
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """What it waits for."""
@@ -145,8 +148,10 @@ class Round(Stateful):
         return {} if self.merge is None else self.merge.metrics
 
 
-class Assignment(Stateful):
+class Assignment(Stateful, Separated):
     """One device's part in the cohort of one round."""
+
+    project_path = "round__federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -234,11 +239,13 @@ HAS_TIME = Q(round__state="open") | Q(round__carries_on=True)
 """The filter of `Assignment.has_time`."""
 
 
-class Route(models.Model):
+class Route(Separated):
     """By what way the update of an assignment comes: a supernode, or directly.
 
     Who sends it another way raises its epoch, by a compare-and-set; what refers to an older epoch is void.
     """
+
+    project_path = "assignment__round__federation__project"
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="route")
     supernode = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="routes")
@@ -271,12 +278,14 @@ class Route(models.Model):
         return f"{self.assignment} by {self.supernode or 'itself'}"
 
 
-class Fold(Stateful):
+class Fold(Stateful, Separated):
     """The sum that a supernode was asked for: asked → accepted, or void with a reason.
 
     Of one that goes through another supernode: asked → held, and it counts once that one's is accepted. It is sent
     another way by a compare-and-set that raises its epoch.
     """
+
+    project_path = "round__federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -337,8 +346,10 @@ class Fold(Stateful):
         return f"sum by {self.supernode} for {self.round}"
 
 
-class RoundEvent(models.Model):
+class RoundEvent(Separated):
     """What happened in a round, to replay it; kept for a while after its end."""
+
+    project_path = "round__federation__project"
 
     class Kind(models.TextChoices):
         """Of the round itself, or of one device's part in it."""
@@ -382,8 +393,38 @@ class RoundEvent(models.Model):
         return f"{self.kind} in {self.round}"
 
 
-class Upload(UpdateFacts):
+class Steering(models.Model):
+    """How the devices of a federation, or all that are in none, come back in a large fleet.
+
+    As `coterie_learning.pace.steer` says. Renewed periodically, and left as it is while the fleet is small.
+    """
+
+    federation = models.OneToOneField(
+        Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="steering"
+    )
+    """None: those that are in no federation."""
+    devices = models.PositiveIntegerField()
+    """Members that were present."""
+    shares = models.JSONField(default=list, blank=True)
+    """By hour of the week the share of them that was eligible; null: not observed yet."""
+    interval_s = models.FloatField()
+    """From one check-in of a device to its next, on average."""
+    meets = models.BooleanField()
+    """Whether those come together that nobody can wake."""
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "steering"
+
+    def __str__(self) -> str:
+        return f"steering of {self.federation or 'all others'}"
+
+
+class Upload(UpdateFacts, Separated):
     """An update on its way; how much of it has arrived is the size of its file."""
+
+    project_path = "assignment__round__federation__project"
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="upload")
     offered_at = models.DateTimeField()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -214,21 +214,14 @@ class RoundViewSet(ListedViewSet[Round]):
         .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer
+    detail_serializer_class = RoundDetailSerializer
+    active_states = Round.ACTIVE
     filters = RoundFilter
     sorts = {
         **{name: name for name in ("number", "opens_at", "opened_at", "finished_at", "devices")},
         "updates": "updates_in",
     }
     searched = ("federation__slug", "reason_sentence")
-
-    def narrowed(self, rows: QuerySet[Round], asked: Asked) -> QuerySet[Round]:
-        """By federation and state."""
-        columns = {name: value for name, value in asked.items() if name != "active"}
-        rows = rows.filter(**columns)
-        if "active" not in asked:
-            return rows
-        active = Q(state__in=Round.ACTIVE)
-        return rows.filter(active if asked["active"] else ~active)
 
     @extend_schema(responses=RoundDetailSerializer)
     def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -247,10 +240,6 @@ class RoundViewSet(ListedViewSet[Round]):
         """Merge the updates of an abandoned round once more, as long as they are kept and fit the version in use."""
         merge_again(round_=get_object_or_404(Round, pk=pk), now=timezone.now())
         return Response(RoundSerializer(self.get_object()).data)
-
-    def get_serializer_class(self) -> type[RoundSerializer]:
-        """Lists leave the assignments out."""
-        return RoundDetailSerializer if self.action == "retrieve" else RoundSerializer
 
     def get_queryset(self) -> QuerySet[Round]:
         """A single round comes with everybody's part."""

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
+from coterie.alliances.selectors import versions_of_alliances
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.selectors import active_evaluations
 from coterie.merging.models import Merge, Update
@@ -39,6 +40,7 @@ def versions_in_use() -> set[UUID]:
         *Update.objects.filter(merge__state=Merge.State.RUNNING).values_list("base_version", flat=True),
         *rollouts.values_list("version", flat=True),
         *rollouts.values_list("champion", flat=True),
+        *versions_of_alliances().values_list("version", flat=True),
         *active_evaluations().values_list("version", flat=True),
     }
     pinned = Device.objects.exclude(pinned_version="").values_list("pinned_version", flat=True)

@@ -56,7 +56,7 @@ def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) ->
     sites: defaultdict[str, list[Assignment]] = defaultdict(list)
     routes: list[Route] = []
     for part in parts:
-        site = _site(devices[part.device_id], topology.site_tag())
+        site = site_of(devices[part.device_id], topology.site_tag())
         if site is None:
             routes.append(_directly(part, reasons.no_site(topology.site_tag()), now))
         elif capabilities_of(devices[part.device_id]).peer_key is None:
@@ -67,7 +67,8 @@ def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) ->
     for site, own in sites.items():
         routes += _within(round_, site, own, leaders.get(site, ()), now)
     insert_all(routes)
-    wake_devices({str(route.supernode_id) for route in routes if route.supernode_id is not None})
+    if any(route.supernode_id is not None for route in routes):  # those, and who may stand in for them
+        wake_devices({str(candidate.device.pk) for found in leaders.values() for candidate in found})
 
 
 def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: datetime) -> None:
@@ -122,7 +123,7 @@ def _send_elsewhere(
 ) -> None:
     """One of `together`; one compare-and-set."""
     plan, device = round_.parsed_plan(), route.assignment.device
-    site = _site(device, plan.topology.site_tag())
+    site = site_of(device, plan.topology.site_tag())
     found = () if site is None else _candidates(round_, [site], now=now).get(site, ())
     assert round_.base_version is not None, "an open round has a base"
     model = round_.base_version.pair.model_spec()
@@ -251,7 +252,7 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     told_seeds = devices_told_seeds(round_) if topology.tiers() else frozenset()
     found: defaultdict[str, list[Candidate]] = defaultdict(list)
     for device in offering:
-        site, told = _site(device, topology.site_tag()), capabilities_of(device)
+        site, told = site_of(device, topology.site_tag()), capabilities_of(device)
         if site not in wanted or told.relay is None or told.peer_key is None or not has_power(device):
             continue
         if device.pk in told_seeds:
@@ -286,7 +287,8 @@ def has_power(device: Device) -> bool:
     return conditions.charging != "no" and conditions.network not in ("metered", "none")
 
 
-def _site(device: Device, prefix: str) -> str | None:
+def site_of(device: Device, prefix: str) -> str | None:
+    """The tag by which its neighbours are found; None: it has none."""
     return next((tag for tag in sorted(device.tags) if tag.startswith(prefix)), None)
 
 

@@ -7,16 +7,17 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import members, ready_members
+from coterie.federations.selectors import members, present_members, ready_members
+from coterie.fleet.counting import latest_count
 from coterie.fleet.kinds import able_devices
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.privacy.reasons import out_of_budget
 from coterie.privacy.selectors import affordable
 from coterie.privacy.streams import rested, why_never
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
+from coterie.rounds.intervals import IDLE_CHECK_IN_S, is_steered
 from coterie.rounds.models import Assignment, Round
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
@@ -49,12 +50,18 @@ def _free_devices(federation: Federation, plan: Plan, *, now: datetime) -> Query
 
 
 def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
-    """Eligible devices that have had no part in this round, and of which no update waits for its merge."""
+    """Eligible devices that have had no part in this round, and of which no update waits for its merge.
+
+    In a large fleet, those alone that hear of it in time: the others take the places that are left, when they come.
+    """
     of_round = Q(round=round_)
     if round_.carries_on:
         of_round |= Q(taken_by=round_) | _waits(round_)
     part = Assignment.objects.filter(of_round, device=OuterRef("pk"))
-    return eligible_devices(round_.federation, round_.parsed_plan(), now=now).filter(~Exists(part))
+    eligible = eligible_devices(round_.federation, round_.parsed_plan(), now=now).filter(~Exists(part))
+    if is_steered(fleet=latest_count()):
+        return eligible.filter(Q(by_socket=True) | Q(check_in_s__lte=IDLE_CHECK_IN_S))
+    return eligible
 
 
 def live_parts(round_: Round) -> QuerySet[Assignment]:
@@ -106,7 +113,7 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
     never = why_never(federation, plan, needed=needed)
     if never is not None:
         return never
-    present = present_devices(now=now, tag=federation.device_tag)
+    present = present_members(federation, now=now)
     others = Counter[str]()
     for (how, code), count in totals_by_status(present, now=now).items():
         if how is not DeviceStatus.READY:

@@ -6,13 +6,19 @@ from celery import shared_task
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
-from coterie.rounds import advancing, retention, scrubbing, tidying
+from coterie.rounds import advancing, pacing, retention, scrubbing, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
 def sweep() -> None:
     """Find whatever is due; runs all the time."""
     advancing.sweep(now=timezone.now())
+
+
+@shared_task(name="coterie.rounds.tasks.steer")
+def steer() -> None:
+    """Say anew how the devices of a large fleet come back; runs periodically."""
+    pacing.steer_fleet(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.scrub")

@@ -59,7 +59,7 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
         if to in TOLD:
             told = {"federation": round_.federation.slug, "round": round_.number}
             why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
-            announce(TOLD[to], {**told, **why}, now=now)
+            announce(TOLD[to], {**told, **why}, about=round_, now=now)
         return True
 
 

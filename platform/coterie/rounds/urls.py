@@ -7,6 +7,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 from rest_framework.viewsets import GenericViewSet
 
+from coterie.rounds.annotation_views import AnnotationsView
 from coterie.rounds.device_views import DeparturesView, DeviceActionsView, PauseView, PinView, ResumeView, WhyView
 from coterie.rounds.figure_views import (
     DeviceFiguresViewSet,
@@ -38,6 +39,7 @@ urlpatterns = [
     path("federations/<uuid:pk>/plan-preview/", PlanPreviewView.as_view(), name="plan-preview"),
     path("rounds/<int:pk>/routes/", RoutesView.as_view(), name="round-routes"),
     path("federations/<uuid:pk>/participation/", ParticipationView.as_view(), name="participation"),
+    path("federations/<uuid:pk>/annotations/", AnnotationsView.as_view(), name="annotations"),
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
     path("pairs/<uuid:pk>/speed-classes/", SpeedClassesView.as_view(), name="speed-classes"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),

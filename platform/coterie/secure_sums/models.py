@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
@@ -19,8 +20,10 @@ from coterie_learning.question import Question, parse_question
 from coterie_learning.secure_sum.terms import Terms
 
 
-class SecureSum(Stateful):
+class SecureSum(Stateful, Separated):
     """The sum of the updates of one cohort, or of the answers to one question."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """What it waits for."""
@@ -107,8 +110,10 @@ class SecureSum(Stateful):
         return self.masking().step_s if asked is None else asked.step_s
 
 
-class Party(models.Model):
+class Party(Separated):
     """One device's part in a sum. What it sends is kept as it came, as JSON, until the sum is forgotten."""
+
+    project_path = "sum__federation__project"
 
     id = models.UUIDField(primary_key=True, editable=False)
     """Of its assignment."""

@@ -1,8 +1,11 @@
 """The log of identities in the operators' REST API, to compare with what devices and their owners have."""
 
+from django.db.models import QuerySet
 from rest_framework import serializers
 
+from coterie.core.acting import current_actor
 from coterie.core.listing import ListedViewSet
+from coterie.fleet.models import Device
 from coterie.secure_sums.models import Identity
 
 
@@ -32,3 +35,10 @@ class IdentityViewSet(ListedViewSet[Identity]):
     queryset = Identity.objects.order_by("-position")
     serializer_class = IdentitySerializer
     sorts = {"position": "position"}
+
+    def get_queryset(self) -> QuerySet[Identity]:
+        """One log for all projects; who acts in one sees the entries of its devices."""
+        log = super().get_queryset()
+        if current_actor().project is None:
+            return log
+        return log.filter(device__in=Device.objects.order_by().values("pk"))

@@ -81,7 +81,7 @@ def _device(number: int, site: Site, token: EnrolmentToken, random: Random, now:
             "agent": random.choices(["0.1.0", "0.0.9"], [9, 1])[0],
         },
         train_step_s=site.step_s * random.lognormvariate(0, 0.25),
-        metadata=_metadata(random),
+        metadata=_metadata(random, has_questions=number % 4 == 0),
     )
     fate = random.random()
     if fate < 0.012:
@@ -125,12 +125,20 @@ def _network(site: Site, random: Random) -> Network:
     return "metered" if random.random() < 0.9 else "none"
 
 
-def _metadata(random: Random) -> dict[str, object]:
-    """A share of the classes that leans to a few of them, as devices' data do."""
+def _metadata(random: Random, *, has_questions: bool) -> dict[str, object]:
+    """A share of the classes that leans to a few of them, as devices' data do; some owners are asked for labels."""
     weights = [random.gammavariate(0.4, 1.0) + 1e-3 for _ in range(10)]
     samples = int(random.triangular(60, 2_400, 500))
     counts = [round(samples * weight / sum(weights)) for weight in weights]
-    return {"samples": sum(counts), "class_counts": counts}
+    told = {"samples": sum(counts), "class_counts": counts}
+    labels = {
+        "asked": samples // 60,
+        "implied": samples // 5,
+        "unlabelled": samples // 3,
+        "questions": samples // 50,
+        "answers": samples // 60,
+    }
+    return {**told, "labels": labels} if has_questions else told
 
 
 class Observed(NamedTuple):

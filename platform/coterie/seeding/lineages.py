@@ -3,6 +3,7 @@
 Parameters are real files that archives and comparisons can read; programs and graphs are empty, and nothing runs them.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -39,6 +40,8 @@ class Task:
     """What of its federation's plan is its own."""
 
 
+OF_EACH = 60
+"""Held-out samples of each class."""
 PEERS = {"help": {"kind": "cartel"}}
 CANARY = {"rollout": {"kind": "canary", "share": 0.02, "within_s": 86_400.0}}
 TUNED: Mapping[str, Mapping[str, object]] = {**CANARY, "personal": {"kind": "fine_tuned"}}
@@ -128,7 +131,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
             parameters=parameters(spec, random, at),
             metrics={
                 "validation_accuracy": round(accuracy, 4),
-                "class_accuracy": by_class(task, accuracy, random),
+                **by_class(task, accuracy, random),
                 "epochs": 20,
             },
             created_at=at,
@@ -164,9 +167,27 @@ def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:
     )
 
 
-def by_class(task: Task, accuracy: float, random: Random) -> list[float]:
-    """Accuracy of each class, around that of all."""
-    return [round(min(1.0, max(0.0, accuracy + random.gauss(0, 0.03))), 4) for _ in task.labels]
+def by_class(task: Task, accuracy: float, random: Random) -> dict[str, object]:
+    """Accuracy of each class, around that of all, and which are taken for which: mostly their neighbours."""
+    classes = len(task.labels)
+    mistakes: Counter[tuple[int, int]] = Counter()
+    for actual in range(classes):
+        wrong = round(OF_EACH * (1 - min(1.0, max(0.0, accuracy + random.gauss(0, 0.03)))))
+        for _ in range(wrong):
+            mistakes[actual, (actual + random.choice([1, 1, 1, -1, 2])) % classes] += 1
+    wrong_of = Counter({actual: sum(n for (of, _), n in mistakes.items() if of == actual) for actual in range(classes)})
+    return {
+        "class_accuracy": [round(1 - wrong_of[actual] / OF_EACH, 4) for actual in range(classes)],
+        "confusion": {
+            "samples": [OF_EACH] * classes,
+            "mistakes": [
+                {"actual": actual, "predicted": predicted, "samples": samples}
+                for (actual, predicted), samples in mistakes.most_common()
+                if actual != predicted
+            ],
+            "others": 0,
+        },
+    }
 
 
 def parameters(spec: ModelSpec, random: Random, now: datetime) -> Blob:

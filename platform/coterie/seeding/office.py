@@ -1,15 +1,17 @@
 """The operators of the seeded fleet: one person of each role, their tokens, and their entries in the audit log."""
 
 import uuid
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from random import Random
 
 from coterie.accounts.models import Operator
-from coterie.accounts.permissions import actor_of
+from coterie.accounts.roles import actor_of
 from coterie.accounts.services import create_operator, issue_token, save_filter
 from coterie.alerts.models import Channel, Incident, Message, Notice, Rule
 from coterie.audit.models import Entry
 from coterie.core.acting import OperatorRole, Scope, acting_as
+from coterie.core.separation import acting_project, project_of
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.services import create_enrolment_token
@@ -29,7 +31,7 @@ def make_people() -> dict[Operator, str]:
 def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, EnrolmentToken]:
     """API tokens of programs, and an enrolment token for each kind of site."""
     administrator = next(operator for operator in people if operator.role == OperatorRole.ADMINISTRATOR)
-    with acting_as(actor_of(administrator)):
+    with acting_as(replace(actor_of(administrator), project=acting_project())):
         issue_token(operator=administrator, name="dashboards", scopes=[Scope.READ], now=now)
         issue_token(
             operator=administrator,
@@ -217,6 +219,7 @@ def _entry(
         actor_id=str(operator.pk),
         actor_name=operator.username,
         address="192.0.2.17",
+        project_id=project_of(row),
         action=action,
         subject_kind=row._meta.label_lower,
         subject_id=str(row.pk),

@@ -179,7 +179,7 @@ def _ended_round(
             parent=base,
             origin=ModelVersion.Origin.MERGE,
             parameters=parameters(base.pair.model_spec(), random, finished_at),
-            metrics={**metrics, "class_accuracy": by_class(task, accuracy, random)},
+            metrics={**metrics, **by_class(task, accuracy, random)},
             created_at=finished_at,
         )
         round_.state = Round.State.PUBLISHED

@@ -73,7 +73,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     _count_report(device, federation, len(msgspec.json.encode(ask)), now)
     ADVANCE.send(request=str(request.pk))
     reported = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
-    announce(Event.DEVICE_DRIFTED, {**reported, "classes": list(ask.classes)}, now=now)
+    announce(Event.DEVICE_DRIFTED, {**reported, "classes": list(ask.classes)}, about=device, now=now)
     return request
 
 

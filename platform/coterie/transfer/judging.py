@@ -80,6 +80,7 @@ def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> No
             "accuracy_before": verdict.accuracy_before,
             "accuracy_after": verdict.accuracy_after,
         },
+        about=request,
         now=now,
     )
 

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
@@ -23,8 +24,10 @@ from coterie_wire.helping import Profile
 from coterie_wire.structs import from_values
 
 
-class DeviceProfile(models.Model):
+class DeviceProfile(Separated):
     """The newest profile that a device told a federation."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="profiles")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="profiles")
@@ -49,8 +52,10 @@ class DeviceProfile(models.Model):
         return from_values(self.content, Profile)
 
 
-class ReportedDay(models.Model):
+class ReportedDay(Separated):
     """What a device told of its data in a day: how many profiles, and how large they were together."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="reported_days")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="reported_days")
@@ -71,8 +76,10 @@ class ReportedDay(models.Model):
         return f"told by {self.device} on {self.day:%F}"
 
 
-class PersonalFigures(models.Model):
+class PersonalFigures(Separated):
     """How a device's personal model does against the version, as it told a federation last."""
+
+    project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="personal_figures")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="personal_figures")
@@ -96,8 +103,10 @@ class PersonalFigures(models.Model):
         return f"personal model of {self.device}"
 
 
-class HelpRequest(Stateful):
+class HelpRequest(Stateful, Separated):
     """A device whose model fails asks others for help."""
+
+    project_path = "federation__project"
 
     class State(models.TextChoices):
         """How far it is."""
@@ -209,8 +218,10 @@ class HelpRequest(Stateful):
         return from_values(self.profile, Profile)
 
 
-class Transfer(Stateful):
+class Transfer(Stateful, Separated):
     """One helper's part in one help request."""
+
+    project_path = "request__federation__project"
 
     class State(models.TextChoices):
         """How far it is."""

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean, median
+from typing import Literal
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_by_device
 from coterie.fleet.models import Device
 from coterie.transfer.errors import NoPersonalModels, NotAMember
 from coterie.transfer.models import PersonalFigures
+from coterie_learning.plan import Plan
 from coterie_wire.personal import ReportPersonal
 
 TENTHS = 10
+TrainedWhen = Literal["between rounds", "in rounds"]
 
 
 def record_personal_figures(*, device: Device, report: ReportPersonal, now: datetime) -> None:
@@ -24,8 +27,7 @@ def record_personal_figures(*, device: Device, report: ReportPersonal, now: date
     federation = next((one for one in followed if one.slug == report.federation), None)
     if federation is None:
         raise NotAMember(federation=report.federation)
-    plan = federation.parsed_plan()
-    if plan.personal.rules(plan.local) is None:
+    if trained_when(federation.parsed_plan()) is None:
         raise NoPersonalModels(federation=report.federation)
     PersonalFigures.objects.update_or_create(
         federation=federation,
@@ -39,6 +41,13 @@ def record_personal_figures(*, device: Device, report: ReportPersonal, now: date
             "updated_at": now,
         },
     )
+
+
+def trained_when(plan: Plan) -> TrainedWhen | None:
+    """When devices train models of their own; None: under this plan they have none, or tell nothing of them."""
+    if plan.personal.rules(plan.local) is not None:
+        return "between rounds"
+    return "in rounds" if plan.local.trains_personal_model() else None
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class Spread:
 class PersonalModels:
     """A federation's personal models."""
 
+    trained: TrainedWhen | None
+    """When devices train them; None: they have none under its plan."""
     count: int
     """Devices that have told."""
     answering: int
@@ -72,6 +83,7 @@ def personal_models_of(federation: Federation) -> PersonalModels:
     rows = list(reported.values_list("answers", "own_accuracy", "version_accuracy"))
     both = [(own, version) for _, own, version in rows if own is not None and version is not None]
     return PersonalModels(
+        trained=trained_when(federation.parsed_plan()),
         count=len(rows),
         answering=sum(answers for answers, _, _ in rows),
         answers=_spread([own for own, _ in both]),

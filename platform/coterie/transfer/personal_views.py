@@ -1,5 +1,6 @@
 """How the personal models of a federation's devices do against its version, in the operators' REST API."""
 
+from typing import get_args
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -10,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.federations.models import Federation
-from coterie.transfer.personal import PersonalModels, Spread, personal_models_of
+from coterie.transfer.personal import PersonalModels, Spread, TrainedWhen, personal_models_of
 
 
 class SpreadSerializer(serializers.Serializer[Spread]):
@@ -26,6 +27,9 @@ class SpreadSerializer(serializers.Serializer[Spread]):
 class PersonalModelsSerializer(serializers.Serializer[PersonalModels]):
     """What devices tell of their personal models: figures on samples that they hold out."""
 
+    trained = serializers.ChoiceField(
+        get_args(TrainedWhen), allow_null=True, help_text="when devices train them; null: they have none under its plan"
+    )
     count = serializers.IntegerField(help_text="devices that have told")
     answering = serializers.IntegerField(help_text="devices whose personal model answers")
     answers = SpreadSerializer(allow_null=True, help_text="of what answers; null: nobody tells accuracies")

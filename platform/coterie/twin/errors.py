@@ -14,6 +14,14 @@ class NoHistory(CoterieError):
     )
 
 
+class NoSamples(CoterieError):
+    """No fields."""
+
+    code = "twin.no_samples"
+    kind = ErrorKind.INVALID
+    sentence = "A plan is tried on samples: name a data set, or a scenario that is shipped, and not both."
+
+
 class NotReplayed(CoterieError):
     """Fields: reason."""
 

@@ -2,11 +2,14 @@
 
 from django.db import models
 
+from coterie.core.separation import Separated
 from coterie.rounds.models import Round
 
 
-class Forecast(models.Model):
+class Forecast(Separated):
     """What a round was expected to take, from what was known before it opened."""
+
+    project_path = "round__federation__project"
 
     round = models.OneToOneField(Round, on_delete=models.CASCADE, related_name="forecast")
     made_at = models.DateTimeField()

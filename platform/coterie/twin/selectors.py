@@ -1,19 +1,23 @@
-"""A fleet's past, read from its check-ins and its rounds; and how good forecasts were."""
+"""A fleet's past, read from its check-ins and its rounds; what was forecast of it, and how good that was."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet, Sum
 
+from coterie.cloud.simulation_job import Range, SimulationResult
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import SimulationOptions
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
 from coterie.fleet.models import Observation
 from coterie.fleet.observing import RETENTION
+from coterie.merging.models import Update
 from coterie.rounds.expected_traffic import expected_traffic
-from coterie.rounds.models import Assignment, RoundEvent
+from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.reasons import CLOSED
 from coterie.twin.calibration import LATEST, Calibration, Judged, calibrated
 from coterie.twin.errors import NotReplayed
@@ -21,11 +25,14 @@ from coterie.twin.models import Forecast
 from coterie.twin.replay import Sizes
 from coterie.twin.trace import Ending, Part, Span, Trace
 from coterie_learning.plan import Plan
+from coterie_wire.structs import from_values
 
 MOST_DEVICES = 2_000
 """Members that a trace tells of, at most."""
 MOST_PARTS = 20_000
 """The latest, at most."""
+MOST_ROUNDS = 1_000
+"""That forecasts of plans are compared with, at most."""
 LONGEST = RETENTION
 """Check-ins are kept no longer."""
 Figure = Literal["duration_s", "lost", "up_bytes"]
@@ -50,6 +57,15 @@ def trace_of(federation: Federation, *, since: datetime, until: datetime, spans:
         spans=list(_spans(places, present, since, until)) if spans else [],
         parts=list(_parts(federation, places, since, until)),
     )
+
+
+def whole_trace_of(federation: Federation, *, until: datetime) -> Trace:
+    """All that is kept of them, from when they were first heard of: what was before nobody knows."""
+    since = until - LONGEST
+    reports = Observation.objects.filter(device__in=members(federation), at__gte=since, at__lt=until)
+    asked = Assignment.objects.filter(round__federation=federation, offered_at__gte=since, offered_at__lt=until)
+    first = [reports.aggregate(at=Min("at"))["at"], asked.aggregate(at=Min("offered_at"))["at"]]
+    return trace_of(federation, since=min((at for at in first if at is not None), default=since), until=until)
 
 
 def sizes_of(federation: Federation, plan: Plan) -> Sizes:
@@ -140,6 +156,102 @@ def calibration_of(federation: Federation) -> Mapping[Figure, Calibration]:
         figure: calibrated([Judged(*(getattr(one, name) for name in names)) for one in compared])
         for figure, names in FIGURES.items()
     }
+
+
+class Happened(NamedTuple):
+    """A round that opened and has ended."""
+
+    number: int
+    opened_at: datetime
+    duration_s: float
+    """From its opening to its closing."""
+    lost: int
+    """Devices that were asked, and gave up, fell silent, or sent what was wrong."""
+    up_bytes: int
+    accuracy: float | None
+    """Of its version on held-out data; None: it has none, or there are no such data."""
+    is_merged: bool
+
+
+def happened_in(rounds: Sequence[Round]) -> list[Happened]:
+    """Of `rounds`, which have opened and closed, in their order."""
+    gone = Assignment.objects.filter(
+        round__in=rounds,
+        state__in=[Assignment.State.DROPPED, Assignment.State.REJECTED, Assignment.State.RELEASED],
+    ).exclude(reason_code=CLOSED.code)
+    lost = dict(gone.order_by().values("round").annotate(count=Count("pk")).values_list("round", "count"))
+    updates = Update.objects.filter(assignment__taken_by__in=rounds).order_by()
+    by_round = updates.values("assignment__taken_by").annotate(size_bytes=Sum("size_bytes"))
+    sent = dict(by_round.values_list("assignment__taken_by", "size_bytes"))
+    return [
+        Happened(
+            round_.number,
+            round_.opened_at,
+            (round_.closed_at - round_.opened_at).total_seconds(),
+            lost.get(round_.pk, 0),
+            sent.get(round_.pk) or 0,
+            round_.metrics.get("accuracy"),
+            round_.state == Round.State.PUBLISHED,
+        )
+        for round_ in rounds
+        if round_.opened_at is not None and round_.closed_at is not None
+    ]
+
+
+class Tried(NamedTuple):
+    """A plan that was tried, and the rounds that were then held under it."""
+
+    job: TrainingJob
+    options: SimulationOptions
+    expected: SimulationResult | None
+    """None: it has not ended well."""
+    happened: Sequence[Happened]
+    """At most as many as were forecast; the first is compared with the first that was expected."""
+
+
+def tried_of(federation: Federation, *, latest: int) -> list[Tried]:
+    """The newest first."""
+    jobs = federation.simulations.select_related("pair", "dataset").order_by("-created_at", "pk")[:latest]
+    told = [(job, from_values(job.options, SimulationOptions)) for job in jobs]
+    first = min((options.after_round for _, options in told), default=0)
+    ended = federation.rounds.filter(
+        number__gt=first,
+        opened_at__isnull=False,
+        closed_at__isnull=False,
+        state__in=(Round.State.PUBLISHED, Round.State.ABANDONED),
+    )
+    held = list(ended.select_related("merge").order_by("number")[:MOST_ROUNDS])
+    plans = {round_.number: round_.plan for round_ in held}
+    happened = happened_in(held)
+    return [
+        Tried(
+            job,
+            options,
+            None if job.found is None else from_values(job.found, SimulationResult),
+            [one for one in happened if one.number > options.after_round and plans[one.number] == options.plan][
+                : options.rounds
+            ],
+        )
+        for job, options in told
+    ]
+
+
+def calibration_of_plans(tried: Sequence[Tried]) -> Mapping[str, Calibration]:
+    """How good what was expected of plans is, by figure; a round is judged by the newest that was tried before it."""
+    judged: dict[str, dict[int, Judged]] = {name: {} for name in ("accuracy", *FIGURES)}
+    for _, _, expected, happened in reversed(tried):  # a newer one replaces an older one's
+        if expected is None:
+            continue
+        for place, one in enumerate(happened):
+            for figure in FIGURES:
+                judged[figure][one.number] = Judged(*_numbers(getattr(expected, figure)), getattr(one, figure))
+            if one.accuracy is not None and place < len(expected.rounds):
+                judged["accuracy"][one.number] = Judged(*_numbers(expected.rounds[place].accuracy), one.accuracy)
+    return {figure: calibrated([by[number] for number in sorted(by)]) for figure, by in judged.items()}
+
+
+def _numbers(expected: Range) -> tuple[float, float, float]:
+    return expected.low, expected.middle, expected.high
 
 
 def since_of(until: datetime, days: float) -> datetime:

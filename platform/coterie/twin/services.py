@@ -1,18 +1,30 @@
-"""Makes a forecast for each round as it opens, and compares it with what happened."""
+"""Makes a forecast for each round as it opens, compares it with what happened, and has plans tried before they run."""
 
+import tempfile
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Max
 
+from coterie.audit.recording import audited
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import SimulationOptions
+from coterie.cloud_training.services import simulate_plan
+from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
-from coterie.merging.models import Update
-from coterie.rounds.models import Assignment, Round
-from coterie.rounds.reasons import CLOSED
-from coterie.twin.errors import NoHistory, NotReplayed
+from coterie.federations.services import check_plan_fits
+from coterie.registry.models import Blob, Dataset
+from coterie.registry.services import keep_file
+from coterie.rounds.models import Round
+from coterie.twin.errors import NoHistory, NoSamples, NotReplayed
 from coterie.twin.models import Forecast
 from coterie.twin.replay import Past, check_replayed, forecast
-from coterie.twin.selectors import LONGEST, MOST_DEVICES, sizes_of, trace_of
+from coterie.twin.selectors import LONGEST, MOST_DEVICES, happened_in, sizes_of, trace_of, whole_trace_of
+from coterie.twin.shipped import MOST_IN_SCENARIO, SUBSTITUTE
+from coterie_learning.plan import Document, parse_plan, plan_document
 
 FRESH = timedelta(minutes=5)
 """Rounds that ended longer ago get no forecast any more."""
@@ -69,16 +81,76 @@ def compare(*, one: Forecast, now: datetime) -> bool:
     ended = (Round.State.MERGING, Round.State.PUBLISHED, Round.State.ABANDONED)
     if round_.closed_at is None or round_.opened_at is None or round_.state not in ended:
         return False
-    gone = Assignment.objects.filter(
-        round=round_,
-        state__in=[Assignment.State.DROPPED, Assignment.State.REJECTED, Assignment.State.RELEASED],
-    ).exclude(reason_code=CLOSED.code)
-    sent = Update.objects.filter(assignment__taken_by=round_).aggregate(size_bytes=Sum("size_bytes"))
+    (happened,) = happened_in([round_])
     return bool(
         Forecast.objects.filter(pk=one.pk, compared_at=None).update(
             compared_at=now,
-            happened_duration_s=(round_.closed_at - round_.opened_at).total_seconds(),
-            happened_lost=gone.count(),
-            happened_up_bytes=sent["size_bytes"] or 0,
+            happened_duration_s=happened.duration_s,
+            happened_lost=happened.lost,
+            happened_up_bytes=happened.up_bytes,
         )
     )
+
+
+class Trial(NamedTuple):
+    """What a plan is tried on, and for how long."""
+
+    dataset: Dataset | None
+    scenario: str | None
+    """A shipped one, instead of a data set."""
+    split: str = "iid"
+    each: int | None = None
+    """Samples that each device draws; None: the data set is divided."""
+    profile: str | None = None
+    """A shipped fleet; None: the federation's own, from its past."""
+    devices: int | None = None
+    """None: as many as the federation has; where it has none, as a round wants."""
+    rounds: int = 20
+    days: float = 14.0
+    seed: int = 0
+
+
+@audited("twin.try_plan")
+def try_plan(*, federation: Federation, plan: Document | None, trial: Trial, now: datetime) -> TrainingJob:
+    """Have a plan (None: the federation's own) tried on a simulated fleet; nothing of the federation changes.
+
+    Where its own past is too short, a shipped profile takes its place and the job's options say why. Raises NoSamples,
+    NotReplayed, PairNotReady, DatasetDoesNotFit, AlreadySimulated, and what `check_plan_fits` raises.
+    """
+    parsed = federation.parsed_plan() if plan is None else parse_plan(plan)
+    check_plan_fits(parsed, federation.pair, federation.cloud_data)
+    check_replayed(parsed)
+    if (trial.dataset is None) == (trial.scenario is None):
+        raise NoSamples()
+    profile, reason, fleet = trial.profile, "", None
+    if profile is None:
+        try:
+            fleet = _kept_past(federation, now)
+        except NoHistory as error:
+            profile, reason = SUBSTITUTE, str(error)
+    wanted = max(parsed.pace.devices_needed(), parsed.pace.updates_wanted())
+    devices = trial.devices or members(federation).count() or wanted
+    options = SimulationOptions(
+        plan=plan_document(parsed),
+        devices=devices if trial.scenario is None else min(devices, MOST_IN_SCENARIO),
+        after_round=federation.rounds.aggregate(last=Max("number"))["last"] or 0,
+        scenario=trial.scenario,
+        split=trial.split,
+        each=trial.each,
+        profile=profile,
+        profile_reason=reason,
+        rounds=trial.rounds,
+        days=trial.days,
+        seed=trial.seed,
+    )
+    return simulate_plan(federation=federation, dataset=trial.dataset, fleet=fleet, options=options, now=now)
+
+
+def _kept_past(federation: Federation, now: datetime) -> Blob:
+    """The fleet's past as a file in the registry. Raises NoHistory."""
+    trace = whole_trace_of(federation, until=now)
+    Past.of(trace)
+    with tempfile.NamedTemporaryFile(prefix="coterie-fleet-") as file:
+        file.write(msgspec.json.encode(trace))
+        file.flush()
+        return keep_file(path=Path(file.name), now=now)

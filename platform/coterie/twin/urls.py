@@ -3,9 +3,11 @@
 from django.urls import path
 
 from coterie.twin.operator_api import ForecastsView, ReplayView, TraceView
+from coterie.twin.trying_views import PlanForecastsView
 
 urlpatterns = [
     path("federations/<uuid:pk>/twin/", TraceView.as_view(), name="twin"),
     path("federations/<uuid:pk>/twin/replay/", ReplayView.as_view(), name="twin-replay"),
     path("federations/<uuid:pk>/forecasts/", ForecastsView.as_view(), name="forecasts"),
+    path("federations/<uuid:pk>/plan-forecasts/", PlanForecastsView.as_view(), name="plan-forecasts"),
 ]

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.separation import ProjectRoot, Separated
 from coterie.webhooks.outgoing import Outgoing, Receiver
 
 
@@ -34,10 +35,10 @@ class Event(models.TextChoices):
     """Somebody pressed the button."""
 
 
-class Webhook(Receiver):
+class Webhook(Receiver, ProjectRoot):
     """A URL to which some events are delivered."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     url = models.CharField(max_length=500)
     events = models.JSONField(default=list)
     """A list of `Event`."""
@@ -48,13 +49,16 @@ class Webhook(Receiver):
 
     class Meta:
         ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="webhook_name_once")]
 
     def __str__(self) -> str:
         return self.name
 
 
-class Delivery(Outgoing):
+class Delivery(Outgoing, Separated):
     """One event for one webhook."""
+
+    project_path = "webhook__project"
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=20, choices=Event.choices)

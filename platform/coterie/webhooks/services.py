@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from coterie.audit.recording import audited, check_permitted
+from coterie.core.separation import Separated, project_of
 from coterie.webhooks.addresses import resolve
 from coterie.webhooks.errors import StillPending, WebhookNameTaken
 from coterie.webhooks.jobs import DELIVER
@@ -82,9 +83,12 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     DELIVER.send(webhook=delivery.webhook_id)
 
 
-def announce(event: Event, body: Mapping[str, object], *, now: datetime) -> None:
-    """Deliver the event to the webhooks that want it, once the transaction commits; one query where none does."""
-    for webhook in Webhook.objects.filter(is_active=True):
+def announce(event: Event, body: Mapping[str, object], *, about: Separated, now: datetime) -> None:
+    """Deliver the event to the webhooks of a row's project that want it, once the transaction commits.
+
+    One query where none does.
+    """
+    for webhook in Webhook.objects.filter(is_active=True, project=project_of(about)):
         if event in webhook.events:
             _enqueue(webhook, event, body, now)
 

@@ -30,6 +30,13 @@ Distillation = Annotated[
         description="whether a plan may have a teacher, whose word on a batch is as large as the model's output for it"
     ),
 ]
+Cut = Annotated[
+    str,
+    Meta(
+        max_length=100,
+        description="the input at which a network is split: the train step gives its gradient too; blank: none",
+    ),
+]
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +47,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trains: Trains = Whole()
     clipping: Clipping = False
     distillation: Distillation = True
+    cut: Cut = ""
 
 
 def parse_recipe(raw: object) -> Recipe:
@@ -56,6 +64,7 @@ def parse_recipe(raw: object) -> Recipe:
             trains=TRAINS.parse(given.trains),
             clipping=given.clipping,
             distillation=given.distillation,
+            cut=given.cut,
         )
     except msgspec.ValidationError as error:
         raise WireError("recipe.invalid", f"recipe: {error}") from error
@@ -83,3 +92,4 @@ class _Choices(_Switches, frozen=True, forbid_unknown_fields=True):
     loss: object = msgspec.field(default_factory=lambda: {"kind": "cross_entropy"})
     optimiser: object = msgspec.field(default_factory=lambda: {"kind": "sgd"})
     trains: object = msgspec.field(default_factory=lambda: {"kind": "all"})
+    cut: Cut = ""

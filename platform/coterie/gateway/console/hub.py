@@ -15,7 +15,8 @@ from channels.layers import BaseChannelLayer, get_channel_layer
 from django.utils import timezone
 
 from coterie.core.events import CONSOLE
-from coterie.gateway.console.frames import AnyServerFrame, Changed, Gone, Hello, Key, Snapshot, Tick
+from coterie.core.separation import acting_in
+from coterie.gateway.console.frames import AnyDocument, AnyServerFrame, Changed, Gone, Hello, Key, Snapshot, Tick
 from coterie.gateway.console.mirror import Mirror
 from coterie.gateway.console.reading import KINDS, TOUCHES, read
 from coterie.gateway.threads import in_thread
@@ -51,9 +52,10 @@ class Listener:
 
 
 class Hub:
-    """All consoles of this process; works while there is one."""
+    """All consoles of this process that look at one project, or at all; works while there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: int | None) -> None:
+        self._project = project
         self._mirror = Mirror(uuid.uuid4().hex)
         self._listeners: set[Listener] = set()
         self._task: asyncio.Task[None] | None = None
@@ -123,7 +125,7 @@ class Hub:
             watched = frozenset().union(*(listener.devices for listener in self._listeners))
             started = perf_counter()
             try:
-                fresh = await in_thread(lambda: read(kinds, watched, timezone.now()))
+                fresh = await in_thread(lambda: self._read(kinds, watched))
             except Exception:  # the outermost loop: what failed is read again in a few seconds
                 logger.exception("the console's state could not be read")
                 return
@@ -131,6 +133,10 @@ class Hub:
             for event in self._mirror.take(kinds, fresh):
                 for listener in self._listeners:
                     listener.tell(event)
+
+    def _read(self, kinds: Collection[str], watched: frozenset[str]) -> list[AnyDocument]:
+        with acting_in(self._project):
+            return list(read(kinds, watched, timezone.now()))
 
     def _snapshot_for(self, listener: Listener) -> Snapshot:
         whole = self._mirror.snapshot()
@@ -140,12 +146,13 @@ class Hub:
         return Snapshot(number=whole.number, epoch=whole.epoch, documents=documents)
 
 
-_hubs: "WeakKeyDictionary[asyncio.AbstractEventLoop, Hub]" = WeakKeyDictionary()
+_hubs: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int | None, Hub]]" = WeakKeyDictionary()
 
 
-def hub() -> Hub:
-    """The hub of the running loop."""
-    return _hubs.setdefault(asyncio.get_running_loop(), Hub())
+def hub(project: int | None) -> Hub:
+    """The hub of the running loop for consoles that look at a project; None: at all."""
+    hubs = _hubs.setdefault(asyncio.get_running_loop(), {})
+    return hubs.setdefault(project, Hub(project))
 
 
 def kinds_touched(apps: Iterable[str]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     try:
         check_database()
-        await in_thread(lambda: who_listens(headers))
+        project = (await in_thread(lambda: who_listens(headers))).project
     except Exception as error:  # noqa: BLE001 - the outermost loop: every error is rendered, the unforeseen ones logged
         await deny(scope, send, error)
         return
@@ -56,8 +56,9 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if not isinstance(hello, Hello):
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
             return
-        listener = await hub().join(hello)
-        await first_of(_listen(receive, listener), _tell(send, listener), _ask_again(headers))
+        listener = await hub(project).join(hello)
+        telling = _tell(send, listener), _ask_again(send, headers, project)
+        await first_of(_listen(receive, listener, project), *telling)
     except CoterieError as error:
         await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
     except UNREADABLE:
@@ -70,7 +71,7 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
         pass  # it disconnected; when it connects again it says what it has
     finally:
         if listener is not None:
-            await hub().leave(listener)
+            await hub(project).leave(listener)
 
 
 def who_listens(headers: "dict[str, str]") -> Actor:
@@ -102,11 +103,11 @@ async def _frame(receive: Receive) -> ClientFrame:
     return frame
 
 
-async def _listen(receive: Receive, listener: Listener) -> None:
+async def _listen(receive: Receive, listener: Listener, project: int | None) -> None:
     while True:
         frame = await _frame(receive)
         if isinstance(frame, Watch):
-            await hub().watch(listener, frame.devices)
+            await hub(project).watch(listener, frame.devices)
 
 
 async def _tell(send: Send, listener: Listener) -> None:
@@ -118,7 +119,10 @@ async def _tell(send: Send, listener: Listener) -> None:
         await send({"type": "websocket.send", "text": msgspec.json.encode(frame).decode()})
 
 
-async def _ask_again(headers: "dict[str, str]") -> None:
+async def _ask_again(send: Send, headers: "dict[str, str]", project: int | None) -> None:
+    """Ends the socket when its session or token ends, or acts in another project, of which it has another snapshot."""
     while True:
         await asyncio.sleep(ASK_AGAIN_S)
-        await in_thread(lambda: who_listens(headers))
+        if (await in_thread(lambda: who_listens(headers))).project != project:
+            await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": "gateway.other_project"})
+            return

@@ -8,10 +8,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from coterie.core.separation import acting_in, acting_project
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
 from coterie.seeding.devices import make_devices
+from coterie.seeding.forecasts import forecast_rounds
 from coterie.seeding.lineages import TASKS, make_pair, make_troubled_jobs
 from coterie.seeding.office import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
@@ -37,7 +39,7 @@ class Command(BaseCommand):
         if devices < 1:
             raise CommandError("A fleet has at least one device.")
         random, now = Random(seed), timezone.now()  # noqa: S311 - for looking at
-        with transaction.atomic():
+        with transaction.atomic(), acting_in(acting_project()):
             people = make_people()
             tokens = make_tokens(people, now=now)
             fleet = make_devices(devices, tokens=tokens, random=random, now=now)
@@ -45,7 +47,8 @@ class Command(BaseCommand):
             running, paused = Federation.State.RUNNING, Federation.State.PAUSED
             for task, state in zip(TASKS, (running, running, running, paused), strict=True):
                 pair = make_pair(task, random=random, now=now)
-                make_federation(task, pair, fleet, state=state, random=random, now=now)
+                federation = make_federation(task, pair, fleet, state=state, random=random, now=now)
+                forecast_rounds(federation, random=random)
             make_troubled_jobs(pair, now=now)
             make_webhooks(random=random, now=now)
             make_alerts(random=random, now=now)
