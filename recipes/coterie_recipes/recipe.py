@@ -58,6 +58,18 @@ def divided(samples: Samples, *, gap: int = 0, truth: Int64 | None = None) -> Pe
 
 
 @dataclass(frozen=True, kw_only=True)
+class Original:
+    """What a recipe's backbone was trained for, to measure how much of it a version has forgotten."""
+
+    title: str
+    draw: Callable[[int, int], Person]
+    """Of a seed and a number, a made-up person of that task."""
+    score: Callable[[Float32, Person], float]
+    head: Callable[[], Mapping[str, Float32]]
+    """The parameters of that task's output layer, which fit in the place of the recipe's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A task; its files, `plan.toml` and `expected.toml`, lie beside the module that defines it."""
 
@@ -81,8 +93,17 @@ class Recipe:
     """What `score` is, in words."""
     training: Mapping[str, object] = field(default_factory=dict)
     """The training recipe that the device model is compiled with: loss, optimiser; empty: that of a classifier."""
+    input: str = "x"
+    """What the models call what they take; ``acceleration``, ``picture`` and ``words`` a phone has of its own."""
     cloud_people: int = 4
     """People beside the devices whose samples the platform has from the beginning."""
+    original: Original | None = None
+    """None: the device model begins with parameters drawn at random."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether `coterie simulate` takes its device model: a classifier, all of which is trained by plain descent."""
+        return bool(self.classes) and not self.training
 
     @property
     def models(self) -> str:

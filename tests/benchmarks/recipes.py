@@ -19,10 +19,12 @@ def measure() -> list[Figure]:
 
 def _figures(recipe: Recipe) -> Iterator[Figure]:
     expected = expected_of(recipe)
-    found = []
+    found, originals = [], []
     for seed in range(expected.seeds):
         trial = made_up_trial(recipe, seed=seed)
-        found.append(trial.run(rounds=expected.rounds, report=lambda _: None).scores)
+        outcome = trial.run(rounds=expected.rounds, report=lambda _: None)
+        found.append(outcome.scores)
+        originals += [] if outcome.original is None else [outcome.original]
     means = Scores(**{name: mean(getattr(one, name) for one in found) for name in WORDS})
     case = f"{recipe.name}: {recipe.metric}"
     for name, words in WORDS.items():
@@ -30,6 +32,10 @@ def _figures(recipe: Recipe) -> Iterator[Figure]:
         yield Figure(
             case, words, getattr(means, name), "", f"seeds {each}; written {getattr(expected.scores, name):.3f}"
         )
+    if originals:
+        before, after = (mean(getattr(one, name) for one in originals) for name in ("before", "after"))
+        yield Figure(case, "the backbone's own task, before", before, "", f"written {expected.original}")
+        yield Figure(case, "the backbone's own task, with the version", after, "")
     over, under = means.devices - means.alone, means.centralised - means.devices
     yield Figure(case, "over alone", over, "", f"promised >= {expected.over_alone:+.3f}")
     yield Figure(case, "under centralised", under, "", f"promised <= {expected.under_centralised:+.3f}")

@@ -1,6 +1,7 @@
 """What holds of every recipe: whatever is in `coterie_recipes.NAMES` is tested here without being listed."""
 
 from importlib import import_module
+from inspect import signature
 from itertools import combinations
 
 import numpy as np
@@ -40,6 +41,7 @@ def test_models_take_the_samples(recipe: Recipe) -> None:
     assert str(example.dtype).removeprefix("torch.") == str(person.train.x.dtype)
     shapes = set()
     for module in (models.DeviceModel(), models.CloudModel()):
+        assert list(signature(module.forward).parameters) == [recipe.input]
         outputs = module.eval()(torch.from_numpy(person.test.x))
         shapes.add(tuple(outputs.shape))
         assert 0 <= recipe.score(outputs.detach().numpy(), person) <= 1

@@ -13,7 +13,7 @@ from coterie_recipes import NAMES, load
 from coterie_recipes.anomaly.generator import STEPS
 from coterie_recipes.har.generator import draw as draw_mover
 from coterie_recipes.keyword.bands import HERTZ
-from coterie_recipes.photos.generator import SIDE
+from coterie_recipes.pictures import SIDE
 from coterie_recipes.place.generator import HOME, OUT, SPORT, WORK
 from coterie_recipes.place.reader import kind_of
 from coterie_recipes.recipe import UnreadableData
@@ -96,6 +96,14 @@ def recordings(path: Path) -> Path:
     return path
 
 
+def signs(path: Path) -> Path:
+    for number in range(8):
+        sign = ("arrow", "stairs")[number % 2]
+        (path / "ann" / sign).mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (30, 40), (0, 255, 30 * number)).save(path / "ann" / sign / f"IMG_{number:04d}.jpg")
+    return path
+
+
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "har": motion,
     "next_word": text,
@@ -104,6 +112,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "tabular": faults,
     "trees": faults,
     "photos": pictures,
+    "transfer": signs,
     "keyword": recordings,
 }
 

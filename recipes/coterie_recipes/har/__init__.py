@@ -10,6 +10,7 @@ RECIPE = Recipe(
     name="har",
     title="Human activity from motion",
     directory=Path(__file__).parent,
+    input="acceleration",
     classes=ACTIVITIES,
     batch_size=16,
     people=12,

@@ -34,8 +34,8 @@ class DeviceModel(nn.Module):
         self.hidden = nn.Linear(2 * 32 + 3, 40)
         self.activities = nn.Linear(40, ACTIVITIES)
 
-    def forward(self, x: Tensor) -> Tensor:
-        moving, up = self.upright(x)
+    def forward(self, acceleration: Tensor) -> Tensor:
+        moving, up = self.upright(acceleration)
         features = torch.relu(self.gait(torch.relu(self.steps(moving))))
         seen = torch.cat([features.mean(2), features.amax(2), up], 1)
         logits: Tensor = self.activities(torch.relu(self.hidden(seen)))
@@ -62,8 +62,8 @@ class CloudModel(nn.Module):
             nn.Dropout(0.2), nn.Linear(2 * 128 + 3, 128), nn.ReLU(), nn.Linear(128, ACTIVITIES)
         )
 
-    def forward(self, x: Tensor) -> Tensor:
-        moving, up = self.upright(x)
+    def forward(self, acceleration: Tensor) -> Tensor:
+        moving, up = self.upright(acceleration)
         features = self.features(moving)
         logits: Tensor = self.activities(torch.cat([features.mean(2), features.amax(2), up], 1))
         return logits

@@ -21,6 +21,7 @@ RECIPE = Recipe(
     name="next_word",
     title="Next word on a keyboard",
     directory=Path(__file__).parent,
+    input="words",
     classes=WORDS,
     batch_size=32,
     people=12,

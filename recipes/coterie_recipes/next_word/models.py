@@ -13,8 +13,8 @@ class _Recurrent(nn.Module):
         self.reading = nn.GRU(width, state, batch_first=True)
         self.next = nn.Linear(state, WORDS)
 
-    def forward(self, x: Tensor) -> Tensor:
-        states, _ = self.reading(self.words(x))
+    def forward(self, words: Tensor) -> Tensor:
+        states, _ = self.reading(self.words(words))
         logits: Tensor = self.next(states[:, -1])
         return logits
 

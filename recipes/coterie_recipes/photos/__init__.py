@@ -10,6 +10,7 @@ RECIPE = Recipe(
     name="photos",
     title="Things in photos",
     directory=Path(__file__).parent,
+    input="picture",
     classes=THINGS,
     batch_size=16,
     people=12,

@@ -17,8 +17,8 @@ class DeviceModel(nn.Module):
         self.hidden = nn.Linear(16 * 4 * 4, 32)
         self.things = nn.Linear(32, THINGS)
 
-    def forward(self, x: Tensor) -> Tensor:
-        features = self.pool(torch.relu(self.edges(x)))
+    def forward(self, picture: Tensor) -> Tensor:
+        features = self.pool(torch.relu(self.edges(picture)))
         features = self.pool(torch.relu(self.parts(features)))
         logits: Tensor = self.things(torch.relu(self.hidden(features.flatten(1))))
         return logits
@@ -43,8 +43,8 @@ class CloudModel(nn.Module):
             nn.Flatten(), nn.Dropout(0.3), nn.Linear(96 * 4 * 4, 128), nn.ReLU(), nn.Linear(128, THINGS)
         )
 
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.things(self.features(x))
+    def forward(self, picture: Tensor) -> Tensor:
+        logits: Tensor = self.things(self.features(picture))
         return logits
 
 

@@ -49,6 +49,7 @@ def pooled(data: list[Dataset]) -> Dataset:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("devices", [1, 4], ids=["one device", "four that differ"])
 def test_trees_are_those_of_central_histogram_boosting(devices: int) -> None:
     """With one device: the degenerate case, local training."""
