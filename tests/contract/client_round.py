@@ -12,9 +12,12 @@ import msgspec
 import numpy as np
 
 from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import open_steps, train_graph
+from coterie_learning.client.personal import GivenPersonal, choose, personal_training
 from coterie_learning.client.round import ClientRound, Given
+from coterie_learning.client.training import Learn
 from coterie_learning.device_plan import parse_device_plan
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, samples, train_step_graph
@@ -28,6 +31,13 @@ _REST = {"privacy": {"kind": "none"}, "requirements": {}, "help": {"kind": "none
 PLANS: Mapping[str, Mapping[str, object]] = {
     "sgd": {**_REST, "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.2, "momentum": 0.5}},
     "prox": {**_REST, "local": {"kind": "prox", "epochs": 2, "learning_rate": 0.5, "mu": 1.0}},
+}
+
+
+PERSONAL: Mapping[str, object] = {
+    **_REST,
+    "local": {"kind": "sgd", "learning_rate": 0.2, "momentum": 0.5},
+    "personal": {"kind": "fine_tuned", "epochs": 12, "learning_rate": 1.0, "patience": 2},
 }
 
 
@@ -59,6 +69,7 @@ def client_round() -> Mapping[str, object]:
         "accuracy_before": before.accuracy,
         "tolerance": TOLERANCE,
         "rounds": [{"name": name, "plan": plan, **_round(plan, rows)} for name, plan in PLANS.items()],
+        "personal": {"plan": PERSONAL, **_personal(rows)},
     }
 
 
@@ -84,6 +95,43 @@ def _round(plan: Mapping[str, object], rows: Rows) -> Mapping[str, object]:
         "largest_change": max(
             float(np.abs(client.training.trained()[name] - tensor).max()) for name, tensor in parameters(seed=1).items()
         ),
+    }
+
+
+def _personal(rows: Rows) -> Mapping[str, object]:
+    """The training of a personal model, and which model answers by the samples held out."""
+    plan = parse_device_plan(json.dumps(PERSONAL).encode())
+    rules = plan.personal.rules(plan.local)
+    assert rules is not None
+    received = parameters(seed=1)
+    given = GivenPersonal(
+        rules=rules, model=SPEC, received=received, personal=None, ids=range(1, SAMPLES + 1), seed=SEED
+    )
+    training = personal_training(given, open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={}))
+    predictor = Predictor(predict_graph(), SPEC, received, {}, threads=1)
+    losses = []
+    while (wanted := training.wanted()) is not None:
+        if isinstance(wanted, Learn):
+            training.learn(make_batch(rows.load(wanted.ids), SPEC, size=SPEC.batch_size))
+            continue
+        predictor.set_parameters(wanted.parameters)
+        found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=lambda: False)
+        assert found is not None
+        losses.append(found.loss)
+        training.judged(wanted, found.loss)
+    held_out, trained = training.parts.held_out, training.trained()
+    figures = []
+    for version in (received, trained):
+        predictor.set_parameters(version)
+        each = predictor.each(rows, held_out, stop=lambda: False)
+        assert each is not None
+        figures.append(each)
+    return {
+        "losses": losses,
+        "steps": training.steps_done,
+        "trained": _text(encode_tensors(dict(trained))),
+        "held_out": list(held_out),
+        "answers": choose(*figures, None).answers,
     }
 
 

@@ -29,6 +29,9 @@ from coterie_learning.random import (
 )
 from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
+from tests.contract.label_vectors import label_vectors
+from tests.contract.personal_vectors import personal_vectors
+from tests.contract.privacy_vectors import privacy_vectors
 from tests.contract.samples import (
     MESSAGES,
     PLATFORM_FRAMES,
@@ -39,6 +42,8 @@ from tests.contract.samples import (
     SIGNED_TEACHER,
     UPDATE,
 )
+from tests.contract.secure_vectors import secure_vectors
+from tests.contract.word_vectors import word_vectors
 
 GOLDEN = Path(__file__).parent / "golden"
 RELEASES = tuple(sorted(path for path in GOLDEN.iterdir() if path.is_dir()))
@@ -81,6 +86,11 @@ def golden_bytes() -> Mapping[str, bytes]:
         },
         "random.json": _random_numbers(),
         "client.json": client_vectors(),
+        "labels.json": label_vectors(),
+        "personal.json": personal_vectors(),
+        "privacy.json": privacy_vectors(),
+        "secure_sum.json": secure_vectors(),
+        "words.json": word_vectors(),
     }
 
 

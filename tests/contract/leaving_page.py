@@ -1,12 +1,10 @@
 """docs/reference/what-leaves.md: everything that leaves a device, from the wire's own messages."""
 
-import typing
 from collections.abc import Iterator, Sequence
-
-import msgspec
 
 from coterie_wire.leaving import LEAVES, Told
 from coterie_wire.messages import EXCHANGES
+from coterie_wire.sent_fields import fields_of
 
 FILES = tuple(name for name in LEAVES if "." not in name)
 INTRODUCTION = (
@@ -22,32 +20,12 @@ HEAD = "| what | tells | `local_noise` | `secure_aggregation` |\n| --- | --- | -
 
 def fields_sent() -> Sequence[str]:
     """``STRUCT.FIELD`` of everything in the messages that devices send, in their order."""
-    found: dict[str, None] = {}
-    for exchange in EXCHANGES.values():
-        _add(exchange.request, found)
-    return list(found)
+    return list(dict.fromkeys(field for name in EXCHANGES for field in fields_of(name)))
 
 
 def leaving_page() -> str:
     """The page."""
     return "\n\n".join(_paragraphs()) + "\n"
-
-
-def _add(struct: type[msgspec.Struct], found: dict[str, None]) -> None:
-    for field in msgspec.structs.fields(struct):
-        nested = list(_structs_in(field.type))
-        if nested:
-            for one in nested:
-                _add(one, found)
-        else:
-            found[f"{struct.__name__}.{field.name}"] = None
-
-
-def _structs_in(of: object) -> Iterator[type[msgspec.Struct]]:
-    if isinstance(of, type) and issubclass(of, msgspec.Struct):
-        yield of
-    for part in typing.get_args(of):
-        yield from _structs_in(part)
 
 
 def _paragraphs() -> Iterator[str]:
@@ -56,8 +34,7 @@ def _paragraphs() -> Iterator[str]:
     yield "## Files"
     yield "\n".join((HEAD, *(_row(name, LEAVES[name]) for name in FILES)))
     for name, exchange in EXCHANGES.items():
-        sent: dict[str, None] = {}
-        _add(exchange.request, sent)
+        sent = fields_of(name)
         yield f"## `{name}`"
         yield (exchange.request.__doc__ or "").strip()
         if sent:

@@ -4,10 +4,13 @@ import msgspec
 import numpy as np
 
 from coterie_learning.teacher import Teacher, sign_teacher
+from coterie_wire.allying import Alliance, AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
 from coterie_wire.asking import Asked, OfferToAnswer
-from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
+from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_content, sign_manifest, verify_key_of
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.discovery import AskPeerTicket, Excluded, PeerTicket, PeerTicketGiven
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
+from coterie_wire.fallback import AskPlatform, PlatformAnswer
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -29,11 +32,13 @@ from coterie_wire.messages import (
     Assignment,
     Capabilities,
     CheckIn,
+    CheckInWindow,
     DataMetadata,
     Directive,
     Done,
     Enrol,
     Enrolled,
+    LabelFacts,
     Leave,
     NextCredential,
     OfferUpdate,
@@ -50,6 +55,7 @@ from coterie_wire.messages import (
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.platform_keys import sign_next_key
+from coterie_wire.predictions import Output, Prediction
 from coterie_wire.relaying import HandIn, HandInSum, OfferPartial, Receipt, SumReceipt, sign_receipt
 from coterie_wire.secure_sum import (
     AskSum,
@@ -158,7 +164,11 @@ MESSAGES: tuple[Message, ...] = (
         blockers=(REASON,),
         progress=Progress(assignment="a-1", stage="training", steps_done=3, steps_total=40),
         version="v-7",
-        metadata=DataMetadata(samples=120, class_counts=(100, 20, 0)),
+        metadata=DataMetadata(
+            samples=120,
+            class_counts=(100, 20, 0),
+            labels=LabelFacts(asked=9, implied=40, unlabelled=7, questions=12, answers=9),
+        ),
         capabilities=CAPABILITIES,
         standing=BlobRef.of_bytes(b"plan").sha256,
         help=HELP,
@@ -203,6 +213,7 @@ MESSAGES: tuple[Message, ...] = (
         ignores_unknown=True,
         shadow=ShadowTrial(rollout="r-1", candidate=SIGNED_MANIFEST, remaining_s=90.5),
         evaluate=Evaluate(evaluation="e-1", manifest=SIGNED_MANIFEST, remaining_s=3600.0),
+        window=CheckInWindow(after_s=2500.0, within_s=5000.0),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -243,6 +254,18 @@ MESSAGES: tuple[Message, ...] = (
     ReportPersonal(
         federation="digits", version="v-8", answers=True, samples=24, version_accuracy=0.5, own_accuracy=0.875
     ),
+    JoinAlliance(alliance="l-1", key=bytes([1] * 32), partner=bytes([2] * 32), people=1500, columns=12),
+    Alliance(role="labels", terms=msgspec.Raw(b'{"epochs":40}'), manifest=SIGNED_MANIFEST),
+    ExchangeLetters(
+        alliance="l-1",
+        first=7,
+        letters=(b"sealed",),
+        received=6,
+        figures=AllianceFigures(common=300, epoch=2, loss=0.5, accuracy=0.75),
+        ended="failed",
+        reason=REASON,
+    ),
+    LettersNews(wanted=8, taken=7, letters=(b"sealed",), state="failed", reason=REASON),
     ReportEvaluation(evaluation="e-1", samples=24, fit=Fit(loss=0.5, accuracy=0.875)),
     ReadLog(bytes([1] * 32), known=2),
     LogEntries((LogEntry("kitchen", bytes([1] * 32)),), length=3),
@@ -282,6 +305,15 @@ MESSAGES: tuple[Message, ...] = (
         versions=1,
     ),
     NextCredential(sha256=BlobRef.of_bytes(b"next").sha256),
+    AskPlatform(federation="digits", samples=(bytes(16), b"\x00\x00\x80?" * 4), remaining_s=0.75),
+    PlatformAnswer(version="v-8", model="cloud", predictions=(Prediction("three", 3, 0.75), Output([0.25, 1.5]))),
+    AskPeerTicket(),
+    PeerTicketGiven(
+        ticket=sign_content(
+            msgspec.json.encode(PeerTicket(1, "d-1", bytes([1] * 32), expires_at=1_767_312_000.0)), bytes(32)
+        ),
+        excluded=sign_content(msgspec.json.encode(Excluded(1, ("d-2",), written_at=1_767_225_600.0)), bytes(32)),
+    ),
     Leave(),
     Done(),
 )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
+from coterie_wire.tensors import decode_tensors
 from tests.contract.client_round import TOLERANCE, WRITTEN, client_round
 from tests.coterie_agent.bundles import SPEC
 
@@ -24,3 +25,12 @@ def test_the_agent_computes_what_is_written() -> None:
         )
         for name in before:
             np.testing.assert_allclose(before[name], after[name], rtol=0, atol=TOLERANCE)
+    old, new = written["personal"], now["personal"]
+    for field in ("plan", "steps", "held_out", "answers"):
+        assert old[field] == new[field]
+    assert old["answers"] == "trained"
+    assert len(old["losses"]) < 1 + old["plan"]["personal"]["epochs"], "it stopped early"
+    np.testing.assert_allclose(old["losses"], new["losses"], rtol=0, atol=TOLERANCE)
+    before, after = (decode_tensors(b64decode(one["trained"]), expected=SPEC.version) for one in (old, new))
+    for name in before:
+        np.testing.assert_allclose(before[name], after[name], rtol=0, atol=TOLERANCE)

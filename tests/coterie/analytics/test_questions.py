@@ -150,6 +150,7 @@ def test_a_device_that_is_lost_is_not_counted_and_the_others_are(federation: Fed
     assert (answered.devices, answered.counts) == (3, np.sum([one.counts for one in left], axis=0).tolist())
 
 
+@pytest.mark.long
 def test_what_was_sent_is_removed_with_the_answer(federation: Federation) -> None:
     devices = agreeing(3)
     question = asked(federation, devices=3)

@@ -22,10 +22,13 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(coterie, ["plan", *arguments])
 
 
+@pytest.mark.long
 def test_the_step_that_learns_is_proposed_with_a_reason(asked: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "proposals.json"
-    told = run(*asked, "--accuracy", "0.8", "--within", "1h", "--json", str(out))
+    drawn = tmp_path / "proposals.png"
+    told = run(*asked, "--accuracy", "0.8", "--within", "1h", "--json", str(out), "--plot", str(drawn))
     assert told.exit_code == 0, told.output
+    assert drawn.read_bytes().startswith(b"\x89PNG")
     best, *_ = json.loads(out.read_text())["proposals"]
     assert best["values"] == {"local.learning_rate": 1.0}
     assert best["reaches_goal"]

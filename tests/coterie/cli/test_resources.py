@@ -9,11 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from coterie.accounts.services import create_operator, issue_token
 from coterie.cli import login
 from coterie.cli.command import coterie
 from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.services import place_jobs
+from coterie.cluster.services import register_host
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.models import Evaluation
@@ -139,6 +142,26 @@ def test_an_action_takes_fields_as_json_or_as_text(signed_in: Callable[..., Resu
     assert json.loads(curve.output) == []
 
 
+def test_the_cluster_tells_who_is_there_and_what_jobs_wait_for(
+    signed_in: Callable[..., Result], settings: Settings
+) -> None:
+    assert "start a Celery worker" in signed_in("cluster").output
+    settings.CLUSTER_QUOTAS = {"vision": 2}
+    for slug, team in (("first", "vision"), ("second", "speech")):
+        options = ("--strategy", '{"kind": "data_parallel"}', "--team", team, "--priority", "1")
+        asked = signed_in("models", "bootstrap", make_pair(slug).slug, "--dataset", str(make_dataset().pk), *options)
+        assert asked.exit_code == 0, asked.output
+    now = timezone.now()
+    register_host(name="a", rack="r1", address="a", places=3, cores=3, gpus=0, memory_bytes=1 << 30, now=now)
+    place_jobs(now=now)
+    lines = signed_in("cluster").output.splitlines()
+    assert lines[1].split("\t") == ["a", "r1", "true", "2", "3", "0", "here", "train.a"]
+    assert "bootstrap of first\tvision\t1\t2\tplaced\t2 on a" in lines
+    assert "bootstrap of second\tspeech\t1\t2\twaiting\twaits for 2 workers on one host; 1 free on a" in lines
+    used = json.loads(signed_in("cluster", "--json").output)["use"]
+    assert {use["team"]: (use["quota"], use["places"]) for use in used} == {"vision": (2, 2), "speech": (None, 0)}
+
+
 def test_a_version_is_evaluated_by_devices(signed_in: Callable[..., Result], federation: Federation) -> None:
     version = federation.pair.versions.get()
     asked = signed_in("versions", "evaluate", str(version.pk), "--devices", "3", "--reports", "2", "--within-s", "60")
@@ -209,3 +232,15 @@ def test_a_fleets_past_is_replayed_exported_and_its_forecasts_are_shown(
     wrong = tmp_path / "plan.toml"
     wrong.write_text("local = ")
     assert signed_in("twin", slug, "--plan", str(wrong)).exit_code == 1
+
+
+def test_a_project_is_made_and_a_role_in_it_given_and_taken(signed_in: Callable[..., Result]) -> None:
+    create_operator(username="bob", role=None)
+    organisation = json.loads(signed_in("organisations", "create", "--name", "Hospital", "--json").output)
+    asked = ("--organisation", str(organisation["id"]), "--name", "Wards", "--json")
+    project = json.loads(signed_in("projects", "create", *asked).output)
+    given = ("--username", "bob", "--role", "viewer", "--project", str(project["id"]), "--json")
+    role = json.loads(signed_in("roles", "give", *given).output)
+    assert "bob" in signed_in("roles", "list", "--project", str(project["id"])).output
+    signed_in("roles", "remove", str(role["id"]))
+    assert "bob" not in signed_in("roles", "list").output

@@ -70,6 +70,7 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
     assert compiled(module, example).train_step == compiled(module, example).train_step
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("steps", [2, 3])
 def test_prediction_takes_batches_of_every_size(steps: int) -> None:
     """Also where another axis has the very size of the batch that the model was exported with."""

@@ -33,6 +33,7 @@ DRAWN = settings(
 """The same models at each run, none of them made smaller: building one takes a second."""
 
 
+@pytest.mark.long
 @settings(DRAWN, max_examples=4)
 @given(entries())
 def test_a_few_models(entry: Entry) -> None:

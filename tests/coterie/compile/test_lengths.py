@@ -85,6 +85,7 @@ def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -112,6 +113,7 @@ class BothWays(nn.Module):
         return logits
 
 
+@pytest.mark.long
 def test_layers_that_read_both_ways_follow_pytorch_at_every_length() -> None:
     follow(Entry(BothWays, (Indices((9,), WORDS),), 3, length=Length(1, 9, {"words": 0})), 9)
 
@@ -171,6 +173,7 @@ POOLED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 IN_EVERY_RUN = ("mean", "positions", "spread", "shifted")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in IN_EVERY_RUN else pytest.mark.zoo) for name in POOLED]
 )
@@ -219,6 +222,7 @@ class LookingBack(nn.Module):
         return logits
 
 
+@pytest.mark.long
 def test_wide_convolutions_along_the_length_follow_pytorch() -> None:
     follow(Entry(LookingBack, (Indices((12,), WORDS),), WORDS, NextToken(), length=Length(2, 12, {"words": 0})), 6)
 
@@ -350,6 +354,7 @@ def test_model_that_counts_padding_is_refused_with_its_line(name: str) -> None:
         try_training(uploaded_once(entry), compiled(entry))
 
 
+@pytest.mark.long
 def test_a_layer_that_reads_backwards_over_padding_is_named() -> None:
     entry = Entry(BothWays, (Indices((9,), WORDS),), 3, length=Length(1, 9, {"words": 0}))
     told = r"module 'layers', at .*pack_padded_sequence.*without a length and fill each sample up"
@@ -374,6 +379,7 @@ class AttendedBothWays(nn.Module):
         return logits
 
 
+@pytest.mark.long
 def test_a_layer_that_reads_backwards_over_what_fills_up_is_pytorchs_where_samples_are_of_one_size() -> None:
     """What a padded batch begins with backwards depends on the batch, unless who made the samples filled them up."""
     entry = Entry(AttendedBothWays, (Sentences((9,), WORDS),), 3)

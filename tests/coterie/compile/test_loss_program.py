@@ -480,6 +480,7 @@ def info_nce(outputs: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
     return functional.cross_entropy(alike, torch.arange(alike.shape[0]), reduction="none") + 0 * target
 
 
+@pytest.mark.long
 def test_a_loss_of_whole_batches_follows_pytorch_on_full_ones_alone() -> None:
     torch.manual_seed(0)
     module, rng = Tower(), np.random.default_rng(0)
@@ -532,6 +533,7 @@ def detection(outputs: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
     return functional.cross_entropy(kinds, target[:, 0].long(), reduction="none") + off.mean(dim=(1, 2))
 
 
+@pytest.mark.long
 def test_several_outputs_with_a_loss_that_takes_them_all_follow_pytorch() -> None:
     torch.manual_seed(0)
     module, rng = Detector(), np.random.default_rng(0)

@@ -43,9 +43,8 @@ def entry(kind: type[nn.RNNBase], layers: int) -> Entry:
     return Entry(lambda: BothEnds(kind, layers), (Sentences((9,), WORDS),), CLASSES, length=length)
 
 
-@pytest.mark.parametrize(
-    ("kind", "layers"), [pytest.param(nn.LSTM, 2, marks=pytest.mark.long), (nn.GRU, 1)], ids=["lstm", "gru"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "layers"), [(nn.LSTM, 2), (nn.GRU, 1)], ids=["lstm", "gru"])
 def test_layers_that_read_packed_sequences_follow_pytorch(kind: type[nn.RNNBase], layers: int) -> None:
     tried = entry(kind, layers)
     test_lengths.follow(tried, steps=9)

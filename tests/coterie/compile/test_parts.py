@@ -267,6 +267,7 @@ def test_patterns_that_match_nothing_are_refused() -> None:
         compiled(nn.Linear(4, CLASSES), 4, recipe=Recipe(trains=Named(names=("head.*",))))
 
 
+@pytest.mark.long
 def test_parameters_leave_double_precision_no_further_than_pytorchs_own_float32() -> None:
     """Adam divides by small numbers what batch normalisation makes smaller, so that rounding grows in both."""
     module = normed()

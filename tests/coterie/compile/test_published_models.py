@@ -27,6 +27,7 @@ def prepared(name: str) -> test_zoo.Prepared:
     return test_zoo.prepared(OF_ONE_SHAPE[name])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ONE_SHAPE)
 def test_model_follows_pytorch(name: str) -> None:
     test_zoo.follow_compiled(OF_ONE_SHAPE[name], prepared(name).model, steps=12)
@@ -51,6 +52,7 @@ def test_model_of_any_length_passes_the_trial_on_made_up_samples(name: str, opti
     try_training(test_lengths.uploaded_once(entry), test_lengths.compiled(entry, optimiser))
 
 
+@pytest.mark.long
 def test_stochastic_depth_is_drawn_in_training_and_left_out_in_service() -> None:
     torch.manual_seed(0)
     module, x = efficient_net(share=0.5), torch.randn(8, 3, 16, 16)
@@ -65,6 +67,7 @@ def test_stochastic_depth_is_drawn_in_training_and_left_out_in_service() -> None
         np.testing.assert_allclose(found, module.eval()(x).numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_weights_normed_in_the_old_way_train_as_in_the_new() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -77,6 +80,7 @@ def test_weights_normed_in_the_old_way_train_as_in_the_new() -> None:
     assert model.spec.output.shape == (CLASSES,)
 
 
+@pytest.mark.long
 def test_the_old_spectral_norm_trains_as_the_new_does() -> None:
     entry = Entry(lambda: critic(nn.utils.spectral_norm), (Numbers((3, 16, 16)),), CLASSES)
     _, model = test_zoo.prepared(entry)

@@ -53,6 +53,7 @@ class Masked(nn.Module):
         return logits
 
 
+@pytest.mark.long
 def test_a_decoder_with_a_mask_trains_as_in_pytorch() -> None:
     test_zoo.follow(Entry(Masked, (Numbers((5, 4)),), CLASSES), steps=4)
 

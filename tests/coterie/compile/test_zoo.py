@@ -131,6 +131,7 @@ def test_model_with_another_loss_follows_pytorch_for_a_hundred_steps(name: str, 
     follow(OTHER_LOSSES[name], 100, optimiser)
 
 
+@pytest.mark.long
 def test_weights_that_are_tied_are_one_parameter(tmp_path: Path) -> None:
     entry = SMALL["lstm"]
     torch.export.save(export_module(entry.built(), entry.samples(2, 0)), tmp_path / "m.pt2")

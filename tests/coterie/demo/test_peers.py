@@ -22,7 +22,7 @@ from coterie.demo.peers import (
     make_stream,
     sentences_of,
 )
-from coterie.demo.report import Accuracy, Newcomer, Recovery, Report, UpdateBytes
+from coterie.demo.report import Accuracy, Newcomer, PhoneShare, Recovery, Report, UpdateBytes
 from coterie.demo.view import HelpRow, TransferRow
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -175,9 +175,18 @@ def test_each_state_of_a_request_has_its_sentence(row: HelpRow, last: str) -> No
 
 def test_the_table_tells_both() -> None:
     newcomer = Newcomer(NEW, Recovery(3, 4.5), Recovery(11, 16.5), "neighbour", 13_905, 11)
-    report = Report(Accuracy(0.7, 0.8, 0.9, 0.95), UpdateBytes(1, 2), newcomer, 10, 0, 60)
+    report = Report(
+        accuracy=Accuracy(0.7, 0.8, 0.9, 0.95),
+        update_bytes=UpdateBytes(1, 2),
+        newcomer=newcomer,
+        phone=PhoneShare(invited=9, counted=8),
+        rounds_published=10,
+        dropouts=0,
+        seconds=60,
+    )
     console = Console(width=100, record=True, file=StringIO())
     console.print(report.table())
     lines = [line.split() for line in console.export_text().splitlines()]
     assert ["with", "13.9", "kB", "from", "neighbour", "3", "batches,", "4", "s"] in lines
+    assert ["updates", "from", "the", "phone's", "browser", "8", "of", "9", "rounds"] in lines
     assert ["alone", "11", "batches,", "16", "s"] in lines

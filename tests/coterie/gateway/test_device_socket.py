@@ -6,7 +6,9 @@ import pytest
 
 from coterie.core.events import wake_device
 from coterie.fleet.services import EnrolledDevice, revoke_device
+from coterie.gateway.ending import Ending
 from coterie.gateway.threads import in_thread
+from coterie_wire.closing import RESTART, spread_of
 from coterie_wire.messages import Refusal, Reply, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 
@@ -71,3 +73,25 @@ async def test_the_handshake_of_a_stranger_is_refused_with_a_problem(connect) ->
 async def test_there_is_one_socket_address(connect, device: EnrolledDevice) -> None:
     socket = connect(device.credential, path="/device/v1/other")
     assert (await socket.heard())["code"] == 1008
+
+
+async def test_a_process_that_ends_closes_its_sockets_and_says_when_to_come_again(
+    connect, device: EnrolledDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ending = Ending()
+    monkeypatch.setattr("coterie.gateway.device_socket.ENDING", ending)
+    monkeypatch.setattr("coterie.gateway.ending.CONNECTS_PER_SECOND", 0.5)
+    sockets = [connect(device.credential), connect(device.credential)]
+    for socket in sockets:
+        await socket.heard()
+    steps = []
+    await ending.close_sockets(is_hurried=lambda: not steps.append(1))
+    assert len(steps) == 2, "one after the other, and without a pause when it is hurried"
+    for socket in sockets:
+        heard = await socket.heard()
+        assert (heard["type"], heard["code"]) == ("websocket.close", RESTART)
+        assert spread_of(heard["code"], heard["reason"]) == 4
+        await socket.task
+    late = connect(device.credential)
+    start, body = await late.heard(), await late.heard()
+    assert (start["status"], json.loads(body["body"])["code"]) == (503, "gateway.ending")

@@ -2,19 +2,24 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import datetime, timedelta
+from typing import cast
 
 import httpx
 import msgspec
 import pytest
 from django.utils import timezone
 
+from coterie.cloud_answers.errors import Busy
 from coterie.core.identity import verify_key
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
-from coterie.gateway.messages import BATCHED, HANDLERS, STRANGERS
+from coterie.gateway.messages import BATCHED, HANDLERS, SLOW, STRANGERS
 from coterie.gateway.threads import in_thread
+from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
+from coterie_wire.predictions import Prediction
 from coterie_wire.version import PROTOCOL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +28,7 @@ CHECK_IN = {"protocol": PROTOCOL, "conditions": {"charging": "yes"}}
 
 
 def test_every_message_of_the_protocol_has_a_handler() -> None:
-    assert {*STRANGERS, *BATCHED, *HANDLERS} == set(EXCHANGES)
+    assert {*STRANGERS, *BATCHED, *SLOW, *HANDLERS} == set(EXCHANGES)
 
 
 @pytest.fixture
@@ -59,6 +64,29 @@ async def test_a_device_joins_checks_in_and_leaves(http: httpx.AsyncClient) -> N
     assert_problem(await http.post("check-in", json=CHECK_IN, headers=bearer), 401, "fleet.left")
     again = await http.post("enrol", content=message)
     assert_problem(again, 410, "fleet.token_used_up")
+
+
+async def test_what_takes_long_is_answered_and_refused_as_the_rest(
+    http: httpx.AsyncClient, bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"federation": "digits", "samples": ["AACAPw=="], "remaining_s": 5}
+    assert_problem(await http.post("ask-platform", json=asked), 401, "gateway.credential_missing")
+    assert_problem(
+        await http.post("ask-platform", json={**asked, "samples": []}, headers=bearer), 422, "wire.malformed"
+    )
+    assert_problem(await http.post("ask-platform", json=asked, headers=bearer), 403, "cloud_answers.no_consent")
+
+    def busy(*_: object) -> Future[PlatformAnswer]:
+        raise Busy(waiting=10, wait_s=2)
+
+    answer = PlatformAnswer("c1", "cloud", (Prediction("one", 1, 0.5),))
+    begun: Future[PlatformAnswer] = Future()
+    begun.set_result(answer)
+    for does, status in ((busy, 503), (lambda *_: begun, 200)):
+        monkeypatch.setitem(cast(dict[str, object], SLOW), "ask-platform", does)
+        found = await http.post("ask-platform", json=asked, headers=bearer)
+        assert (found.status_code, found.headers.get("retry-after")) == (status, "2" if status == 503 else None)
+    assert msgspec.json.decode(found.content, type=PlatformAnswer) == answer
 
 
 @pytest.mark.parametrize(

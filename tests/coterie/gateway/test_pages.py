@@ -17,6 +17,7 @@ from coterie.alerts.evaluating import apply
 from coterie.alerts.models import Channel, Rule
 from coterie.alerts.services import create_channel, create_rule
 from coterie.alerts.watching import Sighting
+from coterie.alliances.models import Alliance, Party
 from coterie.analytics.models import Part as QuestionPart
 from coterie.analytics.models import Question
 from coterie.child.confine import never_confined
@@ -24,6 +25,7 @@ from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.cluster.services import register_host
 from coterie.core.credentials import hash_secret
 from coterie.core.pulse import record_pulse
 from coterie.exports.models import Exported
@@ -34,6 +36,7 @@ from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.fleet_evaluation.models import Part as EvaluationPart
+from coterie.gateway.ending import Ending
 from coterie.merging.asking import ask_for_merge
 from coterie.merging.models import Update
 from coterie.owners.services import forget_device
@@ -42,6 +45,7 @@ from coterie.registry.models import ModelVersion, TeacherWeights, Variant, Versi
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
 from coterie.secure_sums.services import begin_sum, begin_sum_of_answers
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import PersonalFigures
 from coterie.twin.models import Forecast
@@ -110,6 +114,14 @@ def test_a_process_is_ready_though_periodic_work_is_late() -> None:
     assert Client().get("/readyz").status_code == 200
 
 
+def test_a_process_that_ends_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending = Ending()
+    monkeypatch.setattr("coterie.gateway.pages.ENDING", ending)
+    assert Client().get("/readyz").status_code == 200
+    ending.has_begun = True
+    assert Client().get("/readyz").status_code == 503
+
+
 def test_health_says_what_this_system_cannot_keep_jobs_from() -> None:
     record_pulse(timezone.now())
     assert Client().get("/healthz").json()["unconfined"] == list(never_confined())
@@ -140,6 +152,7 @@ def test_the_schema_describes_the_api(browser: Client) -> None:
 @pytest.fixture
 def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     """At least one row in every table; the hashes of the secrets among them."""
+    register_host(name="a", rack="", address="", places=2, cores=2, gpus=0, memory_bytes=1, now=now)
     pair = make_pair()
     make_version(pair)
     make_federation(pair, target_updates=2, min_updates=1)
@@ -157,7 +170,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     log(TrainingJob.objects.get().pk, "a worker begins", now)
     hook = create_webhook(name="chat", url="https://8.8.8.8/", events=[Event.JOB_FAILED], now=now)
     try_webhook(webhook=hook.webhook, now=now)
-    channel = create_channel(name="chat", kind=Channel.Kind.WEBHOOK, url="https://8.8.8.8/T0P", now=now)
+    channel = create_channel(name="chat", kind=Channel.Kind.WEBHOOK, url="https://8.8.8.8/T0PSECRET", now=now)
     rule = create_rule(name="faults", kind=Rule.Kind.REPAIR, channels=[channel.channel.pk], now=now)
     apply(rule_id=rule.pk, seen=[Sighting("disk", "error", "it is full", "")], now=now)
     bundle_all(now=now)
@@ -225,9 +238,13 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     durations = {"duration_low_s": 30.0, "duration_s": 40.0, "duration_high_s": 60.0}
     a_round = federation.rounds.first()
     Forecast.objects.create(round=a_round, made_at=now, history=20, **durations, **expected, **compared)
+    fleet = SimulatedFleet.objects.create(file=keep(b"fleet"), created_at=now, used_at=now)
+    SimulationRun.objects.create(fleet=fleet, key="k", wanted={}, created_at=now, hinted_at=now)
+    allied = Alliance.objects.create(name="insurer and bank", terms={}, created_at=now)
+    Party.objects.create(alliance=allied, role=Party.Role.COLUMNS, device=delivering.row, version=version)
     begin_sum(federation=federation, cohort=1, number=1, plan=federation.plan, base_version=version, now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
-    hashes += [hash_secret("next"), hook.secret, channel.secret, "T0P"]
+    hashes += [hash_secret("next"), hook.secret, channel.secret, "T0PSECRET"]
     return [*hashes, Operator.objects.get().password]
 
 

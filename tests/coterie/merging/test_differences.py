@@ -47,6 +47,7 @@ def test_devices_make_the_published_bits_of_the_version_before() -> None:
         before = read(version)
 
 
+@pytest.mark.long
 def test_what_an_encoding_loses_is_in_the_next() -> None:
     """The control: without the residual, the version would be further from what was merged."""
     fleet = Fleet(plan=PLAN)
@@ -58,6 +59,7 @@ def test_what_an_encoding_loses_is_in_the_next() -> None:
     assert residual_of(second).keys() == residual_of(first).keys()
 
 
+@pytest.mark.long
 def test_a_roll_back_takes_the_residual_along() -> None:
     fleet = Fleet(plan=PLAN)
     first = fleet.hold(1)
@@ -93,6 +95,7 @@ def test_a_difference_is_offered_to_who_can_use_it(lacks: str, held: bool, size:
     assert (b"difference" in msgspec.json.encode(directive)) == offered
 
 
+@pytest.mark.long
 def test_differences_go_with_their_versions() -> None:
     fleet = Fleet(plan=PLAN)
     versions = [fleet.hold(number) for number in range(1, 6)]

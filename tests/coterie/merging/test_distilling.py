@@ -190,6 +190,7 @@ def test_after_a_split_each_device_has_its_groups_model_and_a_new_device_the_bas
     assert base is not None and manifest_version(fresh.check_in(later(6))) == str(base.pk)
 
 
+@pytest.mark.long
 def test_groups_go_on_change_members_and_end(pair: ModelPair) -> None:
     _, fleet = opened(pair)
     merged(hold(fleet, at=0), finds(["group-1", "group-2", "group-1", "group-2"], better_for=["group-1"]))
@@ -208,6 +209,7 @@ def test_groups_go_on_change_members_and_end(pair: ModelPair) -> None:
     assert manifest_version(fleet[3].check_in(later(15))) == str(base_now.pk)
 
 
+@pytest.mark.long
 def test_a_group_whose_candidate_does_not_speak_for_it_keeps_its_models(pair: ModelPair) -> None:
     _, fleet = opened(pair)
     names = ["group-1", "group-1", "group-2", "group-2"]
@@ -217,6 +219,7 @@ def test_a_group_whose_candidate_does_not_speak_for_it_keeps_its_models(pair: Mo
     assert champion(pair.pk, Role.DEVICE, "group-2") == kept
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("quality", "code"),
     [({"accuracy": 0.8}, "merging.worse_than_champion"), ({"cloud_accuracy": 0.8}, "merging.worse_cloud_model")],

@@ -143,7 +143,10 @@ class TestMeasure:
         assert {"accuracy", "accuracy_before", "loss"} <= round_.metrics.keys()
         by_class = round_.result_version.metrics["class_accuracy"]
         assert np.mean(by_class) == pytest.approx(round_.metrics["accuracy"]), "there are as many samples of each class"
-        assert round_.result_version.metrics == {**round_.metrics, "class_accuracy": by_class}
+        confusion = round_.result_version.metrics["confusion"]
+        wrong = sum(one["samples"] for one in confusion["mistakes"]) + confusion["others"]
+        assert 1 - wrong / sum(confusion["samples"]) == pytest.approx(round_.metrics["accuracy"])
+        assert round_.result_version.metrics == {**round_.metrics, "class_accuracy": by_class, "confusion": confusion}
 
     def test_keeps_a_worse_candidate_back(self) -> None:
         round_ = merged(merging_round(), merger=claims(0.9, 0.87))
@@ -345,6 +348,7 @@ def test_who_lies_far_from_all_others_is_named() -> None:
     assert "lies" in named.fault_sentence
 
 
+@pytest.mark.long
 def test_a_round_that_lost_so_many_that_they_cannot_be_compared_is_abandoned() -> None:
     round_ = merging_round(measured=False, devices=7, merge={"kind": "krum", "corrupted": 0.4})
     updates_of(round_.pk).delete(Update.objects.all()[0].sha256)
@@ -428,6 +432,7 @@ class TestQuarantine:
 
         merge_round(Round.objects.get(state="merging"), clock=lambda: later(at + 5), merger=leaves_out)
 
+    @pytest.mark.long
     def test_the_third_update_of_ten_that_is_left_out_is_the_last_for_now(self) -> None:
         pair = make_pair()
         make_version(pair)

@@ -114,6 +114,7 @@ def expected(rounds: list[int]) -> list[Tensors]:
     return versions
 
 
+@pytest.mark.long
 def test_the_next_merge_goes_on_from_what_the_last_remembered() -> None:
     fleet = Fleet()
     versions = [fleet.hold(number) for number in (1, 2, 3)]
@@ -126,6 +127,7 @@ def test_the_next_merge_goes_on_from_what_the_last_remembered() -> None:
     assert set(header.specs) == {"step/weight", "step/bias"}
 
 
+@pytest.mark.long
 def test_what_a_merge_sends_travels_with_assignments_and_knows_the_fleet() -> None:
     make_device("absent")
     fleet = Fleet(plan={"local": {"kind": "scaffold"}, "merge": {"kind": "scaffold"}})
@@ -197,6 +199,7 @@ class PowerCut(Exception):
     """A worker dies."""
 
 
+@pytest.mark.long
 def test_killed_in_every_merge_states_and_parameters_are_those_of_an_undisturbed_run() -> None:
     def dies(arguments: MergeArguments, cancel: object) -> MergeResult:
         in_this_process(arguments, cancel)

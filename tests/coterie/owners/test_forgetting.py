@@ -349,6 +349,7 @@ def killed_at(statement: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("phase", ["waiting", "merging"])
 def test_killed_anywhere_everything_ends_forgotten_and_the_sum_is_right(phase: str) -> None:
@@ -482,7 +483,7 @@ def test_webhooks_are_told_no_more_of_it() -> None:
     create_webhook(name="mail", url="https://8.8.8.8/hook", events=[Event.DEVICE_DRIFTED], now=later(0))
     device, other = make_device(NAME), make_device("hall")
     for one in (device, other):
-        announce(Event.DEVICE_DRIFTED, {"device": str(one.pk), "device_name": one.name}, now=later(0))
+        announce(Event.DEVICE_DRIFTED, {"device": str(one.pk), "device_name": one.name}, about=one, now=later(0))
     forget_device(device=device, now=later(1))
     assert [delivery.body["device_name"] for delivery in Delivery.objects.all()] == ["hall"]
 

@@ -29,6 +29,7 @@ from coterie.privacy.selectors import (
 from coterie.privacy.services import change_device_budget, change_federation_budget, spend
 from coterie_learning.privacy import Spend
 from tests.coterie.world import START, fleet_of, later, make_pair, make_version
+from tests.examples import examples
 
 PRIVATE = {
     "privacy": {"kind": "central_noise", "noise_multiplier": 2.0},
@@ -160,7 +161,7 @@ class AnyOrder(TestCase):
         st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9), st.sets(st.integers(0, 2), min_size=1)), max_size=25),
         st.lists(st.integers(0, 4), min_size=5, max_size=5),
     )
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(10, 40), deadline=None)
     def test_no_budget_is_exceeded_and_the_sums_agree(
         self, events: list[tuple[int, int, set[int]]], budgets: list[int]
     ) -> None:

@@ -24,6 +24,7 @@ from coterie.rounds.models import Round
 from coterie.rounds.plan_preview import effects_of
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.privacy import Spend
+from coterie_wire.messages import PrivacyBudget
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -34,6 +35,7 @@ from tests.coterie.world import (
     make_version,
     merge_round,
 )
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 UNIFORM = {"merge": {"kind": "fed_avg", "weight_by": "uniform"}, "codec": {"kind": "int8"}}
@@ -106,6 +108,28 @@ def test_a_merge_that_is_killed_is_paid_before_and_once_and_draws_the_same(
     assert {account.releases for account in Account.objects.all()} == {1}
 
 
+@pytest.mark.parametrize("plan", [CENTRAL, LOCAL])
+def test_devices_are_told_the_budget_that_holds(plan: dict[str, object]) -> None:
+    federation, fleet = begun(plan)
+    for device in fleet:
+        device.say(later(0))
+    sweep(now=later(1))
+    told = fleet[0].say(later(2)).assignment
+    assert told is not None and told.budget == PrivacyBudget(DEFAULT_EPSILON, DEFAULT_DELTA)
+    change_federation_budget(federation=federation, epsilon=9.0, delta=1e-5, now=later(3))
+    told = fleet[0].say(later(4)).assignment
+    assert told is not None and told.budget == PrivacyBudget(9.0, 1e-5)
+
+
+def test_where_nothing_is_spent_no_budget_is_told() -> None:
+    _, fleet = begun(UNIFORM)
+    for device in fleet:
+        device.say(later(0))
+    sweep(now=later(1))
+    told = fleet[0].say(later(2)).assignment
+    assert told is not None and told.budget is None
+
+
 class DyingClock:
     """Tells the time, and cuts the power when it is asked for the time the `last`th time."""
 
@@ -125,7 +149,7 @@ class KilledAnywhere(TestCase):
     """A worker may be killed before the charge, between charge and release, before publication, and after it."""
 
     @given(st.lists(st.sampled_from(["take", "charge", "sum", "publish"]), max_size=4))
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=examples(6, 30), deadline=None)
     def test_never_released_unspent_and_never_spent_twice(self, kills: list[str]) -> None:
         federation, fleet = begun(CENTRAL)
         round_ = delivered(federation, fleet)
@@ -297,6 +321,7 @@ def test_a_norm_that_stays_is_beside_no_version() -> None:
     assert round_.result_version is not None and "clipping_norm" not in round_.result_version.metrics
 
 
+@pytest.mark.long
 def test_a_version_says_what_has_been_told_of_any_device_by_then() -> None:
     federation, fleet = begun(CENTRAL)
     found = []

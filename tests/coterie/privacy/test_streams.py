@@ -84,6 +84,7 @@ def test_devices_rest_between_two_parts_and_are_told_why() -> None:
     assert list(StreamRelease.objects.values_list("index", flat=True)) == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_assignments_are_numbered_by_releases_and_not_by_rounds() -> None:
     federation, fleet = begun()
     held(federation, fleet, at=0)
@@ -109,6 +110,7 @@ def test_other_plans_number_nothing() -> None:
     assert {one.stream_index for one in told if one is not None} == {None}
 
 
+@pytest.mark.long
 def test_the_stream_ends_and_a_larger_target_goes_on(api: APIClient) -> None:
     federation, fleet = begun()
     for number in range(TARGET):
@@ -122,6 +124,7 @@ def test_the_stream_ends_and_a_larger_target_goes_on(api: APIClient) -> None:
     assert StreamRelease.objects.count() == TARGET + 1
 
 
+@pytest.mark.long
 def test_what_devices_are_charged_is_what_the_whole_stream_tells_of_them() -> None:
     federation, fleet = begun()
     for number in range(TARGET):
@@ -166,6 +169,7 @@ def test_an_update_of_a_device_that_was_in_a_release_meanwhile_is_left_out() -> 
     assert not Charge.objects.filter(device=near.device, release=f"merge {round_.merge_id}").exists()
 
 
+@pytest.mark.long
 def test_a_merge_that_is_killed_draws_the_same_and_the_stream_counts_it_once() -> None:
     federation, fleet = begun()
     held(federation, fleet, at=0)
@@ -300,6 +304,7 @@ def test_a_plan_says_how_many_devices_its_separation_takes(api: APIClient) -> No
 class AnyOrder(TestCase):
     """Rounds that are published, come to nothing, are killed while they are merged or kept back, in whatever order."""
 
+    @pytest.mark.long
     @given(st.lists(st.sampled_from(["published", "nobody", "killed", "kept back"]), max_size=7))
     @settings(max_examples=8, deadline=None)
     def test_parts_are_apart_and_their_charges_add_up_to_no_more_than_the_stream_tells(self, ends: list[str]) -> None:

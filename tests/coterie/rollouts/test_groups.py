@@ -92,6 +92,7 @@ def trained_from(directive: Directive) -> str:
     return msgspec.json.decode(directive.assignment.manifest.manifest, type=Manifest).version
 
 
+@pytest.mark.long
 def test_one_group_tries_a_version_and_its_next_round_begins_with_it() -> None:
     divided = Divided()
     rollout = divided.start()

@@ -30,6 +30,7 @@ def told(device: ScriptedDevice, agreement: float | None, *, after: float = 0.8,
     device_api.report_trial(device.row, report, later(at))
 
 
+@pytest.mark.long
 def test_the_group_holds_the_champion_while_the_candidate_answers_and_figures_come_home() -> None:
     world = World()
     let_shadow()
@@ -77,6 +78,7 @@ def test_a_candidate_that_does_worse_unseen_is_rolled_back_without_having_been_h
     assert {device.version for device in world.devices} == {str(world.champion.pk)}
 
 
+@pytest.mark.long
 def test_time_to_report_comes_after_the_time_in_which_it_answers() -> None:
     world = World()
     let_shadow()

@@ -32,12 +32,19 @@ class Neighbour(ScriptedDevice):
     """A device that knows how to deal with others."""
 
     def __init__(
-        self, name: str, place: int, *, leads: bool = False, tags: tuple[str, ...] = ("site:a",), sums: bool = True
+        self,
+        name: str,
+        place: int,
+        *,
+        leads: bool = False,
+        tags: tuple[str, ...] = ("site:a",),
+        sums: bool = True,
+        islands: bool = False,
     ) -> None:
         super().__init__(make_device(name, tags=tags))
         self.secret = bytes([place + 1]) * 32
         self.samples = SAMPLES[place % len(SAMPLES)]
-        offer = OfferToLead(address="127.0.0.1:8717", members=10, sums=sums) if leads else None
+        offer = OfferToLead(address="127.0.0.1:8717", members=10, sums=sums, islands=islands) if leads else None
         told = Capabilities(
             cores=4,
             memory_bytes=1 << 30,

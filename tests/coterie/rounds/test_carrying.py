@@ -148,6 +148,7 @@ def test_a_full_cohort_of_fresh_updates_gives_the_bytes_of_a_synchronous_round()
     assert len(set(made[0])) == 3
 
 
+@pytest.mark.long
 def test_what_comes_while_a_buffer_is_merged_waits_for_the_next_and_is_lost_nowhere() -> None:
     pair = make_pair()
     make_version(pair)
@@ -176,6 +177,7 @@ def test_a_device_has_one_update_in_a_buffer() -> None:
     assert slow.check_in(later(4)).assignment is not None
 
 
+@pytest.mark.long
 def test_whoever_is_too_stale_is_told_before_it_trains_to_the_end() -> None:
     pair = make_pair()
     first = make_version(pair)
@@ -327,6 +329,7 @@ def test_an_operator_who_finishes_it_ends_all_assignments() -> None:
     assert Assignment.objects.get(pk=given[1]).state == "released"
 
 
+@pytest.mark.long
 def test_a_buffer_fills_while_a_version_is_tried_and_merges_after_that() -> None:
     pair = make_pair()
     make_version(pair)

@@ -170,7 +170,7 @@ def test_a_device_that_is_asked_less_often_than_a_pace_allows_for_is_not_dropped
     settings.CHECK_INS_PER_SECOND = 10
     pair = make_pair()
     make_version(pair)
-    make_federation(pair, target_updates=400, min_updates=1, over_selection=1, absent_s=5)
+    make_federation(pair, target_updates=401, min_updates=1, over_selection=1, absent_s=5)
     others(400)
     count_devices(now=later(0))
     (device,) = fleet_of(1)

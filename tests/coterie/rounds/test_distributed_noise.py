@@ -75,6 +75,7 @@ def published(round_: Round) -> Tensors:
         return decode_tensors(file.read(), expected=MODEL.version)
 
 
+@pytest.mark.long
 def test_devices_are_charged_before_anything_can_be_unmasked() -> None:
     federation, devices = begun(devices=4)
     uploaded(federation, devices)
@@ -102,6 +103,7 @@ def test_the_version_has_the_noise_of_its_devices() -> None:
     assert 0.6 < float(noise.std()) / expected < 1.5
 
 
+@pytest.mark.long
 def test_who_has_no_budget_left_is_left_out_and_told_so() -> None:
     federation, devices = begun(devices=4)
     poor = devices[1]
@@ -114,6 +116,7 @@ def test_who_has_no_budget_left_is_left_out_and_told_so() -> None:
     assert not Account.objects.filter(device=poor.device.row).exists()
 
 
+@pytest.mark.long
 def test_where_budgets_leave_too_few_nothing_is_unmasked() -> None:
     federation, devices = begun(devices=3)
     epsilon = epsilon_of(ONE / 2, DEFAULT_DELTA)

@@ -50,6 +50,7 @@ def hold_round(federation: Federation, devices: list[ScriptedDevice], number: in
     return asked
 
 
+@pytest.mark.long
 def test_the_device_with_the_highest_loss_is_asked_once_all_have_told_theirs() -> None:
     federation = federation_of({"kind": "power_of_choice", "candidates": 100})
     devices = fleet_of(3)
@@ -66,6 +67,7 @@ def test_the_device_with_the_highest_loss_is_asked_once_all_have_told_theirs() -
     assert sum(told.devices.values()) == 3
 
 
+@pytest.mark.long
 def test_nobody_is_left_out_for_longer_than_the_plan_allows() -> None:
     federation = federation_of({"kind": "power_of_choice", "candidates": 100, "fair_rounds": 3})
     devices = fleet_of(2)

@@ -37,6 +37,7 @@ def go_to_newest() -> None:
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_merges_and_updates_move_to_rows_of_their_own(old_apps) -> None:
     pair = make_pair()

@@ -81,6 +81,7 @@ def test_all_stay_where_the_settings_say_so(pair: ModelPair, settings) -> None:
     assert collect_blobs(now=LATER) == Collected(0, 0)
 
 
+@pytest.mark.long
 def test_what_the_champion_is_rolled_back_to_stays(pair: ModelPair) -> None:
     roll_back(pair=pair, role=Role.DEVICE, to=version(pair, 12).pk, now=START)
     ModelVersion.objects.filter(pk=version(pair, 12).pk).update(parent=version(pair, 7))
@@ -88,6 +89,7 @@ def test_what_the_champion_is_rolled_back_to_stays(pair: ModelPair) -> None:
     assert {7, 12} <= numbers_that_are_there(pair)
 
 
+@pytest.mark.long
 def test_what_devices_rounds_and_roll_outs_need_stays(pair: ModelPair) -> None:
     device = make_device("pinned")
     pin_device(device=device, version=version(pair, 11), now=START)
@@ -112,6 +114,7 @@ def test_what_devices_rounds_and_roll_outs_need_stays(pair: ModelPair) -> None:
     assert is_there(dataset.blob_id)
 
 
+@pytest.mark.long
 def test_a_round_that_is_over_needs_its_version_as_long_as_its_updates_are_kept(pair: ModelPair) -> None:
     federation = make_federation(pair)
     Round.objects.create(
@@ -124,6 +127,7 @@ def test_a_round_that_is_over_needs_its_version_as_long_as_its_updates_are_kept(
     assert 17 not in numbers_that_are_there(pair)
 
 
+@pytest.mark.long
 def test_a_candidate_has_a_day_to_become_a_version(pair: ModelPair, tmp_path: Path) -> None:
     (tmp_path / "candidate").write_bytes(b"a candidate that was kept back")
     blob = keep_file(path=tmp_path / "candidate", now=LATER)
@@ -137,6 +141,7 @@ def test_a_candidate_has_a_day_to_become_a_version(pair: ModelPair, tmp_path: Pa
     assert is_there(again.pk)
 
 
+@pytest.mark.long
 def test_what_is_needed_between_the_look_and_the_removal_stays(pair: ModelPair) -> None:
     wanted = version(pair, 12).pk
     looks: list[set[UUID]] = [set()]
@@ -148,6 +153,7 @@ def test_what_is_needed_between_the_look_and_the_removal_stays(pair: ModelPair) 
     assert is_there(version(pair, 12).parameters_id)
 
 
+@pytest.mark.long
 def test_nobody_begins_to_use_what_is_gone(pair: ModelPair, api: APIClient) -> None:
     make_federation(pair)
     collect_blobs(now=LATER, at_once=None)
@@ -165,6 +171,7 @@ def test_nobody_begins_to_use_what_is_gone(pair: ModelPair, api: APIClient) -> N
     assert (refused.status_code, refused.json()["code"]) == (410, "registry.version_removed")
 
 
+@pytest.mark.long
 def test_rounds_go_on_with_what_is_left(pair: ModelPair) -> None:
     make_federation(pair, target_updates=1)
     collect_blobs(now=LATER, at_once=None)

@@ -93,6 +93,7 @@ def test_four_devices_are_summed_and_none_is_read() -> None:
     assert {part.state for part in Assignment.objects.all()} == {"delivered"}
 
 
+@pytest.mark.long
 def test_who_reveals_wrong_shares_is_outvoted_and_put_into_quarantine() -> None:
     federation = begun()
     devices = trained(4, later(0))
@@ -111,6 +112,7 @@ def test_who_reveals_wrong_shares_is_outvoted_and_put_into_quarantine() -> None:
     assert alone_in_quarantine(liar).startswith("it revealed or dealt wrong shares in secure sum of")
 
 
+@pytest.mark.long
 def test_who_deals_shares_of_another_secret_than_it_published_ends_one_sum_and_no_second() -> None:
     federation = begun()
     devices = trained(4, later(0))
@@ -205,6 +207,7 @@ def test_the_sum_goes_on_without_a_device_that_is_lost(lost_before: str) -> None
         np.testing.assert_allclose(tensor - base[name], mean, atol=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["share", "mask", "reveal"])
 def test_too_few_end_the_round_and_leave_nothing(step: str) -> None:
     federation = begun()
@@ -293,6 +296,7 @@ def test_keys_of_another_device_are_refused() -> None:
         summing.join_sum(device=first.device.row, message=JoinSum(first.assignment, elsewhere), now=later(1))
 
 
+@pytest.mark.long
 def test_a_device_keeps_its_identity() -> None:
     federation = begun()
     devices = trained(4, later(0))

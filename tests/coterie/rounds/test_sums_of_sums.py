@@ -279,6 +279,7 @@ def test_whoever_is_killed_every_other_update_counts_once(region: Region, killed
     assert version == region.by_star(delivered)
 
 
+@pytest.mark.long
 def test_a_sum_that_a_supernode_cannot_hand_over_goes_to_the_platform_and_only_there(region: Region) -> None:
     region.until(region.gathers)
     relay = region.relays["leader-a"]
@@ -297,6 +298,7 @@ def test_a_sum_that_a_supernode_cannot_hand_over_goes_to_the_platform_and_only_t
     assert (fold.parent, fold.epoch, fold.way_code) == (None, 2, "fold.parent_away")
 
 
+@pytest.mark.long
 def test_a_receipt_names_the_updates_and_one_for_others_is_refused(region: Region) -> None:
     region.until(region.gathers)
     for one in region.relays.values():
@@ -329,6 +331,7 @@ def altered(content: bytes, of: str) -> bytes:
     return encode_sums(sums, of=of)
 
 
+@pytest.mark.long
 def test_a_wrong_inner_sum_is_refused_by_the_supernode_above_and_struck_off_by_the_platform(region: Region) -> None:
     region.until(region.gathers)
     for one in region.relays.values():
@@ -348,6 +351,7 @@ def test_a_wrong_inner_sum_is_refused_by_the_supernode_above_and_struck_off_by_t
     assert set(region.delivered()) >= region.members.keys()
 
 
+@pytest.mark.long
 def test_a_supernode_above_that_alters_the_whole_is_struck_off_alone(region: Region) -> None:
     region.until(region.gathers)
     region.step(only=len(SITES))

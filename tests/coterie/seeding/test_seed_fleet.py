@@ -53,6 +53,7 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     assert archive.status_code == 200 and len(b"".join(archive.streaming_content)) > 1000
 
 
+@pytest.mark.long
 def test_the_same_seed_makes_the_same_devices_with_the_same_past() -> None:
     tokens = make_tokens(make_people(), now=START)
 

@@ -44,7 +44,13 @@ def test_members_are_told_how_to_train_between_rounds() -> None:
 def test_what_a_device_told_last_counts(api: APIClient) -> None:
     federation = make_federation(personal=PERSONAL)
     shown = f"/api/federations/{federation.pk}/personal-models/"
-    assert api.get(shown).json() == {"count": 0, "answering": 0, "answers": None, "version": None}
+    assert api.get(shown).json() == {
+        "trained": "between rounds",
+        "count": 0,
+        "answering": 0,
+        "answers": None,
+        "version": None,
+    }
     members = [make_device(f"m{number}") for number in range(11)]
     for number, member in enumerate(members):
         record_personal_figures(device=member, report=report(None, None), now=later(0))
@@ -63,7 +69,7 @@ def test_who_tells_no_accuracy_is_counted(api: APIClient) -> None:
     federation = make_federation(personal=PERSONAL)
     record_personal_figures(device=make_device("m"), report=report(None, None), now=later(0))
     found = api.get(f"/api/federations/{federation.pk}/personal-models/").json()
-    assert found == {"count": 1, "answering": 1, "answers": None, "version": None}
+    assert (found["count"], found["answering"], found["answers"], found["version"]) == (1, 1, None, None)
 
 
 def test_members_go_on_when_the_last_round_is_over() -> None:
@@ -81,6 +87,19 @@ def test_who_is_no_member_or_has_no_personal_model_is_refused() -> None:
     make_federation()
     with pytest.raises(NoPersonalModels):
         record_personal_figures(device=make_device("n"), report=report(1.0), now=later(0))
+
+
+@pytest.mark.parametrize(
+    ("local", "trained"), [({"kind": "distill", "lambda_d": 1.0}, "in rounds"), ({"kind": "sgd"}, None)]
+)
+def test_a_model_that_rounds_train_is_told_of_too(
+    api: APIClient, local: dict[str, object], trained: str | None
+) -> None:
+    federation = make_federation(local=local)
+    if trained is not None:
+        record_personal_figures(device=make_device("m"), report=report(0.9), now=later(0))
+    found = api.get(f"/api/federations/{federation.pk}/personal-models/").json()
+    assert (found["trained"], found["count"]) == (trained, int(trained is not None))
 
 
 def test_strangers_see_nothing() -> None:

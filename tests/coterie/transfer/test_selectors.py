@@ -6,6 +6,7 @@ from coterie_learning.plan import parse_plan, plan_document
 from tests.coterie.world import START
 
 
+@pytest.mark.django_db  # a federation is in a project
 @pytest.mark.parametrize(
     ("plan", "stands", "to_the_end"),
     [

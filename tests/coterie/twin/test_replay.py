@@ -102,6 +102,7 @@ def world(seed: int, *, rounds: int = 50, slower: float = 1.0) -> tuple[Past, li
     return past(parts), judged
 
 
+@pytest.mark.long
 def test_four_of_five_rounds_lie_in_the_interval_and_in_a_holiday_they_do_not() -> None:
     """The control: the fleet becomes three times as slow, which its past does not know; the forecasts are withdrawn."""
     _, judged = world(0, rounds=40)

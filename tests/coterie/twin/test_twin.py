@@ -68,6 +68,7 @@ def lived() -> Federation:
     return federation
 
 
+@pytest.mark.long
 def test_rounds_are_forecast_from_what_was_before_them_and_compared(api: APIClient) -> None:
     federation = lived()
     assert list(Forecast.objects.order_by("round__number").values_list("round__number", flat=True)) == [5, 6, 7]

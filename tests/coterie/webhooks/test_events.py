@@ -3,7 +3,7 @@
 import pytest
 from django.utils.timezone import now as now_here
 
-from coterie.cloud_training.leasing import succeed, take_job
+from coterie.cloud_training.leasing import succeed
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.federations.models import Federation
@@ -15,6 +15,7 @@ from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie_wire.conditions import Reason
+from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.world import (
     START,
     fleet_of,
@@ -103,7 +104,7 @@ def test_pairs_jobs_and_champions_are_told() -> None:
     other = make_pair("other")
     job = bootstrap_pair(pair=other, dataset=make_dataset(), options=TrainingOptions(), now=START)
     Delivery.objects.all().delete()
-    taken = take_job(job.pk, job.pk, START)
+    taken = begin_job(job.pk, job.pk, START)
     assert taken is not None
     assert succeed(taken, job.pk, later(1))
     assert told() == ["job.succeeded"]

@@ -15,7 +15,7 @@ from django.utils.timezone import now as now_here
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from coterie.cloud_training.leasing import fail, take_job
+from coterie.cloud_training.leasing import fail
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.rounds.advancing import advance_federation
@@ -29,6 +29,7 @@ from coterie.webhooks.outgoing import LEASE, MAX_ATTEMPTS
 from coterie.webhooks.services import announce, change_webhook, create_webhook, retry_delivery
 from coterie.webhooks.signing import new_secret, signed_headers
 from coterie_wire.conditions import Reason
+from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.world import (
     START,
     fleet_of,
@@ -67,10 +68,10 @@ def answers(*statuses: int | Exception) -> tuple[Callable[..., int], list[tuple[
 
 
 def test_only_what_is_wanted_is_told(webhook: Webhook) -> None:
-    announce(Event.DEVICE_DRIFTED, {}, now=START)
-    announce(Event.ROUND_PUBLISHED, {"round": 3}, now=START)
+    announce(Event.DEVICE_DRIFTED, {}, about=webhook, now=START)
+    announce(Event.ROUND_PUBLISHED, {"round": 3}, about=webhook, now=START)
     change_webhook(webhook=webhook, is_active=False)
-    announce(Event.ROUND_PUBLISHED, {"round": 4}, now=START)
+    announce(Event.ROUND_PUBLISHED, {"round": 4}, about=webhook, now=START)
     delivery = Delivery.objects.get()
     assert delivery.body == {
         "id": str(delivery.pk),
@@ -81,7 +82,7 @@ def test_only_what_is_wanted_is_told(webhook: Webhook) -> None:
 
 
 def test_a_delivery_is_signed_and_counted_once(webhook: Webhook) -> None:
-    announce(Event.ROUND_PUBLISHED, {"round": 3}, now=START)
+    announce(Event.ROUND_PUBLISHED, {"round": 3}, about=webhook, now=START)
     delivery = Delivery.objects.get()
     called, sent = answers(204)
     assert deliver_next(webhook_id=webhook.pk, clock=now_here, call=called)
@@ -94,7 +95,7 @@ def test_a_delivery_is_signed_and_counted_once(webhook: Webhook) -> None:
 
 
 def test_what_fails_is_tried_again_after_longer_and_longer_pauses_and_given_up(webhook: Webhook) -> None:
-    announce(Event.ROUND_PUBLISHED, {}, now=START)
+    announce(Event.ROUND_PUBLISHED, {}, about=webhook, now=START)
     delivery = Delivery.objects.get()
     clock, pauses = [START], []
     called, sent = answers(500, httpx.ConnectError("refused"), TimeoutError(), *[302] * MAX_ATTEMPTS)
@@ -117,7 +118,7 @@ def test_what_fails_is_tried_again_after_longer_and_longer_pauses_and_given_up(w
 
 
 def test_a_worker_that_dies_delays_a_delivery(webhook: Webhook) -> None:
-    announce(Event.ROUND_PUBLISHED, {}, now=START)
+    announce(Event.ROUND_PUBLISHED, {}, about=webhook, now=START)
     with pytest.raises(MemoryError):
         deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(MemoryError())[0])
     called, sent = answers(200)
@@ -129,7 +130,7 @@ def test_a_worker_that_dies_delays_a_delivery(webhook: Webhook) -> None:
 
 def test_a_webhook_is_called_once_at_a_time(webhook: Webhook) -> None:
     for number in range(2):
-        announce(Event.ROUND_PUBLISHED, {"round": number}, now=START)
+        announce(Event.ROUND_PUBLISHED, {"round": number}, about=webhook, now=START)
     others: list[bool] = []
 
     def called(_url: str, _body: bytes, _headers: Mapping[str, str]) -> int:
@@ -142,14 +143,14 @@ def test_a_webhook_is_called_once_at_a_time(webhook: Webhook) -> None:
 
 
 def test_a_clock_that_is_set_back_holds_nothing_up(webhook: Webhook) -> None:
-    announce(Event.ROUND_PUBLISHED, {}, now=later(7 * 24 * 3600))
+    announce(Event.ROUND_PUBLISHED, {}, about=webhook, now=later(7 * 24 * 3600))
     Webhook.objects.update(held_until=later(7 * 24 * 3600))
     assert deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0])
 
 
 def test_the_sweep_forgets_what_is_old(webhook: Webhook) -> None:
-    announce(Event.ROUND_PUBLISHED, {}, now=START)
-    announce(Event.ROUND_PUBLISHED, {}, now=START)
+    announce(Event.ROUND_PUBLISHED, {}, about=webhook, now=START)
+    announce(Event.ROUND_PUBLISHED, {}, about=webhook, now=START)
     deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0])
     sweep(now=START + RETENTION + timedelta(seconds=1))
     assert Delivery.objects.get().state == "pending"
@@ -299,7 +300,7 @@ def test_a_published_round_and_a_failed_job_are_told(webhook: Webhook) -> None:
     told = Delivery.objects.get()
     assert (told.event, told.body["round"], told.body["federation"]) == ("round.published", 1, "digits")
     job = bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=START)
-    taken = take_job(job.pk, job.pk, START)
+    taken = begin_job(job.pk, job.pk, START)
     assert taken is not None
     fail(taken, job.pk, Reason("child.crashed", "it crashed"), later(1))
     told = Delivery.objects.get(event="job.failed")

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
 from coterie.child.job import Progress
-from coterie.cloud_training.leasing import fail, record_progress, succeed, take_job
+from coterie.cloud_training.leasing import fail, record_progress, succeed
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
@@ -37,6 +37,7 @@ from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress as DeviceProgress
 from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
+from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.conftest import CAPABILITIES
 from tests.coterie.fleet_evaluation.world import Evaluated
 from tests.coterie.rollouts.world import TERMS, World, report
@@ -163,6 +164,7 @@ def test_holds_for_each_step_of_a_round(keeps_law) -> None:
     assert Round.objects.get(pk=round_.pk).state == "published"
 
 
+@pytest.mark.long
 def test_holds_for_each_step_of_a_help_request(keeps_law) -> None:
     make_peers()
     now = timezone.now()
@@ -230,7 +232,7 @@ def test_holds_for_a_job(keeps_law) -> None:
     job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
     lease = job.pk
     with keeps_law():
-        taken = take_job(job.pk, lease, START)
+        taken = begin_job(job.pk, lease, START)
     assert taken is not None
     with keeps_law():
         record_progress(job.pk, lease, Progress("training", 1, 4, {}), later(1))

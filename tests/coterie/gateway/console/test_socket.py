@@ -120,6 +120,7 @@ async def test_follows_the_devices_that_it_shows(consoles, token: dict[str, str]
     assert ("device", str(other.pk)) not in console.documents
 
 
+@pytest.mark.long
 async def test_who_comes_back_is_told_what_it_missed(consoles, token: dict[str, str]) -> None:
     stays, leaves = consoles(token), consoles(token)
     for each in (stays, leaves):
