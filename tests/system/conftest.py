@@ -16,7 +16,7 @@ from tests.system.processes import Platform, prepare_state
 from tests.system.scaled import REDIS, new_database
 from tests.system.seed import Seeded
 
-PAIRS = 24
+PAIRS = 25
 
 
 class Prepared(NamedTuple):

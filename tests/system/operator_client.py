@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class OperatorClient:
-    """Requests with a token; a read waits for a platform that is just being started again."""
+    """Requests with a token; a read waits for a platform that is just being started again, or lacks a server."""
 
     def __init__(self, url: str, token: str) -> None:
         self.http = httpx.Client(base_url=f"{url}/api", headers={"Authorization": f"Bearer {token}"}, timeout=30)
@@ -26,6 +26,8 @@ class OperatorClient:
             try:
                 answer = self.http.get(path, params=query)
             except httpx.TransportError:
+                return None
+            if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
                 return None
             assert answer.status_code == 200, answer.text
             found: Json = answer.json()

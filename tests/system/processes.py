@@ -13,6 +13,7 @@ import psutil
 
 from coterie.config.announce import Announcement, Line, Ready
 from tests.system.eventually import eventually
+from tests.system.model import SIDE
 from tests.system.seed import Seeded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,14 +29,19 @@ def environment(**settings: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "coterie.config.settings", **given}
 
 
-def prepare_state(directory: Path, *, pairs: int, tables: Path | None = None, **settings: str) -> Seeded:
-    """Prepare what the settings name, in a process of its own; from a copy of `tables` or from nothing."""
+def prepare_state(
+    directory: Path, *, pairs: int, side: int = SIDE, tables: Path | None = None, **settings: str
+) -> Seeded:
+    """Prepare what the settings name, in a process of its own; from a copy of `tables` or from nothing.
+
+    The models are for images of `side` by `side` pixels.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     if tables is not None:
         state = Path(settings["state"])
         state.mkdir(parents=True)
         shutil.copyfile(tables, state / "coterie.sqlite3")
-    command = [sys.executable, "-m", "tests.system.seed", str(directory), str(pairs)]
+    command = [sys.executable, "-m", "tests.system.seed", str(directory), str(pairs), str(side)]
     done = subprocess.run(command, env=environment(**settings), stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return msgspec.json.decode(done.stdout, type=Seeded)
 

@@ -61,15 +61,11 @@ class Processes:
 
     def start(self, *arguments: str, pass_fds: tuple[int, ...] = ()) -> psutil.Process:
         """``start(module, *arguments)``."""
-        log = self._running.enter_context(self.log(arguments[0]).open("ab"))
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            env=self._environment,
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            pass_fds=pass_fds,
-        )
+        command = [sys.executable, "-m", *arguments]
+        with self.log(arguments[0]).open("ab") as log:
+            process = subprocess.Popen(
+                command, env=self._environment, cwd=ROOT, stdout=log, stderr=log, pass_fds=pass_fds
+            )
         self._running.callback(process.wait, STOP_S)
         self._running.callback(kill_with_children, psutil.Process(process.pid))
         return psutil.Process(process.pid)

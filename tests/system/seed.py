@@ -1,6 +1,7 @@
-"""Prepare a platform without PyTorch, and print who may use it: ``python -m tests.system.seed DIRECTORY PAIRS``.
+"""Prepare a platform without PyTorch, and print who may use it: ``python -m tests.system.seed DIRECTORY PAIRS SIDE``.
 
-The settings come from the environment, as the platform's own do. DIRECTORY is for files that are needed on the way.
+The settings come from the environment, as the platform's own do. DIRECTORY is for files that are needed on the way; the
+models are for images of SIDE by SIDE pixels.
 """
 
 import sys
@@ -10,8 +11,8 @@ import django
 import msgspec
 import numpy as np
 
-HELD_OUT_SAMPLES = 4200
-"""17 MB, so much that merges are done in child processes, however small the model."""
+HELD_OUT_BYTES = 17_000_000
+"""So much that merges are done in child processes, however small the model."""
 
 
 class Seeded(msgspec.Struct, frozen=True):
@@ -25,7 +26,7 @@ class Seeded(msgspec.Struct, frozen=True):
     """A large data set that measures them."""
 
 
-def seed(directory: Path, *, pairs: int) -> Seeded:
+def seed(directory: Path, *, pairs: int, side: int) -> Seeded:
     """Tables, an operator, a data set and model pairs with a first device version each; Django is set up."""
     from django.core.management import call_command
     from django.utils import timezone
@@ -35,9 +36,9 @@ def seed(directory: Path, *, pairs: int) -> Seeded:
     from coterie.registry.services import add_dataset, keep_file, publish_version
     from coterie_wire.tensors import encode_tensors
     from tests.coterie_agent.bundles import predict_graph, train_step_graph
-    from tests.system.model import LABELS, SPEC, samples, tensors
+    from tests.system.model import LABELS, samples, spec_with, tensors
 
-    now = timezone.now()
+    now, spec = timezone.now(), spec_with(side)
     call_command("migrate", verbosity=0)
     operator, _ = create_operator(username="tester")
 
@@ -46,9 +47,9 @@ def seed(directory: Path, *, pairs: int) -> Seeded:
         path.write_bytes(content)
         return keep_file(path=path, now=now)
 
-    graphs = {"train_step": keep(train_step_graph(SPEC)), "predict": keep(predict_graph(SPEC))}
-    program, parameters = keep(b"a program that nobody opens"), keep(encode_tensors(tensors(0)))
-    x, y = samples(HELD_OUT_SAMPLES, seed=99)
+    graphs = {"train_step": keep(train_step_graph(spec)), "predict": keep(predict_graph(spec))}
+    program, parameters = keep(b"a program that nobody opens"), keep(encode_tensors(tensors(0, spec=spec)))
+    x, y = samples(1 + HELD_OUT_BYTES // (4 * side * side), seed=99, side=side)
     np.savez(directory / "held-out.npz", x=x, y=y)
     made = []
     for number in range(pairs):
@@ -57,10 +58,10 @@ def seed(directory: Path, *, pairs: int) -> Seeded:
             slug=f"pair-{number}",
             state=ModelPair.State.READY,
             labels=list(LABELS),
-            batch_size=SPEC.batch_size,
+            batch_size=spec.batch_size,
             device_program=program,
             cloud_program=program,
-            spec=msgspec.to_builtins(SPEC),
+            spec=msgspec.to_builtins(spec),
             initial_parameters=parameters,
             created_at=now,
             **graphs,
@@ -84,4 +85,5 @@ def seed(directory: Path, *, pairs: int) -> Seeded:
 
 if __name__ == "__main__":
     django.setup()
-    sys.stdout.write(msgspec.json.encode(seed(Path(sys.argv[1]), pairs=int(sys.argv[2]))).decode())
+    folder, wanted, pixels = sys.argv[1:]
+    sys.stdout.write(msgspec.json.encode(seed(Path(folder), pairs=int(wanted), side=int(pixels))).decode())

@@ -115,6 +115,7 @@ def test_agent_killed_in_mid_training_goes_on_where_it_was(new_case: Callable[..
     assert update["train_memory_bytes"] >= checkpoint.progress.memory_bytes > 0
 
 
+@pytest.mark.long
 def test_agent_killed_during_its_upload_sends_the_rest(new_case: Callable[..., Case]) -> None:
     case = new_case(SHORT, chunk_bytes=CHUNK_BYTES)
     case.proxy.holds_uploads_after = half = UPDATE_BYTES // 2
@@ -128,6 +129,7 @@ def test_agent_killed_during_its_upload_sends_the_rest(new_case: Callable[..., C
     assert UPDATE_BYTES <= case.proxy.uploaded_bytes <= UPDATE_BYTES + CHUNK_BYTES
 
 
+@pytest.mark.long
 def test_agent_killed_before_it_heard_that_its_update_counts(new_case: Callable[..., Case]) -> None:
     case = new_case(SHORT)
     case.proxy.swallows_receipts = True
@@ -141,6 +143,7 @@ def test_agent_killed_before_it_heard_that_its_update_counts(new_case: Callable[
     assert case.proxy.uploaded_bytes == UPDATE_BYTES
 
 
+@pytest.mark.long
 def test_upload_goes_on_after_the_link_broke_at_10_50_and_90_per_cent(new_case: Callable[..., Case]) -> None:
     case = new_case(SHORT, chunk_bytes=CHUNK_BYTES)
     first, *later = (UPDATE_BYTES * share // 100 for share in (10, 50, 90))
@@ -154,6 +157,7 @@ def test_upload_goes_on_after_the_link_broke_at_10_50_and_90_per_cent(new_case: 
     assert UPDATE_BYTES <= case.proxy.uploaded_bytes <= UPDATE_BYTES + 3 * CHUNK_BYTES
 
 
+@pytest.mark.long
 def test_device_whose_sockets_are_refused_takes_part_over_https(new_case: Callable[..., Case]) -> None:
     case = new_case(SHORT)
     case.proxy.refuses_sockets = True
@@ -180,6 +184,7 @@ def test_unplugged_agent_stops_says_why_and_goes_on_when_it_is_plugged_in(new_ca
     eventually(lambda: case.device()["ready"])
 
 
+@pytest.mark.long
 def test_presence_follows_the_heartbeat(new_case: Callable[..., Case]) -> None:
     case = new_case(ENDLESS)
     assert not case.device()["present"]
@@ -194,6 +199,7 @@ def test_presence_follows_the_heartbeat(new_case: Callable[..., Case]) -> None:
     eventually(lambda: case.device()["present"])
 
 
+@pytest.mark.long
 def test_revoked_agent_ends_and_keeps_its_samples(new_case: Callable[..., Case]) -> None:
     case = new_case(ENDLESS)
     case.agent.start()
@@ -203,6 +209,7 @@ def test_revoked_agent_ends_and_keeps_its_samples(new_case: Callable[..., Case])
     assert case.agent.status()["samples"] == SAMPLES
 
 
+@pytest.mark.long
 def test_the_signing_key_is_replaced_while_an_agent_trains(new_case: Callable[..., Case]) -> None:
     case = new_case(LONG)
     case.agent.start()

@@ -5,30 +5,18 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from coterie.evaluation.datasets import Dataset
-from coterie.simulation.clouds import AveragingCloud, Delivery
-from coterie.simulation.device import Device
-from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.on_device import Graphs, Rows
-from coterie.simulation.participant import Participant
-from coterie_learning.plan import parse_plan
-from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors, decode_tensors
-from tests.coterie_agent.bundles import predict_graph, train_step_graph
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
-from tests.system.model import CLASSES, SPEC, samples
+from tests.system.model import SPEC, samples
 from tests.system.real_agent import RealAgent
+from tests.system.undisturbed import learned_by, undisturbed
 
-AGENTS, ROUNDS, SAMPLES = 2, 3, 200
-ALONE = cast(Device, None)
-"""The cloud of one lineage asks for no device."""
+AGENTS, ROUNDS = 2, 3
 PLANS: Mapping[str, Mapping[str, object]] = {
     "scaffold": {
         "local": {"kind": "scaffold", "steps": 600, "learning_rate": 0.002},
@@ -47,9 +35,8 @@ PLANS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["scaffold", *(pytest.param(name, marks=pytest.mark.long) for name in PLANS if name != "scaffold")]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLANS)
 def test_a_kill_changes_no_bit_of_a_version(site: Site, tmp_path: Path, name: str) -> None:
     pace = {"kind": "sync", "target_updates": AGENTS, "min_updates": AGENTS, "over_selection": 1, "pause_s": 0}
     plan = {**PLANS[name], "pace": pace}
@@ -74,7 +61,7 @@ def test_a_kill_changes_no_bit_of_a_version(site: Site, tmp_path: Path, name: st
             assert killed.answer(samples(1, seed=9)[0])["personal"]
     assert [(round_["state"], round_["metrics"]["updates"]) for round_ in rounds] == [("published", AGENTS)] * ROUNDS
     first = made(site, rounds[0]["base_version"])
-    wanted = undisturbed(plan, first, _seed(site, federation), [agent.id for agent in agents])
+    wanted = undisturbed(plan, first, _seed(site, federation), [agent.id for agent in agents], rounds=ROUNDS)
     for round_, parameters in zip(rounds, wanted, strict=True):
         found = made(site, round_["result_version"])
         assert {key: tensor.tobytes() for key, tensor in found.items()} == {
@@ -90,42 +77,6 @@ def tuned_beside(agent: RealAgent) -> str | None:
     """The version beside which the agent trained its personal model last."""
     peers = (agent.status()["status"] or {}).get("peers") or {}
     return (peers.get("tuned") or {}).get("version")
-
-
-def learned_by(number: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The samples of an agent. Each has other names for what it sees, so that a model of its own serves it better."""
-    images, labels = samples(SAMPLES, seed=number)
-    return images, (labels + number) % CLASSES
-
-
-def undisturbed(plan: Mapping[str, object], first: Tensors, seed: int, devices: list[str]) -> list[Tensors]:
-    """The versions of the same federation in memory."""
-    parsed = parse_plan(plan)
-    graphs = Graphs.of(SPEC, train_step=train_step_graph(SPEC), predict=predict_graph(SPEC))
-    learner = NeuralLearner(graphs, parsed.local, parameters=first, first=first, received=first)
-    cloud = AveragingCloud(parsed, learner, fleet=AGENTS)
-    participants = [Participant(parsed.device, []) for _ in devices]
-    versions = []
-    for number in range(1, ROUNDS + 1):
-        version, deliveries = cloud.version_for(ALONE), []
-        for place, device in enumerate(devices):
-            x, y = learned_by(place)
-            part = participants[place].take_part(
-                graphs,
-                version.learner.parameters,
-                Rows(Dataset({"pixels": x}, y), SPEC, range(1, SAMPLES + 1)),
-                seen=sorted(set(y.tolist())),
-                personal=None,
-                teacher=None,
-                seed=derive_seed(derive_seed(seed, "round", number), "device", device),
-                server=version.server,
-                round_number=number,
-            )
-            participants[place].accepted()
-            deliveries.append(Delivery(ALONE, version, part.payload, {}, part.samples, ()))
-        cloud.merge(deliveries)
-        versions.append(cloud.version_for(ALONE).learner.parameters)
-    return versions
 
 
 def made(site: Site, version: str) -> Tensors:

@@ -66,6 +66,7 @@ def published(site: Site, federation: str) -> str:
     return parameters
 
 
+@pytest.mark.long
 def test_a_lost_platform_goes_on_with_its_round(site: Site, tmp_path: Path) -> None:
     with ExitStack() as stack:
         plan = {

@@ -149,6 +149,7 @@ INGESTED = {
 }
 
 
+@pytest.mark.long
 def test_broken_files_are_refused_whole_by_the_agent(site: Site, tmp_path: Path) -> None:
     agent = RealAgent(tmp_path / "agent", site.url, site.operator.enrolment_token())
     before = agent.status()["samples"]

@@ -112,6 +112,7 @@ def agents(site: Site, tmp_path: Path) -> Iterator[Sequence[RealAgent]]:
         yield made
 
 
+@pytest.mark.long
 def test_two_behaviours_become_two_groups_and_a_poisoned_device_moves_nobody(
     site: Site, published: Published, agents: Sequence[RealAgent], tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def platform(acme: OtherEnvironment, prepared: Prepared, tmp_path: Path) -> Iter
         running.stop()
 
 
+@pytest.mark.long
 def test_devices_that_have_the_package_learn_by_it_and_others_are_not_asked(
     acme: OtherEnvironment, platform: Platform, prepared: Prepared, tmp_path: Path
 ) -> None:

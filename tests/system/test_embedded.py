@@ -123,6 +123,7 @@ def test_one_platform_an_address(up: Callable[..., Platform], ready: Ready, tmp_
     assert "choose another --port" in second.complaint()
 
 
+@pytest.mark.long
 def test_a_killed_server_is_started_again_at_the_same_address(
     platform: Platform, operator: FirstOperator, ready: Ready
 ) -> None:
@@ -157,6 +158,7 @@ def test_stops_goes_on_where_it_was_and_leaves_nothing_behind(up: Callable[..., 
     _wait_until_free(state)  # the server ends with its supervisor
 
 
+@pytest.mark.long
 def test_the_first_password_goes_when_somebody_has_signed_in(up: Callable[..., Platform], tmp_path: Path) -> None:
     first = up(tmp_path)
     operator = first.told(FirstOperator)
@@ -173,6 +175,7 @@ def test_the_first_password_goes_when_somebody_has_signed_in(up: Callable[..., P
     assert not Path(operator.password_file).exists()
 
 
+@pytest.mark.long
 def test_a_services_journal_has_no_password_and_says_that_root_is_not_needed(
     up: Callable[..., Platform], tmp_path: Path
 ) -> None:
@@ -203,6 +206,7 @@ def test_a_newer_database_is_refused_at_once(up: Callable[..., Platform], prepar
     assert "rounds.9999_from_the_future" in older.complaint()
 
 
+@pytest.mark.long
 def test_gives_up_on_a_server_that_never_gets_ready(up: Callable[..., Platform], tmp_path: Path) -> None:
     (tmp_path / "coterie.sqlite3").write_bytes(b"this is no database" * 100)
     broken = up(tmp_path)

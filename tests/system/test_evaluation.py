@@ -77,6 +77,7 @@ def stored(agent: RealAgent, evaluation: str) -> Evaluating | None:
         return store.evaluating.load(evaluation)
 
 
+@pytest.mark.long
 def test_killed_and_unplugged_devices_tell_what_they_would_have(three: ThreeAgents, site: Site) -> None:
     killed, unplugged = three.agents["killed"], three.agents["unplugged"]
     unplugged.set_conditions(UNPLUGGED)

@@ -72,6 +72,7 @@ def is_through(agent: RealAgent) -> bool:
     return any(number == last for number, _ in meetings(agent)) or f"are at meeting {last + 1}: goes on" in agent.log()
 
 
+@pytest.mark.long
 def test_meetings_go_on_while_the_platform_is_away_and_what_was_learned_comes_home(
     site: Site, gossips: Gossips
 ) -> None:

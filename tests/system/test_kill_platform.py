@@ -41,8 +41,10 @@ def kill(request: pytest.FixtureRequest, site: Site) -> Kill:
 
 
 def kills(*victims: str) -> pytest.MarkDecorator:
-    """Each takes seconds, so that not every state meets both."""
-    return pytest.mark.parametrize("kill", victims, indirect=True)
+    """Each takes seconds, so that not every state meets both, and a short run meets the first alone."""
+    first, *others = victims
+    params = [first, *(pytest.param(other, marks=pytest.mark.long) for other in others)]
+    return pytest.mark.parametrize("kill", params, indirect=True)
 
 
 @pytest.fixture
@@ -106,6 +108,7 @@ def test_killed_while_planned(disturbed: Cohort, quiet: Cohort, kill: Kill) -> N
     assert_as_quiet(disturbed, quiet, number)
 
 
+@pytest.mark.long
 @kills("server", "all")
 def test_killed_while_open_with_one_update_in_and_half_of_another(disturbed: Cohort, quiet: Cohort, kill: Kill) -> None:
     number = disturbed.planned_round()
@@ -120,6 +123,7 @@ def test_killed_while_open_with_one_update_in_and_half_of_another(disturbed: Coh
     assert_as_quiet(disturbed, quiet, number)
 
 
+@pytest.mark.long
 @kills("server")
 def test_killed_while_closing(
     disturbed: Cohort, quiet: Cohort, kill: Kill, database: sqlite3.Connection, sender: ThreadPoolExecutor
@@ -153,6 +157,7 @@ def test_killed_while_merging(disturbed: Cohort, quiet: Cohort, kill: Kill, data
     eventually(lambda: not list((disturbed.site.platform.state / "temporary").iterdir()))  # and leaves nothing
 
 
+@pytest.mark.long
 @kills("all")
 def test_killed_when_merged_but_not_published(
     disturbed: Cohort, quiet: Cohort, kill: Kill, database: sqlite3.Connection
@@ -170,6 +175,7 @@ def test_killed_when_merged_but_not_published(
     assert_as_quiet(disturbed, quiet, number)
 
 
+@pytest.mark.long
 @kills("server")
 def test_killed_when_just_published(disturbed: Cohort, quiet: Cohort, kill: Kill, database: sqlite3.Connection) -> None:
     number = disturbed.planned_round()
@@ -179,6 +185,7 @@ def test_killed_when_just_published(disturbed: Cohort, quiet: Cohort, kill: Kill
     assert_as_quiet(disturbed, quiet, number)
 
 
+@pytest.mark.long
 def test_killed_at_random_moments(disturbed: Cohort, quiet: Cohort, sender: ThreadPoolExecutor) -> None:
     moments = random.Random(7)
     first = disturbed.planned_round()

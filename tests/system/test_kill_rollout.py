@@ -121,6 +121,7 @@ def sender() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
+@pytest.mark.long
 def test_killed_while_it_is_planned_measured_and_judged(
     new_canary: Callable[..., Canary], site: Site, sender: ThreadPoolExecutor
 ) -> None:

@@ -81,6 +81,7 @@ def test_killed_when_some_have_taken_a_step(
     assert_as_quiet(disturbed, quiet, number)
 
 
+@pytest.mark.long
 def test_killed_at_random_moments(disturbed: SumCohort, quiet: SumCohort) -> None:
     moments = random.Random(11)
     number = disturbed.planned_round()

@@ -63,6 +63,7 @@ def outages(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
         yield outages
 
 
+@pytest.mark.long
 def test_without_redis_everything_but_other_processes_wakes_goes_on(outages: Outages) -> None:
     with OperatorClient(outages.url, outages.seeded.token) as operator:
         device = ScriptedDevice(outages.url, operator.enrolment_token(), "kiosk")
@@ -86,6 +87,7 @@ def test_without_redis_everything_but_other_processes_wakes_goes_on(outages: Out
         device.close()
 
 
+@pytest.mark.long
 def test_without_postgresql_everybody_is_told_to_come_back_and_nobody_waits(outages: Outages) -> None:
     with OperatorClient(outages.url, outages.seeded.token) as operator:
         device = ScriptedDevice(outages.url, operator.enrolment_token(), "till")

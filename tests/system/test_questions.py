@@ -64,6 +64,7 @@ class Fleet:
         return eventually(look, within_s=120)
 
 
+@pytest.mark.long
 def test_a_fleet_counts_its_samples_exactly_and_sends_no_more(site: Site, tmp_path: Path) -> None:
     with ExitStack() as stack:
         fleet = Fleet(site, stack, tmp_path, "counted")

@@ -17,6 +17,8 @@ from websockets.sync.client import connect
 
 from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie.gateway.console.frames import AnyServerFrame, Hello, apply
+from coterie.gateway.ending import CONNECTS_PER_SECOND
+from coterie_wire.closing import RESTART, reason_of
 from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 from tests.system.eventually import eventually
@@ -121,6 +123,7 @@ def test_a_backup_becomes_a_platform_with_a_database_of_its_own(
         Processes({**settings, "state": state, "database_url": other}, tmp_path, running).shell(IS_WHOLE)
 
 
+@pytest.mark.long
 def test_backups_and_removals_exclude_each_other_without_a_common_disk(processes: Processes) -> None:
     processes.shell(EXCLUDES)
 
@@ -149,6 +152,27 @@ def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "fleet.revoked")
 
 
+@pytest.mark.long
+def test_a_web_process_that_ends_tells_its_devices_when_to_connect_again(
+    seeded: Seeded, settings: dict[str, str], processes: Processes
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        web = processes.start("coterie", "serve", "--fd", str(listener.fileno()), pass_fds=(listener.fileno(),))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with OperatorClient(url, seeded.token) as operator:
+        device = ScriptedDevice(url, operator.enrolment_token(), "kiosk-2")
+    address = f"{url.replace('http', 'ws', 1)}/device/v1/socket"
+    with connect(address, additional_headers={"Authorization": f"Bearer {device.credential}"}) as open_:
+        assert httpx.get(f"{url}/readyz", timeout=WAIT_S).status_code == 200
+        web.terminate()
+        with pytest.raises(ConnectionClosed) as closed:
+            open_.recv(timeout=WAIT_S)
+    device.close()
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (RESTART, reason_of(1 / CONNECTS_PER_SECOND))
+    web.wait(WAIT_S)
+
+
 def _check_console_follows_other_processes(processes: Processes, url: str, token: str, device: str) -> None:
     address = f"{url.replace('http', 'ws', 1)}/console/v1/socket"
     with connect(address, additional_headers={"Authorization": f"Bearer {token}"}) as console:
@@ -160,6 +184,7 @@ def _check_console_follows_other_processes(processes: Processes, url: str, token
             known = apply(known, msgspec.json.decode(console.recv(timeout=WAIT_S), type=AnyServerFrame))
 
 
+@pytest.mark.long
 def test_who_guesses_passwords_has_to_wait(url: str) -> None:
     with httpx.Client(base_url=url, auth=("ada", "guessed"), timeout=WAIT_S) as guesser:
         # Where Redis is slow to answer, an attempt is counted in the process, so that some more may be let through.

@@ -131,6 +131,7 @@ def start(neighbourhood: Neighbourhood) -> None:
         agent.set_conditions(READY)
 
 
+@pytest.mark.long
 def test_one_sum_comes_of_a_site_with_the_bits_of_a_star(
     new_neighbourhood: Callable[..., Neighbourhood],
 ) -> None:

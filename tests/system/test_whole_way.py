@@ -197,6 +197,7 @@ def offer_bytes(payload: bytes) -> int:
     return len(msgspec.json.encode(offer))
 
 
+@pytest.mark.long
 def test_int8_costs_a_quarter_of_float32_and_no_accuracy(simulate: Callable[[Codec], Learned]) -> None:
     exact, quantised = simulate(Float32Codec()), simulate(Int8())
     assert quantised.update_bytes <= 0.27 * exact.update_bytes
