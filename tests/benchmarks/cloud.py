@@ -2,8 +2,9 @@
 
 AdaComm runs on a simulated clock: a step of all workers takes 1, an averaging 10; the rule is the strategy's own, the
 network and its gradients are NumPy's. Gradient coding, the hooks and divided models run in real processes on this
-machine. Early ends are decided on generated loss curves. Settings are those of the papers' reproductions, fixed before
-the runs; every line of a group has the same seeds.
+machine. Early ends are decided on generated loss curves, placement on generated traces; transfers by priority are
+simulated, and run over a shaped link. Settings are those of the papers' reproductions, fixed before the runs; every
+line of a group has the same seeds.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ from coterie.cloud.gradient_code import GradientCode, cyclic_code, plain_code, r
 from coterie.cloud.learner import Learner
 from coterie.cloud.strategy.local_sgd import LocalSgd
 from coterie.compile.program import export_module
+from tests.benchmarks.cloud_placement import placement
+from tests.benchmarks.cloud_priority import priority
 from tests.benchmarks.report import Figure
 
 WORKERS, BATCH, RATE, HORIZON, AVERAGING = 4, 8, 0.1, 8000.0, 10.0
@@ -48,7 +51,7 @@ SEEDS = (0, 1, 2)
 
 def measure() -> list[Figure]:
     """All figures."""
-    return [*_periods(), *_codes(), *_late(), *_hooks(), *_divided(), *_early_ends()]
+    return [*_periods(), *_codes(), *_late(), *_hooks(), *_divided(), *_early_ends(), *placement(), *priority()]
 
 
 class Shard(NamedTuple):

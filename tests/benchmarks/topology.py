@@ -1,4 +1,4 @@
-"""Supernodes against a star: bytes that leave a site, time behind a shared uplink, and whether the bits are the same.
+"""Supernodes against a star: bytes that leave a site, time behind a shared uplink, same bits; finding devices; islands.
 
 Updates are those of one training (a random walk of the same size for each device), encoded by the codec; the bytes are
 the lengths of the files that travel, with those of the messages that announce them. The uplink is a socket whose reader
@@ -6,6 +6,7 @@ takes 8 Mbit/s; every device's upload, or the supernode's, goes through the same
 """
 
 import hashlib
+import math
 import socket
 import threading
 import time
@@ -30,7 +31,9 @@ from coterie_wire.messages import OfferUpdate
 from coterie_wire.relaying import HandIn, OfferPartial, Receipt, sign_receipt
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Float32
+from tests.benchmarks.island import measure_island
 from tests.benchmarks.report import Figure
+from tests.coterie_agent.discovery.simulated import Network, look_ups
 from tests.coterie_learning.tree_schedules import Schedule
 
 UPLINK_BYTES_S = 8e6 / 8
@@ -38,6 +41,8 @@ PIECE_BYTES = 16 << 10
 FRAMING_BYTES = 400
 """Of HTTP, for each message."""
 REGION, TREES = Int8(), 1000
+LEADERS_KILLED = 100
+NETWORKS, LOOK_UPS = (100, 1000, 10_000), 1000
 LOCAL, SEED = Sgd(), bytes(32)
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (784,)),),
@@ -66,7 +71,8 @@ SITES = (
 
 
 def measure() -> list[Figure]:
-    return [figure for site in SITES for figure in _figures(site)] + [*_region(), *_schedules()]
+    sites = [figure for site in SITES for figure in _figures(site)]
+    return [*sites, *_region(), *_schedules(), *_finding(), *measure_island(LEADERS_KILLED)]
 
 
 def _region() -> Iterator[Figure]:
@@ -102,6 +108,25 @@ def _schedules() -> Iterator[Figure]:
     yield Figure(name, "with an update counted twice", float(twice), f"of {TREES}", "target 0")
     yield Figure(name, "without one of a device that was there", float(lost), f"of {TREES}", "target 0")
     yield Figure(name, "one, of the processor", 1000 * (time.process_time() - started) / TREES, "ms")
+
+
+def _finding() -> Iterator[Figure]:
+    """Devices that look for others of which they have never heard, before and right after a share of all is gone."""
+    for devices in NETWORKS:
+        network = Network(devices, seed=devices)
+        yield from _looked_up(network, f"{devices} devices", "target >= 0.99")
+        network.leave(0.2)
+        yield from _looked_up(network, f"{devices} devices, a fifth of them gone", "target >= 0.99")
+        network.leave(0.875)
+        yield from _looked_up(network, f"{devices} devices, nine of ten gone", "control: nobody is left who knew them")
+
+
+def _looked_up(network: Network, name: str, target: str) -> Iterator[Figure]:
+    outcome, bits = look_ups(network, LOOK_UPS), math.log2(len(network.nodes))
+    yield Figure(name, "devices found", outcome.found, "of all", target)
+    yield Figure(name, "steps to them", outcome.hops, "steps", f"log2 of the devices, {bits:.1f}", bits / outcome.hops)
+    yield Figure(name, "at most", float(outcome.most_hops), "steps")
+    yield Figure(name, "devices asked", outcome.asked, "devices")
 
 
 def _figures(site: Site) -> Iterator[Figure]:

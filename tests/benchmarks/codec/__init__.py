@@ -25,6 +25,8 @@ class Contender(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A codec, and how many times fewer bytes than float32 are claimed of it."""
 
     codec: dict[str, object]
+    local: dict[str, object] = msgspec.field(default_factory=lambda: {"kind": "sgd"})
+    """How devices learn; the steps and their size are the setting's."""
     down: dict[str, object] = msgspec.field(default_factory=lambda: {"kind": "whole"})
     """How versions travel to the devices."""
     least_ratio: float | None = None
@@ -59,7 +61,7 @@ def _settings() -> Settings:
 def _of_seed(seed: int) -> Mapping[str, Run]:
     settings = _settings()
     return {
-        name: run(settings.setting, contender.codec, contender.down, seed=seed)
+        name: run(settings.setting, contender.local, contender.codec, contender.down, seed=seed)
         for name, contender in settings.contenders.items()
     }
 

@@ -65,12 +65,19 @@ class Run(NamedTuple):
     """What a device fetches that holds the version before, mean over all rounds."""
 
 
-def run(setting: Setting, codec: Mapping[str, object], down: Mapping[str, object], *, seed: int) -> Run:
-    """The rounds of one seed under `codec` and `down`, as a plan writes them; the same arguments give the same figures.
+def run(
+    setting: Setting,
+    local: Mapping[str, object],
+    codec: Mapping[str, object],
+    down: Mapping[str, object],
+    *,
+    seed: int,
+) -> Run:
+    """The rounds of one seed under the kinds of a plan, as it writes them; the same arguments give the same figures.
 
     All devices follow every version, as those do that are not away for longer than a round.
     """
-    local = {"kind": "sgd", "epochs": setting.steps, "learning_rate": setting.learning_rate}
+    local = {**local, "epochs": setting.steps, "learning_rate": setting.learning_rate}
     plan = parse_plan({"local": local, "codec": codec, "merge": {"kind": "fed_avg"}, "down": down})
     encoding = plan.down.codec()
     dealt, compiled = deal(setting, seed), _compiled(setting.batch_size, seed)

@@ -90,8 +90,11 @@ def synthetic(seed: int, *, devices: int, alpha: float, beta: float, most: int) 
     return Fleet(train, test)
 
 
-def minority(seed: int, *, devices: int, few: int, turned: float) -> Fleet:
-    """Two classes on either side of a plane; for a `few` devices, which have half the samples, it is turned."""
+def minority(seed: int, *, devices: int, few: int, turned: float, label_noise: float) -> Fleet:
+    """Two classes on either side of a plane; for a `few` devices, which have half the samples, it is turned.
+
+    A label is that of the distance from the plane plus noise of so many of its standard deviations.
+    """
     rng = np.random.default_rng([seed, 4])
     features = 40
     plane, other = np.linalg.qr(rng.normal(size=(features, 2)))[0].T
@@ -101,7 +104,7 @@ def minority(seed: int, *, devices: int, few: int, turned: float) -> Fleet:
         normal = np.cos(angle) * plane + np.sin(angle) * other
         for found, size in ((train, 100 if device < few else 200), (test, 200)):
             x = rng.normal(size=(size, features))
-            y = (x @ normal + rng.normal(0, 0.1, size) > 0).astype(np.int64)
+            y = (x @ normal + rng.normal(0, label_noise, size) > 0).astype(np.int64)
             found.append(Dataset({INPUT: x.astype(np.float32)}, y))
     return Fleet(train, test)
 

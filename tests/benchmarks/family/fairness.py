@@ -13,7 +13,9 @@ from tests.benchmarks.family.models import drawn, learner
 from tests.benchmarks.family.settings import Fairness
 from tests.benchmarks.report import Figure
 
-ARMS = ("FedAvg", "q-FedAvg")
+KINDS = ("FedAvg", "q-FedAvg")
+SHARP = "labels that hardly err"
+ARMS = (*KINDS, *(f"{kind}; {SHARP}" for kind in KINDS))
 
 
 class Fair(NamedTuple):
@@ -23,13 +25,15 @@ class Fair(NamedTuple):
     variance: float
     """Of accuracies in percent."""
     worst: float
-    """Mean of the worst tenth."""
+    """Mean of the worst tenth of devices."""
 
 
 def run(fairness: Fairness, name: str, seed: int) -> Fair:
-    fleet = minority(seed, devices=fairness.devices, few=fairness.minority, turned=fairness.turned)
+    kind, _, regime = name.partition("; ")
+    noise = fairness.sharp_noise if regime else fairness.label_noise
+    fleet = minority(seed, devices=fairness.devices, few=fairness.minority, turned=fairness.turned, label_noise=noise)
     first = drawn(learner(40, (), 2, activation="relu", batch_size=32), seed)
-    q = fairness.q if name == "q-FedAvg" else 0.0
+    q = fairness.q if kind == "q-FedAvg" else 0.0
     local = {"kind": "q_fed_avg", "q": q, "learning_rate": fairness.learning_rate}
     plan = parse_plan({"local": local, "merge": {"kind": "q_fed_avg"}})
     versions = list(hold(plan, first, fleet.train, rounds=fairness.rounds, cohort=fairness.cohort, seed=seed))[-5:]
@@ -39,20 +43,16 @@ def run(fairness: Fairness, name: str, seed: int) -> Fair:
 
 
 def figures(fairness: Fairness, found: Mapping[str, Sequence[Fair]]) -> Iterator[Figure]:
-    plain, fair = [found[name] for name in ARMS]
-    variances = [mean(one.variance for one in each) for each in (plain, fair)]
-    means = [mean(one.mean for one in each) for each in (plain, fair)]
-    worst = [mean(one.worst for one in each) for each in (plain, fair)]
-    case = "a minority: accuracy over devices"
-    for place, name in enumerate(ARMS):
-        targets = (None, None, None)
-        if place:
-            targets = (
-                f"FedAvg, {variances[0]:.1f}; target ≤ {fairness.most_variance:g}×",
-                f"FedAvg, {means[0]:.1f}; target: within {100 * fairness.most_lost:g} points",
-                f"FedAvg, {worst[0]:.1f}",
-            )
-        ratio = variances[0] / variances[1] if place else None
-        yield Figure(case, f"{name}, variance", variances[place], "points²", targets[0], ratio)
-        yield Figure(case, f"{name}, mean", means[place], "%", targets[1])
-        yield Figure(case, f"{name}, worst tenth", worst[place], "%", targets[2])
+    lost = f"; target: within {100 * fairness.most_lost:g} points"
+    yield from _of_regime(found, "", f"; target ≤ {fairness.most_variance:g}×", lost)
+    yield from _of_regime(found, f"; {SHARP}", "", "; control: expected to lose more")
+
+
+def _of_regime(found: Mapping[str, Sequence[Fair]], regime: str, varies: str, costs: str) -> Iterator[Figure]:
+    plain, fair = [found[f"{kind}{regime}"] for kind in KINDS]
+    case = f"a minority{regime}: accuracy over devices"
+    for what, unit, claim in (("variance", "points²", varies), ("mean", "%", costs), ("worst", "%", "")):
+        theirs, ours = (mean(getattr(one, what) for one in each) for each in (plain, fair))
+        ratio = theirs / ours if what == "variance" else None
+        yield Figure(case, f"FedAvg, {what}", theirs, unit)
+        yield Figure(case, f"q-FedAvg, {what}", ours, unit, f"FedAvg, {theirs:.1f}{claim}", ratio)

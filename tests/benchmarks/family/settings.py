@@ -53,6 +53,9 @@ class Fairness(_Strict, frozen=True):
     devices: int
     minority: int
     turned: float
+    label_noise: float
+    sharp_noise: float
+    """Of the control, whose labels hardly err."""
     cohort: int
     rounds: int
     learning_rate: float

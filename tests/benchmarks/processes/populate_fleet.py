@@ -47,10 +47,11 @@ def populate(*, devices: int, awake: int) -> None:
 
 
 def main(directory: Path, devices: int, awake: int) -> None:
+    from tests.system.model import SIDE
     from tests.system.seed import seed
 
     django.setup()
-    seeded = seed(directory, pairs=2)
+    seeded = seed(directory, pairs=2, side=SIDE)
     populate(devices=devices, awake=awake)
     sys.stdout.write(msgspec.json.encode(seeded).decode())
 
