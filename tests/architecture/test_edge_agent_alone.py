@@ -4,8 +4,9 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,8 +28,21 @@ NOT_ON_A_DEVICE = (
 
 
 def dependencies() -> tuple[str, ...]:
-    project = tomllib.loads((EDGE_AGENT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    distributions = (requirement.split(">=")[0] for requirement in project["dependencies"])
+    return _imported(_project()["dependencies"])
+
+
+def extras() -> tuple[str, ...]:
+    """What an owner may install beside them."""
+    return tuple(name for asked in _project()["optional-dependencies"].values() for name in _imported(asked))
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((EDGE_AGENT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
+
+
+def _imported(requirements: Iterable[str]) -> tuple[str, ...]:
+    distributions = (requirement.split(">=")[0] for requirement in requirements)
     return tuple(IMPORT_NAMES.get(name, name) for name in distributions)
 
 
@@ -57,16 +71,16 @@ def test_every_import_is_named_as_a_dependency_and_every_dependency_is_imported(
         for path in (EDGE_AGENT / package).rglob("*.py")
         for name in imports(ast.parse(path.read_text(encoding="utf-8")))
     }
-    assert imported - set(PACKAGES) - sys.stdlib_module_names == set(dependencies())
+    assert imported - set(PACKAGES) - sys.stdlib_module_names == {*dependencies(), *extras()}
 
 
 @pytest.fixture(scope="module")
 def imported_alone() -> subprocess.CompletedProcess[str]:
-    """Every module of the device side, imported where nothing of the platform can be."""
+    """Every module of the device side, imported where nothing of the platform can be, and no extra is installed."""
     script = f"""
 import importlib, sys
 sys.path.insert(0, {str(EDGE_AGENT)!r})
-sys.modules.update(dict.fromkeys({NOT_ON_A_DEVICE!r}))  # None: importing it raises ImportError
+sys.modules.update(dict.fromkeys({(*NOT_ON_A_DEVICE, *extras())!r}))  # None: importing it raises ImportError
 for name in {modules()!r}:
     importlib.import_module(name)
 """
