@@ -16,7 +16,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench reference lock audit audit-where-possible format console phone check-console check-phone
+.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench deb reference lock audit audit-where-possible format console phone check-console check-phone
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
@@ -107,6 +107,9 @@ $(PHONE)/node_modules/.package-lock.json: $(PHONE)/package-lock.json
 
 bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/benchmarks/.
 	$(BIN)/python -m tests.benchmarks $(NAME)
+
+deb:  ## Build the agent's Debian package. ARGS="--arch arm64": a Raspberry Pi's, on any machine.
+	$(PYTHON) deploy/debian/build.py $(ARGS)
 
 reference: $(STAMP)  ## Write the generated pages of docs/reference.
 	$(BIN)/python -m tests.contract.reference
