@@ -3,20 +3,30 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from playwright.sync_api import Page, Route, WebSocketRoute
+from playwright.sync_api import Page, WebSocketRoute
 
 API = re.compile(r"/api/")
 PARTS = re.compile(r"/api/(?!session/)(?![a-z-]+/[^/]+/(why/)?(\?|$))")
 """Whatever fills the parts of a page, but not the row that it is about."""
-SETTLED = re.compile(r"/api/(session|plan-schema|presets)/")
-"""What every platform has, however new."""
+ROWS = re.compile(r"/api/(?!(session|plan-schema|presets)/)")
+"""Whatever a new platform has none of."""
 SOCKET = re.compile(r"/console/v1/socket")
-# In the page: a route that is never answered would leave Playwright waiting.
+# In the page: Playwright would wait for a route that is never answered, and for one whose page was left meanwhile.
 SILENCE = """{
   const which = new RegExp(WHICH), ask = window.fetch;
   window.fetch = (asked, how) => which.test(asked.url ?? asked) ? new Promise(() => {}) : ask(asked, how);
+}"""
+NO_ROWS = """{
+  const which = new RegExp(WHICH), ask = window.fetch;
+  const none = (name, value) => Array.isArray(value) ? [] : name === "count" ? 0 : value;
+  const emptied = (body) => Array.isArray(body) ? [] :
+    Object.fromEntries(Object.entries(body).map(([name, value]) => [name, none(name, value)]));
+  window.fetch = async (asked, how) => {
+    const answer = await ask(asked, how);
+    if ((how?.method ?? asked.method ?? "GET") !== "GET" || !which.test(asked.url ?? asked)) return answer;
+    return new Response(JSON.stringify(emptied(await answer.json())), answer);
+  };
 }"""
 PROBLEM = {"code": "internal", "detail": "The platform failed at this. Its log says how.", "fields": {}}
 
@@ -32,8 +42,8 @@ def refuse(page: Page, which: re.Pattern[str] = API) -> None:
 
 
 def empty(page: Page) -> None:
-    """There are no rows of anything."""
-    page.route(API, _without_rows)
+    """There are no rows of anything; call it before the page is opened."""
+    page.add_init_script(NO_ROWS.replace("WHICH", json.dumps(ROWS.pattern)))
 
 
 def cut_off(page: Page) -> Callable[[], None]:
@@ -61,19 +71,3 @@ def cut_off(page: Page) -> Callable[[], None]:
 
 STATES: Mapping[str, Callable[[Page], None]] = {"loading": stall, "error": refuse, "empty": empty}
 """Those that a page is in from the start."""
-
-
-def _without_rows(route: Route) -> None:
-    if route.request.method != "GET" or SETTLED.search(route.request.url):
-        route.fallback()
-        return
-    answer = route.fetch()
-    # Any: whatever JSON the REST API answers.
-    body: Any = answer.json()
-    route.fulfill(response=answer, json=_emptied(body))
-
-
-def _emptied(body: Any) -> Any:
-    if isinstance(body, list):
-        return []
-    return {name: [] if isinstance(value, list) else 0 if name == "count" else value for name, value in body.items()}
