@@ -7,8 +7,11 @@ a probability that is negligible. The conditions are those of Google's open impl
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coterie_learning.random import permutation
 
@@ -105,15 +108,24 @@ def _first(holds: Callable[[int], bool], most: int) -> int | None:
 
 def _log_tail(population: int, marked: int, drawn: int, fewest: int) -> float:
     """The logarithm of the probability that of `drawn` at least `fewest` are marked (hypergeometric)."""
-    terms = [
-        _log_choose(marked, found) + _log_choose(population - marked, drawn - found) - _log_choose(population, drawn)
-        for found in range(max(fewest, 0, drawn - population + marked), min(marked, drawn) + 1)
-    ]
-    if not terms:
+    found = np.arange(max(fewest, 0, drawn - population + marked), min(marked, drawn) + 1)
+    if not found.size:
         return -math.inf
-    largest = max(terms)
-    return largest + math.log(math.fsum(math.exp(term - largest) for term in terms))
+    ways = _log_choose(marked, found) + _log_choose(population - marked, drawn - found)
+    largest = float(ways.max())
+    return largest - _log_choose(population, drawn) + math.log(math.fsum(np.exp(ways - largest)))
 
 
-def _log_choose(count: int, chosen: int) -> float:
-    return math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)
+@overload
+def _log_choose(count: int, chosen: int) -> float: ...
+@overload
+def _log_choose(count: int, chosen: NDArray[np.int64]) -> NDArray[np.float64]: ...
+def _log_choose(count: int, chosen: int | NDArray[np.int64]) -> float | NDArray[np.float64]:
+    logarithms = _log_factorials(count.bit_length())
+    return logarithms[count] - logarithms[chosen] - logarithms[count - chosen]
+
+
+@cache
+def _log_factorials(bits: int) -> NDArray[np.float64]:
+    """Of every number of so many bits."""
+    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 2**bits)))))
