@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import httpx
 import msgspec
@@ -9,14 +10,26 @@ import pytest
 
 from coterie.simulation.errors import NoAnswer, RunFailed
 from coterie.simulation.fleet.on_platform import PATIENCE_S, OnPlatform
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import wanted_of
-from coterie.simulation.fleet.simulate_fleet import simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
 from coterie.simulation.progress import unreported
 from tests.coterie.simulation.fleet.fleets import run
 
-OUTCOME = simulate_fleet(run(), report=unreported)
-BOTH = [OUTCOME.json()] * 2
-RUNS = [replace(run(), seed=seed) for seed in (0, 1)]
+
+@cache
+def runs() -> list[FleetRun]:
+    return [replace(run(), seed=seed) for seed in (0, 1)]
+
+
+@cache
+def outcome() -> FleetOutcome:
+    """Of either, says the platform."""
+    return simulate_fleet(run(), report=unreported)
+
+
+def done() -> dict[str, str]:
+    return {"outcome": msgspec.json.encode(outcome()).decode()}
 
 
 def state(number: int, state: str, progress: float = 0.0, **more: object) -> dict[str, object]:
@@ -37,7 +50,7 @@ class Scripted:
         request.read()
         self.asked.append(f"{request.method} {request.url.path.removeprefix('/api/')}")
         if request.url.path.endswith("/runs/"):
-            wanted = [msgspec.to_builtins(wanted_of(one)) for one in RUNS]
+            wanted = [msgspec.to_builtins(wanted_of(one)) for one in runs()]
             assert msgspec.json.decode(request.content) == {"runs": wanted}
         answer = next(self._answers)
         if isinstance(answer, Exception):
@@ -49,7 +62,6 @@ class Scripted:
 
 
 FLEET = {"id": "f"}
-DONE = {"outcome": msgspec.json.encode(OUTCOME).decode()}
 
 
 def test_it_asks_waits_and_gives_outcomes_in_order() -> None:
@@ -58,11 +70,11 @@ def test_it_asks_waits_and_gives_outcomes_in_order() -> None:
         FLEET,
         [state(0, "queued"), state(1, "running", 0.5)],
         {"results": [state(1, "succeeded", 1.0), state(0, "running", 1 / 3)]},
-        DONE,
+        done(),
         {"results": [state(1, "succeeded", 1.0), state(0, "succeeded", 1.0)]},
-        DONE,
+        done(),
     )
-    assert [one.json() for one in platform.runner.outcomes(RUNS, told.append)] == BOTH
+    assert [one.json() for one in platform.runner.outcomes(runs(), told.append)] == [outcome().json()] * 2
     assert told == [1.5, 4.0, 6.0]
     assert platform.asked == [
         "POST simulated-fleets/",
@@ -75,8 +87,8 @@ def test_it_asks_waits_and_gives_outcomes_in_order() -> None:
 
 
 def test_what_is_done_already_is_not_waited_for() -> None:
-    platform = Scripted(FLEET, [state(0, "succeeded", 1.0), state(1, "succeeded", 1.0)], DONE, DONE)
-    assert [one.json() for one in platform.runner.outcomes(RUNS, lambda _: None)] == BOTH
+    platform = Scripted(FLEET, [state(0, "succeeded", 1.0), state(1, "succeeded", 1.0)], done(), done())
+    assert [one.json() for one in platform.runner.outcomes(runs(), lambda _: None)] == [outcome().json()] * 2
     assert not platform.slept_s
 
 
@@ -86,13 +98,13 @@ def test_a_platform_that_is_started_anew_is_asked_again() -> None:
         FLEET,
         httpx.Response(503),
         [state(0, "succeeded", 1.0), state(1, "succeeded", 1.0)],
-        DONE,
-        DONE,
+        done(),
+        done(),
     )
-    assert [one.json() for one in platform.runner.outcomes(RUNS, lambda _: None)] == BOTH
+    assert [one.json() for one in platform.runner.outcomes(runs(), lambda _: None)] == [outcome().json()] * 2
     gone = Scripted(*[httpx.ConnectError("refused")] * 1000)
     with pytest.raises(NoAnswer, match="refused"):
-        gone.runner.outcomes(RUNS, lambda _: None)
+        gone.runner.outcomes(runs(), lambda _: None)
     assert gone.slept_s == PATIENCE_S
 
 
@@ -106,9 +118,9 @@ def test_a_platform_that_is_started_anew_is_asked_again() -> None:
 )
 def test_a_run_that_fails_ends_it(answers: list[object], told: str) -> None:
     with pytest.raises(RunFailed, match=told):
-        Scripted(*answers).runner.outcomes(RUNS, lambda _: None)
+        Scripted(*answers).runner.outcomes(runs(), lambda _: None)
 
 
 def test_an_answer_that_is_no_platforms_is_told() -> None:
     with pytest.raises(NoAnswer, match="not from a platform"):
-        Scripted(httpx.Response(200, text="<html>")).runner.outcomes(RUNS, lambda _: None)
+        Scripted(httpx.Response(200, text="<html>")).runner.outcomes(runs(), lambda _: None)
