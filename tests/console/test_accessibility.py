@@ -11,7 +11,6 @@ from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.console.states import empty
 
 pytestmark = pytest.mark.console
-LOOKS = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 BESIDE = (
     '/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]',
     "/settings?tab=password",
@@ -20,12 +19,12 @@ BESIDE = (
 """Looks of pages that are no pages of their own."""
 
 
-@LOOKS
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int) -> None:
     assert_accessible(_opened(visit, seeded, scheme, width), [*_addresses(seeded), *BESIDE])
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 390)])
 def test_pages_with_nothing_to_show_are_accessible(
     visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int
 ) -> None:
