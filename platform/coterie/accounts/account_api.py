@@ -1,4 +1,4 @@
-"""One's own account in the REST API: the second factor, and where one is signed in."""
+"""One's own account in the REST API: the authenticator app, recovery codes, and where one is signed in."""
 
 from typing import cast
 
@@ -19,7 +19,8 @@ from coterie.core.listing import ListedViewSet
 class SecondFactorSerializer(serializers.Serializer[None]):
     """How one's second factor stands."""
 
-    is_on = serializers.BooleanField(help_text="whether a code is asked for at sign-in")
+    is_on = serializers.BooleanField(help_text="whether a code of an app is asked for at sign-in")
+    passkeys = serializers.IntegerField(help_text="registered; with one, a password alone signs in no more")
     is_required = serializers.BooleanField(help_text="whether one's role needs it")
     recovery_codes_left = serializers.IntegerField()
 
@@ -59,6 +60,7 @@ class SecondFactorView(APIView):
         return Response(
             {
                 "is_on": second_factor.second_factor_of(operator) is not None,
+                "passkeys": operator.passkeys.count(),
                 "is_required": second_factor.must_have_one(operator),
                 "recovery_codes_left": operator.recovery_codes.filter(used_at=None).count(),
             }
@@ -101,11 +103,11 @@ class RecoveryCodesView(APIView):
 
 
 class RemoveSecondFactorView(APIView):
-    """Sign-in by password alone."""
+    """Sign-in without codes of an app."""
 
     @extend_schema(request=CodeSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
-        """Take it away; not where one's role needs it."""
+        """Take the app away; not where one's role needs a second factor and there is no passkey."""
         operator, code = _given(request)
         second_factor.remove_second_factor(operator=operator, code=code, now=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

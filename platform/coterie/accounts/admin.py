@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin  # noqa: F401 - registers groups, which are taken out below
 from django.contrib.auth.models import Group
 
-from coterie.accounts.models import ApiToken, BrowserSession, Operator, RecoveryCode, SavedFilter, SecondFactor
+from coterie.accounts.models import ApiToken, BrowserSession, Operator, Passkey, RecoveryCode, SavedFilter, SecondFactor
 from coterie.core.admin import ReadOnlyAdmin
 
 admin.site.unregister(Group)  # roles are ours
@@ -47,6 +47,13 @@ class RecoveryCodeAdmin(ReadOnlyAdmin):
     """Recovery codes, without their hashes."""
 
     list_display = ["operator", "used_at"]
+
+
+@admin.register(Passkey)
+class PasskeyAdmin(ReadOnlyAdmin):
+    """Passkeys, without their keys."""
+
+    list_display = ["name", "operator", "created_at", "last_used_at"]
 
 
 @admin.register(BrowserSession)

@@ -12,6 +12,7 @@ from coterie.accounts.account_api import (
     SecondFactorView,
 )
 from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
+from coterie.accounts.passkey_api import PasskeyViewSet
 from coterie.accounts.project_api import ChosenProjectView, GrantViewSet, OrganisationViewSet, ProjectViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
 
@@ -20,6 +21,7 @@ router.register("tokens", ApiTokenViewSet)
 router.register("operators", OperatorViewSet)
 router.register("saved-filters", SavedFilterViewSet)
 router.register("browser-sessions", BrowserSessionViewSet)
+router.register("session/passkeys", PasskeyViewSet)
 router.register("organisations", OrganisationViewSet)
 router.register("projects", ProjectViewSet)
 router.register("grants", GrantViewSet)

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 
 from coterie.accounts import services
 from coterie.accounts.models import ApiToken, Operator
-from coterie.accounts.second_factor import SecondFactorNeeded, must_have_one, second_factor_of
+from coterie.accounts.second_factor import SecondFactorNeeded, has_second_factor, must_have_one
 from coterie.accounts.selectors import live_token
 
 SCHEME = "bearer"
@@ -39,6 +39,6 @@ class PasswordAuthentication(BasicAuthentication):
         """The operator. Raises AuthenticationFailed, SecondFactorNeeded or TooManyAttempts."""
         operator, _ = super().authenticate_credentials(userid, password, request)
         assert isinstance(operator, Operator)
-        if second_factor_of(operator) is not None or must_have_one(operator):
+        if has_second_factor(operator) or must_have_one(operator):
             raise SecondFactorNeeded(role=operator.role or "in a project")
         return operator, None

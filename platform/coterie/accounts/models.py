@@ -49,6 +49,9 @@ class Operator(AbstractUser):
     links_used = models.PositiveIntegerField(default=0, editable=False)
     """Sign-in links that were used; one link names the number that it is made at, and so works once."""
 
+    passkey_handle = models.BinaryField(max_length=64, null=True, unique=True, editable=False)
+    """By which passkeys know the person; random, as it is kept on devices of all kinds. None: there was no passkey."""
+
     objects: ClassVar[OperatorManager] = OperatorManager()
 
     class Meta(AbstractUser.Meta):
@@ -209,6 +212,51 @@ class RecoveryCode(models.Model):
 
     def __str__(self) -> str:
         return f"recovery code of {self.operator}"
+
+
+class Passkey(models.Model):
+    """The public half of a key pair on a device of an operator's."""
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=100)
+    credential = models.BinaryField(max_length=1023, unique=True, editable=False)
+    """What the device calls it."""
+    public_key = models.BinaryField(editable=False)
+    """A COSE key (RFC 9052)."""
+    sign_count = models.BigIntegerField(default=0, editable=False)
+    """Signatures that it has given, where it counts them; a lower count comes from a copy."""
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [models.UniqueConstraint(fields=["operator", "name"], name="passkey_name_once")]
+
+    def __str__(self) -> str:
+        return f"passkey {self.name} of {self.operator}"
+
+
+class PasskeyChallenge(models.Model):
+    """Random bytes that a passkey is asked to sign; gone once an answer came."""
+
+    class Purpose(models.TextChoices):
+        """What the answer is good for."""
+
+        REGISTER = "register"
+        SIGN_IN = "sign_in"
+        PROVE = "prove"
+        """That it is the person who has given a password, or removes a passkey."""
+
+    value = models.BinaryField(max_length=64, unique=True, editable=False)
+    purpose = models.CharField(max_length=8, choices=Purpose)
+    operator = models.ForeignKey(
+        Operator, null=True, blank=True, on_delete=models.CASCADE, related_name="passkey_challenges"
+    )
+    """Who shall answer; None: whoever signs in."""
+    made_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"challenge to {self.purpose}"
 
 
 class BrowserSession(models.Model):

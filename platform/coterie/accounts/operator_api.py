@@ -140,7 +140,7 @@ class OperatorSerializer(serializers.ModelSerializer[Operator]):
 
     role = serializers.ChoiceField(ROLES, allow_blank=True, help_text=IN_INSTALLATION)
     has_second_factor = serializers.SerializerMethodField(
-        help_text="whether a code of an authenticator app is asked for beside the password"
+        help_text="whether a code of an authenticator app, or a passkey, is asked for beside the password"
     )
 
     class Meta:
@@ -150,7 +150,8 @@ class OperatorSerializer(serializers.ModelSerializer[Operator]):
 
     def get_has_second_factor(self, operator: Operator) -> bool:
         """One that is only being set up is not asked for."""
-        return any(factor.confirmed_at is not None for factor in operator.second_factors.all())
+        has_app = any(factor.confirmed_at is not None for factor in operator.second_factors.all())
+        return has_app or bool(operator.passkeys.all())
 
 
 class InvitedOperatorSerializer(serializers.ModelSerializer[Operator]):
@@ -189,7 +190,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
     """People who may sign in."""
 
     queryset = Operator.objects.prefetch_related(
-        Prefetch("second_factors", queryset=SecondFactor.objects.defer("secret"))
+        Prefetch("second_factors", queryset=SecondFactor.objects.defer("secret")), "passkeys"
     )
     serializer_class = OperatorSerializer
     filters = OperatorFilter
@@ -235,6 +236,6 @@ class OperatorViewSet(ListedViewSet[Operator]):
     @extend_schema(request=None, responses={204: None})
     @action(detail=True, methods=["post"], url_path="reset-second-factor")
     def reset_second_factor(self, _request: Request, **_: int) -> Response:
-        """Take the second factor away from a person who has lost app and recovery codes."""
+        """Take app and passkeys away from a person who has lost them and the recovery codes."""
         second_factor.reset_second_factor(operator=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)

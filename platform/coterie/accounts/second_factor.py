@@ -1,7 +1,7 @@
 """A second factor beside the password: codes of an authenticator app (TOTP, RFC 6238), and recovery codes.
 
-Nobody who has one is signed in without it, and nobody whose role needs one without having set it up. A code works
-once: what is kept is the time step of the last one.
+A passkey (`passkeys`) is one, too. Nobody who has one is signed in without it, and nobody whose role needs one without
+having set it up. A code works once: what is kept is the time step of the last one.
 """
 
 import base64
@@ -57,7 +57,7 @@ class CodeNeeded(CoterieError):
 
     code = "accounts.code_needed"
     kind = ErrorKind.FORBIDDEN
-    sentence = "Give the code of your authenticator app, or a recovery code, too."
+    sentence = "Give the code of your authenticator app, or a recovery code, too; passkeys are for the sign-in page."
 
 
 class SecondFactorNeeded(CoterieError):
@@ -85,8 +85,13 @@ class NoSecondFactor(CoterieError):
 
 
 def second_factor_of(operator: Operator) -> SecondFactor | None:
-    """The one that is asked for at sign-in; None: there is none, or it is not confirmed yet."""
+    """The app whose codes are asked for at sign-in; None: there is none, or it is not confirmed yet."""
     return SecondFactor.objects.filter(operator=operator, confirmed_at__isnull=False).first()
+
+
+def has_second_factor(operator: Operator) -> bool:
+    """Whether a password alone does not sign the operator in: there is an app, or a passkey."""
+    return second_factor_of(operator) is not None or operator.passkeys.exists()
 
 
 def must_have_one(operator: Operator) -> bool:
@@ -122,7 +127,7 @@ def confirm_second_factor(*, operator: Operator, code: str, now: datetime) -> Se
         SecondFactor.objects.filter(operator=operator, confirmed_at__isnull=False).delete()
         SecondFactor.objects.filter(pk=begun.pk).update(confirmed_at=now)
         record("accounts.set_second_factor", row=operator, before={}, after={"second_factor": "set up"})
-        return _new_recovery_codes(operator)
+        return new_recovery_codes(operator)
 
 
 def renew_recovery_codes(*, operator: Operator, code: str, now: datetime) -> Sequence[str]:
@@ -131,27 +136,31 @@ def renew_recovery_codes(*, operator: Operator, code: str, now: datetime) -> Seq
     check_code(operator=operator, code=code, now=now)
     with transaction.atomic():
         record("accounts.set_second_factor", row=operator, before={}, after={"recovery_codes": "renewed"})
-        return _new_recovery_codes(operator)
+        return new_recovery_codes(operator)
 
 
 def remove_second_factor(*, operator: Operator, code: str, now: datetime) -> None:
-    """Sign in by password alone again.
+    """Ask for no code of the app any more; passkeys stay.
 
     Raises NoSecondFactor, SecondFactorRequired, WrongCode or TooManyCodes.
     """
     check_permitted("accounts.set_second_factor")
-    if must_have_one(operator):
+    if second_factor_of(operator) is None:
+        raise NoSecondFactor
+    if must_have_one(operator) and not operator.passkeys.exists():
         raise SecondFactorRequired(role=operator.role or "in a project")
     check_code(operator=operator, code=code, now=now)
     _remove(operator, "accounts.set_second_factor")
 
 
 def reset_second_factor(*, operator: Operator) -> None:
-    """Take it away from who has lost app and recovery codes. Raises NoSecondFactor."""
+    """Take app and passkeys away from who has lost them and the recovery codes. Raises NoSecondFactor."""
     check_permitted("accounts.reset_second_factor")
-    if not SecondFactor.objects.filter(operator=operator).exists():
+    if not SecondFactor.objects.filter(operator=operator).exists() and not operator.passkeys.exists():
         raise NoSecondFactor
-    _remove(operator, "accounts.reset_second_factor")
+    with transaction.atomic():
+        operator.passkeys.all().delete()
+        _remove(operator, "accounts.reset_second_factor")
 
 
 def check_code(*, operator: Operator, code: str, now: datetime) -> None:
@@ -160,13 +169,28 @@ def check_code(*, operator: Operator, code: str, now: datetime) -> None:
     Raises NoSecondFactor, WrongCode or TooManyCodes.
     """
     factor = second_factor_of(operator)
-    if factor is None:
+    if factor is None and not has_second_factor(operator):
         raise NoSecondFactor
     typed = "".join(code.split()).replace("-", "").lower()
     recovery = RecoveryCode.objects.filter(operator=operator, code_hash=hash_secret(typed), used_at=None)
     with _counted(operator):
-        if not _spend_step(factor, code, now) and not recovery.update(used_at=now):
+        is_of_app = factor is not None and _spend_step(factor, code, now)
+        if not is_of_app and not recovery.update(used_at=now):
             raise WrongCode
+
+
+def new_recovery_codes(operator: Operator) -> Sequence[str]:
+    """Others in the place of those there are; to be shown once."""
+    RecoveryCode.objects.filter(operator=operator).delete()
+    codes = ["".join(secrets.choice(ALPHABET) for _ in range(16)) for _ in range(RECOVERY_CODES)]
+    RecoveryCode.objects.bulk_create(RecoveryCode(operator=operator, code_hash=hash_secret(code)) for code in codes)
+    return ["-".join(code[begin : begin + 4] for begin in range(0, 16, 4)) for code in codes]
+
+
+def forget_unneeded_recovery_codes(operator: Operator) -> None:
+    """Delete them where a password alone signs in again: they stand for what is there no more."""
+    if not has_second_factor(operator):
+        RecoveryCode.objects.filter(operator=operator).delete()
 
 
 def provisioning_uri(factor: SecondFactor) -> str:
@@ -205,15 +229,8 @@ def _counted(operator: Operator) -> Iterator[None]:
         cache.decr(key)
 
 
-def _new_recovery_codes(operator: Operator) -> Sequence[str]:
-    RecoveryCode.objects.filter(operator=operator).delete()
-    codes = ["".join(secrets.choice(ALPHABET) for _ in range(16)) for _ in range(RECOVERY_CODES)]
-    RecoveryCode.objects.bulk_create(RecoveryCode(operator=operator, code_hash=hash_secret(code)) for code in codes)
-    return ["-".join(code[begin : begin + 4] for begin in range(0, 16, 4)) for code in codes]
-
-
 @transaction.atomic
 def _remove(operator: Operator, action: str) -> None:
     SecondFactor.objects.filter(operator=operator).delete()
-    RecoveryCode.objects.filter(operator=operator).delete()
+    forget_unneeded_recovery_codes(operator)
     record(action, row=operator, before={"second_factor": "set up"}, after={"second_factor": "none"})

@@ -107,7 +107,7 @@ class SessionView(APIView):
         operator = authenticate(request._request, **given.validated_data)
         if not isinstance(operator, Operator):
             raise services.WrongPassword
-        has_one = second_factor.second_factor_of(operator) is not None
+        has_one = second_factor.has_second_factor(operator)
         if has_one and not code:
             raise second_factor.CodeNeeded
         if has_one:

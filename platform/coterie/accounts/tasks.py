@@ -3,10 +3,12 @@
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.accounts import browsers
+from coterie.accounts import browsers, passkey_challenges
 
 
 @shared_task(name="coterie.accounts.tasks.tidy")
 def tidy() -> None:
-    """Forget sessions that have expired; runs periodically."""
-    browsers.forget_old_sessions(now=timezone.now())
+    """Forget sessions and challenges that have expired; runs periodically."""
+    now = timezone.now()
+    browsers.forget_old_sessions(now=now)
+    passkey_challenges.forget_old_challenges(now=now)

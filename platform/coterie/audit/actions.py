@@ -64,6 +64,9 @@ ACTIONS: Mapping[str, Action] = {
     "accounts.reset_second_factor": Action(
         ADMINISTRATOR, Scope.SETTINGS, "Take a person's second factor away", of_installation=True, makes_session=True
     ),
+    "accounts.add_passkey": Action(VIEWER, Scope.SETTINGS, "Register a passkey of one's own", makes_session=True),
+    "accounts.remove_passkey": Action(VIEWER, Scope.SETTINGS, "Remove a passkey of one's own", makes_session=True),
+    "accounts.refuse_passkey": Action(VIEWER, Scope.READ, "Passkey refused: its counter went back"),
     "accounts.end_session": Action(VIEWER, Scope.SETTINGS, "End a session of one's own", makes_session=True),
     "accounts.create_organisation": Action(ADMINISTRATOR, Scope.SETTINGS, "Make an organisation", of_installation=True),
     "accounts.change_organisation": Action(

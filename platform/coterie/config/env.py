@@ -62,7 +62,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Names under which clients reach the platform, separated by commas."""
     public_url: str = ""
     """Where people and devices reach the platform, as ``https://fleet.example``: sign-in links begin with it, its host
-    is allowed, and where it is https cookies travel over TLS alone."""
+    is allowed, passkeys are made for it, and where it is https cookies travel over TLS alone."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks of proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, by commas."""
     spool: Path | None = None

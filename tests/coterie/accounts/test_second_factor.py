@@ -189,7 +189,12 @@ def test_it_is_set_up_and_taken_away_with_password_and_code() -> None:
     assert begun["uri"].startswith("otpauth://totp/Coterie:ada?")
     assert not client.get(path).json()["is_on"]
     codes = client.post(f"{path}confirm/", {"code": code_of(SecondFactor.objects.get())}).json()["recovery_codes"]
-    assert client.get(path).json() == {"is_on": True, "is_required": False, "recovery_codes_left": 10}
+    assert client.get(path).json() == {
+        "is_on": True,
+        "passkeys": 0,
+        "is_required": False,
+        "recovery_codes_left": 10,
+    }
     again = client.post(f"{path}recovery-codes/", {"code": codes[0]}).json()["recovery_codes"]
     assert set(again).isdisjoint(codes)
     assert client.post(f"{path}remove/", {"code": codes[1]}).status_code == 403
@@ -202,7 +207,7 @@ def test_the_list_of_people_says_who_has_one(ada: Person, django_assert_num_quer
     api.force_authenticate(create_operator(username="eve").operator)
     for name in ("bob", "cyd"):
         begin_second_factor(operator=create_operator(username=name).operator, now=NOW)
-    with django_assert_num_queries(3):  # how many there are, the page, and their factors
+    with django_assert_num_queries(4):  # how many there are, the page, their apps and their passkeys
         people = api.get("/api/operators/").json()["results"]
     has_one = {person["username"]: person["has_second_factor"] for person in people}
     assert {name: has_one[name] for name in ("ada", "bob", "cyd")} == {"ada": True, "bob": False, "cyd": False}

@@ -49,6 +49,8 @@ OF_THE_INSTALLATION: Mapping[str, str] = {
     "accounts.ApiToken": "is a person's; the list shows one's own, of the project that one acts in",
     "accounts.SavedFilter": "is a person's, who alone sees it",
     "accounts.SecondFactor": "is a person's, who alone sees it",
+    "accounts.Passkey": "is a person's, who alone sees it",
+    "accounts.PasskeyChallenge": "is a person's, or of who signs in; no address of the API shows it",
     "accounts.RecoveryCode": "is a person's, who alone sees it",
     "accounts.BrowserSession": "is a person's, who alone sees it",
     "registry.Blob": "is what a hash stands for, in whichever projects; shown to who has a role in the installation",

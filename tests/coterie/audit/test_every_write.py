@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
+from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import BrowserSession, Operator, Project, SecondFactor
+from coterie.accounts.passkeys import Answer, add_passkey, begin_passkey
 from coterie.accounts.projects import create_organisation, create_project, give_role
+from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
 from coterie.alerts.models import Channel, Rule
@@ -41,6 +44,7 @@ from coterie.webhooks.services import create_webhook, try_webhook
 from coterie_wire.tensors import encode_tensors
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.accounts.authenticator import code_of
+from tests.coterie.accounts.passkey_device import PasskeyDevice
 from tests.coterie.alliances.world import Two, halves
 from tests.coterie.analytics.answering import agreeing
 from tests.coterie.rollouts.world import another_version
@@ -206,6 +210,23 @@ def recovery_code(me: Operator) -> str:
     return confirm_second_factor(operator=me, code=code, now=timezone.now())[0]
 
 
+HERE = RelyingParty("localhost", "http://localhost")
+
+
+def made_passkey(me: Operator) -> dict[str, object]:
+    return PasskeyDevice(HERE.origin).make(begin_passkey(operator=me, party=HERE, now=timezone.now()))
+
+
+def passkey_and_code(me: Operator) -> tuple[int, str]:
+    answer = Answer(made_passkey(me), HERE)
+    added = add_passkey(operator=me, name="laptop", answer=answer, now=timezone.now())
+    return added.passkey.pk, added.recovery_codes[0]
+
+
+def removal(passkey: int, code: str) -> Write:
+    return Write("accounts.remove_passkey", f"/api/session/passkeys/{passkey}/remove/", {"code": code})
+
+
 def with_second_factor() -> int:
     bob = create_operator(username="bob", role=OperatorRole.OPERATOR).operator
     recovery_code(bob)
@@ -351,6 +372,10 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/session/second-factor/remove/"): lambda me: Write(
         "accounts.set_second_factor", "/api/session/second-factor/remove/", {"code": recovery_code(me)}
     ),
+    ("post", "/api/session/passkeys/"): lambda me: Write(
+        "accounts.add_passkey", "/api/session/passkeys/", {"name": "laptop", "answer": made_passkey(me)}
+    ),
+    ("post", "/api/session/passkeys/{id}/remove/"): lambda me: removal(*passkey_and_code(me)),
     ("post", "/api/operators/{id}/reset-second-factor/"): lambda _: Write(
         "accounts.reset_second_factor", f"/api/operators/{with_second_factor()}/reset-second-factor/"
     ),
@@ -577,13 +602,22 @@ ONES_OWN = {
     "accounts.save_filter",
     "accounts.remove_filter",
     "accounts.set_second_factor",
+    "accounts.add_passkey",
+    "accounts.remove_passkey",
     "accounts.end_session",
 }
 """What a viewer may do, too."""
 
 
-WRITES_NOTHING = {"plan_check", "plan_preview", "federations_replay", "session_choose_project"}
-"""Questions whose answer needs a body, and what only changes what one sees."""
+WRITES_NOTHING = {
+    "plan_check",
+    "plan_preview",
+    "federations_replay",
+    "session_choose_project",
+    "session_passkeys_begin",
+    "session_passkeys_ask",
+}
+"""Questions whose answer needs a body, what only changes what one sees, and challenges, whose answers write."""
 
 
 def written() -> set[tuple[str, str]]:
@@ -606,8 +640,9 @@ def test_every_action_is_one_that_a_service_names() -> None:
 
 
 @pytest.fixture
-def browser() -> Callable[[OperatorRole], tuple[APIClient, Operator]]:
+def browser(settings: Settings) -> Callable[[OperatorRole], tuple[APIClient, Operator]]:
     """Somebody of a role who is signed in."""
+    settings.PUBLIC_URL = HERE.origin
 
     def signed_in(role: OperatorRole) -> tuple[APIClient, Operator]:
         me = create_operator(username="me", role=role).operator

@@ -9,7 +9,7 @@ from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 
-from coterie.accounts.models import Operator
+from coterie.accounts.models import Operator, Passkey
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
 from coterie.alerts.bundling import bundle_all
@@ -176,6 +176,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     bundle_all(now=now)
     factor = begin_second_factor(operator=Operator.objects.get(), now=timezone.now())
     confirm_second_factor(operator=factor.operator, code=code_of(factor), now=timezone.now())
+    Passkey.objects.create(operator=factor.operator, name="laptop", credential=b"c", public_key=b"k", created_at=now)
     federation = Federation.objects.get()
     group = Group.objects.create(federation=federation, name="north", since=now)
     Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)

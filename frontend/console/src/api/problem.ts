@@ -11,6 +11,11 @@ export class Problem extends Error {
   }
 }
 
+/** Why the browser, or the person before it, did not do its part; the platform was not asked. */
+export class NotDone extends Error {
+  override readonly name = "NotDone";
+}
+
 export function isProblem(error: unknown): error is Problem {
   return error instanceof Problem;
 }

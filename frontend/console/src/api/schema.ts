@@ -1689,7 +1689,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take the second factor away from a person who has lost app and recovery codes. */
+        /** @description Take app and passkeys away from a person who has lost them and the recovery codes. */
         post: operations["operators_reset_second_factor_create"];
         delete?: never;
         options?: never;
@@ -2354,6 +2354,92 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/passkeys/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["session_passkeys_list"];
+        put?: never;
+        /** @description Let the passkey sign its owner in; other than an app's code it needs no password beside it. */
+        post: operations["session_passkeys_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/passkeys/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One's own passkeys. */
+        get: operations["session_passkeys_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/passkeys/{id}/remove/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Let it sign nobody in any more; not the last second factor where one's role needs one. */
+        post: operations["session_passkeys_remove_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/passkeys/ask/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What a browser has one of one's passkeys sign, within five minutes, to prove that it is oneself. */
+        post: operations["session_passkeys_ask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/passkeys/begin/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What a browser makes a passkey of, within five minutes. */
+        post: operations["session_passkeys_begin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/password/": {
         parameters: {
             query?: never;
@@ -2449,7 +2535,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take it away; not where one's role needs it. */
+        /** @description Take the app away; not where one's role needs a second factor and there is no passkey. */
         post: operations["session_second_factor_remove_create"];
         delete?: never;
         options?: never;
@@ -5766,6 +5852,24 @@ export interface components {
              */
             epsilon: number;
         };
+        /** @description What a browser has made. */
+        MadePasskeyRequest: {
+            /**
+             * @description PublicKeyCredential.toJSON()
+             * @example {
+             *       "id": "bGFwdG9w",
+             *       "type": "public-key",
+             *       "response": {
+             *         "clientDataJSON": "eyJ0eXBlIj…"
+             *       }
+             *     }
+             */
+            answer: {
+                [key: string]: unknown;
+            };
+            /** @example kiosk-0017 */
+            name: string;
+        };
         /** @description Whether one may do something. */
         May: {
             /** @example fleet.revoke_device */
@@ -5982,7 +6086,7 @@ export interface components {
              * @example ada@example.org
              */
             email?: string;
-            /** @description whether a code of an authenticator app is asked for beside the password */
+            /** @description whether a code of an authenticator app, or a passkey, is asked for beside the password */
             readonly has_second_factor: boolean;
             /** @example 42 */
             readonly id: number;
@@ -6011,6 +6115,24 @@ export interface components {
              * @example ada
              */
             readonly username: string;
+        };
+        /** @description A new passkey; the recovery codes are shown this once. */
+        NewPasskey: {
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @example 42 */
+            readonly id: number;
+            /** Format: date-time */
+            readonly last_used_at: string | null;
+            /** @example kiosk-0017 */
+            name: string;
+            /**
+             * @description if it is the first second factor; else none: those there are stay
+             * @example [
+             *       "abcd-efgh-jkmn-pqrs"
+             *     ]
+             */
+            recovery_codes: string[];
         };
         /** @description A new webhook; `secret`, which signs its deliveries, is shown this once. */
         NewWebhook: {
@@ -6109,7 +6231,7 @@ export interface components {
              * @example ada@example.org
              */
             email?: string;
-            /** @description whether a code of an authenticator app is asked for beside the password */
+            /** @description whether a code of an authenticator app, or a passkey, is asked for beside the password */
             readonly has_second_factor: boolean;
             /** @example 42 */
             readonly id: number;
@@ -6657,6 +6779,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Part"][];
         };
+        PaginatedPasskeyList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Passkey"][];
+        };
         PaginatedProjectList: {
             /** @example 123 */
             count: number;
@@ -7075,6 +7212,31 @@ export interface components {
              * @example 12
              */
             round_number: number;
+        };
+        /** @description A passkey, without its key. */
+        Passkey: {
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @example 42 */
+            readonly id: number;
+            /** Format: date-time */
+            readonly last_used_at: string | null;
+            /** @example kiosk-0017 */
+            name: string;
+        };
+        /** @description What a browser is given. */
+        PasskeyOptions: {
+            /**
+             * @description for PublicKeyCredential.parse…OptionsFromJSON (W3C Web Authentication)
+             * @example {
+             *       "challenge": "mN3s0aJ1dQ",
+             *       "rpId": "fleet.example",
+             *       "userVerification": "required"
+             *     }
+             */
+            public_key: {
+                [key: string]: unknown;
+            };
         };
         /** @description Another name, or another state; what is left out stays. */
         PatchedArchivableRequest: {
@@ -7528,6 +7690,28 @@ export interface components {
             name: string;
             /** @example 1 */
             organisation: number;
+        };
+        /** @description That it is oneself: the answer of one of one's passkeys or, without one, a code. */
+        ProofRequest: {
+            /**
+             * @description PublicKeyCredential.toJSON()
+             * @example {
+             *       "id": "bGFwdG9w",
+             *       "type": "public-key",
+             *       "response": {
+             *         "clientDataJSON": "eyJ0eXBlIj…"
+             *       }
+             *     }
+             */
+            answer?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description of the app, or a recovery code; read without an answer
+             * @default
+             * @example conditions.on_battery
+             */
+            code: string;
         };
         /** @description How many rounds published a version in a day. */
         PublishedDay: {
@@ -8440,10 +8624,15 @@ export interface components {
         Scope: "read" | "fleet" | "models" | "federations" | "settings";
         /** @description How one's second factor stands. */
         SecondFactor: {
-            /** @description whether a code is asked for at sign-in */
+            /** @description whether a code of an app is asked for at sign-in */
             is_on: boolean;
             /** @description whether one's role needs it */
             is_required: boolean;
+            /**
+             * @description registered; with one, a password alone signs in no more
+             * @example 2
+             */
+            passkeys: number;
             /** @example 9 */
             recovery_codes_left: number;
         };
@@ -10678,7 +10867,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description * `accounts.change_operator` - accounts.change_operator
+                 * @description * `accounts.add_passkey` - accounts.add_passkey
+                 *     * `accounts.change_operator` - accounts.change_operator
                  *     * `accounts.change_organisation` - accounts.change_organisation
                  *     * `accounts.change_password` - accounts.change_password
                  *     * `accounts.change_project` - accounts.change_project
@@ -10690,7 +10880,9 @@ export interface operations {
                  *     * `accounts.give_role` - accounts.give_role
                  *     * `accounts.issue_sign_in_link` - accounts.issue_sign_in_link
                  *     * `accounts.issue_token` - accounts.issue_token
+                 *     * `accounts.refuse_passkey` - accounts.refuse_passkey
                  *     * `accounts.remove_filter` - accounts.remove_filter
+                 *     * `accounts.remove_passkey` - accounts.remove_passkey
                  *     * `accounts.reset_second_factor` - accounts.reset_second_factor
                  *     * `accounts.revoke_token` - accounts.revoke_token
                  *     * `accounts.save_filter` - accounts.save_filter
@@ -10771,7 +10963,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -16067,6 +16259,211 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-last_used_at" | "-name" | "created_at" | "last_used_at" | "name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPasskeyList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MadePasskeyRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewPasskey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this passkey. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_remove_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this passkey. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ProofRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_ask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    session_passkeys_begin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OwnPasswordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];

@@ -4,7 +4,7 @@ import { IconChevronDown } from "@tabler/icons-react";
 import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
 import { type Call, commandOf } from "../api/curl";
-import { isProblem } from "../api/problem";
+import { isProblem, NotDone } from "../api/problem";
 import { useMay } from "../session/session";
 import { tell } from "./notice";
 
@@ -114,6 +114,7 @@ export function Action(props: Props) {
 }
 
 function sentence(error: unknown): string {
+  if (error instanceof NotDone) return error.message;
   return isProblem(error)
     ? `${error.detail} [${error.code}]`
     : "The platform does not answer. Whether it was done is not known: look before you try again.";

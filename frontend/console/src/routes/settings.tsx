@@ -81,7 +81,7 @@ function Settings() {
           <Password />
         </Tabs.Panel>
         <Tabs.Panel value="second-factor">
-          <SecondFactor />
+          <SecondFactor {...table} />
         </Tabs.Panel>
         <Tabs.Panel value="sessions">
           <Sessions {...table} />

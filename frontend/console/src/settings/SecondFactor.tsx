@@ -3,26 +3,30 @@ import { useForm } from "@mantine/form";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
+import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Command } from "../components/Command";
 import { Panel } from "../components/Panel";
 import { QrCode } from "../components/QrCode";
-
-const SECOND_FACTOR = ["second-factor"] as const;
+import type { TableSearch } from "../table/search";
+import { Passkeys } from "./Passkeys";
+import { SECOND_FACTOR } from "./standing";
 
 const secondFactorQuery = queryOptions({
   queryKey: SECOND_FACTOR,
   queryFn: async ({ signal }) => (await api.GET("/api/session/second-factor/", { signal })).data,
 });
 
+type Standing = components["schemas"]["SecondFactor"];
+
 interface Begun {
   readonly uri: string;
   readonly key: string;
 }
 
-/** One's own second factor: an authenticator app, and codes for the day it is lost. */
-export function SecondFactor() {
+/** One's own second factors: an authenticator app, passkeys, and codes for the day they are lost. */
+export function SecondFactor(table: { search: TableSearch; onSearch: (change: TableSearch) => void }) {
   const [begun, setBegun] = useState<Begun>();
   const [codes, setCodes] = useState<readonly string[]>();
   const asked = useQuery(secondFactorQuery);
@@ -31,20 +35,16 @@ export function SecondFactor() {
       {codes !== undefined && (
         <Alert variant="light" color="yellow" title="Keep these recovery codes; they are shown once">
           <Text size="sm" mb="xs">
-            Each signs you in once, in the place of the app's code.
+            Each signs you in once, in the place of the app's code or a passkey.
           </Text>
           <Command>{codes.join("\n")}</Command>
         </Alert>
       )}
-      <Panel title="Second factor">
+      <Panel title="Authenticator app">
         <Answer of={asked} height={120}>
           {(standing) => (
             <Stack gap="md" maw={560}>
-              <Text size="sm">
-                {standing.is_on
-                  ? `On: a code of your app is asked for whenever you sign in. You have ${standing.recovery_codes_left} recovery codes left.`
-                  : "Off: your password alone signs you in. An authenticator app makes a stolen password worthless."}
-              </Text>
+              <Text size="sm">{howItStands(standing)}</Text>
               {begun === undefined ? (
                 <Begin isOn={standing.is_on} onBegun={setBegun} />
               ) : (
@@ -56,13 +56,26 @@ export function SecondFactor() {
                   }}
                 />
               )}
-              {standing.is_on && begun === undefined && <Keep isRequired={standing.is_required} onCodes={setCodes} />}
+              {(standing.is_on || standing.passkeys > 0) && begun === undefined && (
+                <Keep standing={standing} onCodes={setCodes} />
+              )}
             </Stack>
           )}
         </Answer>
       </Panel>
+      <Passkeys {...table} onCodes={setCodes} />
     </Stack>
   );
+}
+
+function howItStands({ is_on, passkeys, recovery_codes_left }: Standing): string {
+  const left = `You have ${recovery_codes_left} recovery codes left.`;
+  if (is_on) {
+    const or = passkeys > 0 ? " or a passkey" : "";
+    return `On: a code of your app${or} is asked for whenever you sign in by password. ${left}`;
+  }
+  if (passkeys > 0) return `Off: after your password a passkey is asked for. ${left}`;
+  return "Off: your password alone signs you in. An authenticator app or a passkey makes a stolen password worthless.";
 }
 
 function Begin({ isOn, onBegun }: { isOn: boolean; onBegun: (begun: Begun) => void }) {
@@ -117,7 +130,7 @@ function Confirm({ begun, onDone }: { begun: Begun; onDone: (codes: readonly str
   );
 }
 
-function Keep({ isRequired, onCodes }: { isRequired: boolean; onCodes: (codes: readonly string[]) => void }) {
+function Keep({ standing, onCodes }: { standing: Standing; onCodes: (codes: readonly string[]) => void }) {
   const [code, setCode] = useState("");
   const blocked = code.trim() === "" ? "Type a code first." : undefined;
   return (
@@ -134,16 +147,22 @@ function Keep({ isRequired, onCodes }: { isRequired: boolean; onCodes: (codes: r
         }}
         call={(via) => api.POST("/api/session/second-factor/recovery-codes/", { body: { code }, ...via })}
       />
-      <Action
-        action="accounts.set_second_factor"
-        label="Take it away"
-        danger
-        blocked={isRequired ? "Your role needs a second factor." : blocked}
-        confirm="Your password alone signs you in then."
-        changes={[SECOND_FACTOR]}
-        onDone={() => setCode("")}
-        call={(via) => api.POST("/api/session/second-factor/remove/", { body: { code }, ...via })}
-      />
+      {standing.is_on && (
+        <Action
+          action="accounts.set_second_factor"
+          label="Take it away"
+          danger
+          blocked={standing.is_required && standing.passkeys === 0 ? "Your role needs a second factor." : blocked}
+          confirm={
+            standing.passkeys > 0
+              ? "After your password a passkey is asked for then."
+              : "Your password alone signs you in then."
+          }
+          changes={[SECOND_FACTOR]}
+          onDone={() => setCode("")}
+          call={(via) => api.POST("/api/session/second-factor/remove/", { body: { code }, ...via })}
+        />
+      )}
     </Group>
   );
 }
