@@ -25,7 +25,7 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "long or (hypothesis and not zoo)" --hypothesis-profile=many $(ARGS)
