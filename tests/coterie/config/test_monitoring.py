@@ -70,6 +70,7 @@ def test_every_query_asks_for_what_is_shown(leading: None) -> None:
     count()
     async_to_sync(ask)()
     metrics.SOCKET_MESSAGES.labels("check-in", "answered").inc()
+    metrics.CLOUD_ANSWERS.labels("refused").inc()
     port = watched(Life(), host="127.0.0.1", port=0)
     shown = scraped(f"http://127.0.0.1:{port}")
     wrong = [
