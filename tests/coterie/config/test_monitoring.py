@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from coterie.cloud_training.models import TrainingJob
 from coterie.config.monitoring.endpoint import watched
 from coterie.config.monitoring.figures import PlatformFigures
 from coterie.config.monitoring.life import Life
@@ -63,6 +64,7 @@ def test_every_query_asks_for_what_is_shown(leading: None) -> None:
     pair = make_pair()
     make_version(pair)
     make_federation(pair, target_updates=2, min_updates=1)
+    TrainingJob.objects.create(kind=TrainingJob.Kind.PREFLIGHT, pair=pair, created_at=timezone.now())
     (device,) = fleet_of(1)
     now = timezone.now()
     directive = device.check_in(now)
