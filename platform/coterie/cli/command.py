@@ -35,6 +35,7 @@ SECTIONS = {
         "rotate-signing-key": "coterie.cli.local:rotate_signing_key",
         "reset-second-factor": "coterie.cli.local:reset_second_factor",
         "doctor": "coterie.cli.local:doctor",
+        "answer-stun": "coterie.cli.local:answer_stun",
         "backup": "coterie.cli.backups:backup",
         "restore": "coterie.cli.backups:restore",
         "scrub": "coterie.cli.local:scrub",

@@ -124,6 +124,7 @@ rotate_signing_key = _administering("rotate-signing-key", "Sign with another key
 reset_second_factor = _administering("reset-second-factor", "Take an operator's second factor away.")
 collect_blobs = _administering("collect-blobs", "Remove files that nothing needs.")
 doctor = _administering("doctor", "Look at everything that a platform needs.")
+answer_stun = _passing("answer-stun", "Tell devices the addresses under which others see them.")
 scrub = _administering("scrub", "Read every stored file, and say which are damaged.")
 seed_fleet = _beginning("seed-fleet", "Fill an empty platform with a fleet like a real one, to look at the console.")
 migrate = _beginning("migrate", "Bring the database to this version; `coterie up` does it by itself.")

@@ -63,6 +63,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str = ""
     """Where people and devices reach the platform, as ``https://fleet.example``: sign-in links begin with it, its host
     is allowed, passkeys are made for it, and where it is https cookies travel over TLS alone."""
+    stun: Annotated[str, Meta(pattern=r"^([A-Za-z0-9.\-\[\]:]{1,255}:[0-9]{1,5})?$")] = ""
+    """``HOST:PORT`` of a STUN server that tells devices the addresses under which others see them, so that they meet
+    by direct paths; ``coterie answer-stun`` is one. Blank: they meet within one network only."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks of proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, by commas."""
     spool: Path | None = None

@@ -27,6 +27,7 @@ DEBUG = ENV.debug
 PUBLIC_URL = ENV.public_url.rstrip("/")
 PUBLIC_HTTPS = PUBLIC_URL.startswith("https:")
 TRUSTED_PROXIES = ENV.trusted_proxies
+STUN = ENV.stun
 ALLOWED_HOSTS = [*ENV.allowed_hosts, *filter(None, [urlsplit(PUBLIC_URL).hostname])]
 ROOT_URLCONF = "coterie.config.urls"
 ASGI_APPLICATION = "coterie.config.asgi.application"

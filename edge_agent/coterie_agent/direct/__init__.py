@@ -1,0 +1,1 @@
+"""Direct paths between two devices, through the address translators before them."""

@@ -1,0 +1,276 @@
+"""Opens direct paths to other devices, and answers over those that they open. Safe to use from several threads."""
+
+import asyncio
+import importlib.util
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.peer_door import MAX_BODY_BYTES, Desk
+from coterie_agent.situation import Situation
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.paths import Answered, Asked, Candidates, LeaveLetter, Letter, Way, first_line
+from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+
+if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never need
+    from coterie_agent.direct.ice import IcePath
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+ANSWERED_AT_ONCE = 4
+"""Paths that others have opened; each may hold a body at its largest."""
+LETTER_BACK_S = 15.0
+"""For the other device to check in and to answer."""
+ANSWER_S = 90.0
+REST_S = 120.0
+"""After a path did not come about; until then nothing is tried again with that device."""
+_REMEMBERED = 256
+"""Names of paths."""
+
+
+def check_installed() -> None:
+    """Raises AgentError ``direct.no_aioice``."""
+    if importlib.util.find_spec("aioice") is None:
+        detail = "direct paths to other devices need aioice: pip install 'coterie-agent[p2p]'"
+        message = f"{detail}, or take connect = false in agent.toml, [direct]"
+        raise AgentError("direct.no_aioice", message, exit_code=Exit.BAD_CONFIG)
+
+
+@dataclass
+class _Call:
+    """A path that this device has opened."""
+
+    letter: "asyncio.Future[Candidates]"
+    path: "IcePath | None" = None
+    answer: "asyncio.Future[bytes] | None" = None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def heard(self, frame: bytes) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(frame)
+
+
+@dataclass(kw_only=True)
+class DirectPaths:
+    """All paths of one device; their event loop runs from the first of them on."""
+
+    own: str
+    """This device's name at the platform."""
+    secret: bytes
+    leave: Callable[[LeaveLetter], None]
+    """Have the platform pass a letter on. Raises AgentError."""
+    desks: Mapping[str, Desk[Any]]
+    """Who answers, by the same paths as at the device's doors."""
+    most_bytes: int = MAX_BODY_BYTES
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _loop: asyncio.AbstractEventLoop | None = None
+    _thread: threading.Thread | None = None
+    _calls: dict[str, _Call] = field(default_factory=dict)
+    """By device. Those below too are used in the loop alone."""
+    _expected: dict[str, _Call] = field(default_factory=dict)
+    """By the name of the path, those whose other side has not written yet."""
+    _heard: dict[str, None] = field(default_factory=dict)
+    """Names of paths that others have opened, the oldest first."""
+    _answering: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
+    _resting: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """By device, until when it is not called, and why."""
+
+    def ask(self, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
+        """The answer of a device's desk, of so many bytes at most. Raises Unreachable where none comes."""
+        answer = self._run(self._ask(way, desk, body))
+        answered, content = _read(answer)
+        if answered.refusal is not None:
+            raise Unreachable(f"device {way.device} does not answer: {answered.refusal.sentence}")
+        if len(content) > at_most_bytes:
+            raise Unreachable(f"device {way.device} answers with more than {at_most_bytes} bytes")
+        return content
+
+    def hear(self, letters: Sequence[Letter]) -> None:
+        """What others have left for this device; the same letters may come again."""
+        if letters:
+            self._run(self._hear(letters))
+
+    def attend(self, situation: Situation) -> None:
+        """Hear the letters of each directive until `situation` says to stop."""
+        while not (now := situation.now).stopping:
+            if now.directive is not None:
+                self.hear(now.directive.letters)
+            situation.wait(now.edition, None)
+        self.close()
+
+    def close(self) -> None:
+        """End all paths."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+            thread, self._thread = self._thread, None
+        if loop is not None and thread is not None:
+            asyncio.run_coroutine_threadsafe(self._close(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_turn, args=[self._loop], name="direct-paths", daemon=True)
+                self._thread.start()
+            loop = self._loop
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    async def _ask(self, way: Way, desk: str, body: bytes) -> bytes:
+        call = await self._called(way)
+        assert call.path is not None
+        async with call.turn:
+            call.answer = asyncio.get_running_loop().create_future()
+            await call.path.send(with_body(Asked(desk), body))
+            ended = asyncio.ensure_future(call.path.ended.wait())
+            either: set[asyncio.Future[Any]] = {call.answer, ended}
+            try:
+                await asyncio.wait(either, timeout=ANSWER_S, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                ended.cancel()
+            if call.answer.done():
+                return call.answer.result()
+        await self._drop(way.device)
+        raise Unreachable(f"the direct path to device {way.device} has ended")
+
+    async def _called(self, way: Way) -> _Call:
+        """A path to the device that is open. Raises Unreachable."""
+        call = self._calls.get(way.device)
+        if call is not None and call.path is not None and call.path.ended.is_set():
+            await self._drop(way.device)
+            call = None
+        if call is None:
+            until, why = self._resting.get(way.device, (0.0, ""))
+            if time.monotonic() < until:
+                raise Unreachable(why)
+            call = self._calls[way.device] = _Call(asyncio.get_running_loop().create_future())
+        async with call.turn:
+            if call.path is None:
+                try:
+                    call.path = await self._open(way, call)
+                except AgentError as error:
+                    self._calls.pop(way.device, None)
+                    self._rest(way.device, error.detail)
+                    raise Unreachable(error.detail) from error
+        return call
+
+    async def _open(self, way: Way, call: _Call) -> "IcePath":
+        name = secrets.token_hex(16)
+        path = self._path(name, way, call.heard, calls=True)
+        self._expected[name] = call
+        try:
+            await self._leave(way, await path.gather())
+            async with asyncio.timeout(LETTER_BACK_S):
+                theirs = await call.letter
+            await path.connect(theirs)
+        except TimeoutError as error:
+            await path.close()
+            raise Unreachable(f"device {way.device} does not answer through the platform") from error
+        except BaseException:
+            await path.close()
+            raise
+        finally:
+            del self._expected[name]
+        log.info("a direct path to device %s is open", way.device)
+        return path
+
+    async def _hear(self, letters: Sequence[Letter]) -> None:
+        for letter in letters:
+            try:
+                content = unseal(letter.letter, secret=self.secret, by=letter.way.key)
+                theirs, _ = read_with_body(content, Candidates)
+            except WireError as error:
+                log.warning("a letter of device %s is not read: %s", letter.way.device, error.detail)
+                continue
+            if theirs.path != letter.path or theirs.sender != letter.way.device:
+                log.warning("a letter of device %s was written by another one, or for another path", letter.way.device)
+            elif (call := self._expected.get(letter.path)) is not None:
+                if not call.letter.done():
+                    call.letter.set_result(theirs)
+            elif letter.path not in self._heard and len(self._answering) < ANSWERED_AT_ONCE:
+                self._heard[letter.path] = None
+                if len(self._heard) > _REMEMBERED:
+                    del self._heard[next(iter(self._heard))]
+                self._answering[letter.path] = asyncio.create_task(self._answer(letter.way, theirs))
+
+    async def _answer(self, way: Way, theirs: Candidates) -> None:
+        """Meet the device that calls, and answer it until the path ends."""
+
+        async def heard(frame: bytes) -> None:
+            await path.send(await asyncio.to_thread(self._reply, frame))
+
+        path = self._path(theirs.path, way, heard, calls=False)
+        try:
+            await self._leave(way, await path.gather())
+            await path.connect(theirs)
+            log.info("device %s has opened a direct path", way.device)
+            await path.ended.wait()
+        except AgentError as error:
+            log.info("no direct path to device %s: %s", way.device, error.detail)
+        finally:
+            del self._answering[theirs.path]
+            await path.close()
+
+    def _reply(self, frame: bytes) -> bytes:
+        try:
+            asked, body = read_with_body(frame, Asked)
+            desk = self.desks.get(asked.desk)
+            if desk is None:
+                raise WireError("paths.no_such_desk", f"this device does not answer at {asked.desk}")
+            line, sealed = first_line(body)
+            return with_body(Answered(), desk.receive(desk.admit(line), sealed))
+        except WireError as error:
+            return with_body(Answered(Reason(error.code, error.detail[:400])))
+        except OSError as error:
+            log.warning("what another device brings cannot be stored: %s", error)
+            return with_body(Answered(Reason("relay.busy", "this device has no room now")))
+
+    def _path(self, name: str, way: Way, heard: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401 - a Heard
+        from coterie_agent.direct.ice import IcePath
+
+        return IcePath(name=name, own=self.own, calls=calls, stun=way.stun, most_bytes=self.most_bytes, heard=heard)
+
+    async def _leave(self, way: Way, own: Candidates) -> None:
+        letter = seal(with_body(own), secret=self.secret, to=way.key)
+        await asyncio.to_thread(self.leave, LeaveLetter(own.path, way.device, letter))
+
+    async def _drop(self, device: str) -> None:
+        call = self._calls.pop(device, None)
+        if call is not None and call.path is not None:
+            await call.path.close()
+
+    def _rest(self, device: str, why: str) -> None:
+        now = time.monotonic()
+        self._resting = {one: rest for one, rest in self._resting.items() if rest[0] > now}
+        self._resting[device] = (now + REST_S, why)
+
+    async def _close(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for device in list(self._calls):
+            await self._drop(device)
+
+
+def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+def _read(frame: bytes) -> tuple[Answered, bytes]:
+    try:
+        return read_with_body(frame, Answered)
+    except WireError as error:
+        raise Unreachable(f"what answers on a direct path does not keep to the protocol: {error.detail}") from error
