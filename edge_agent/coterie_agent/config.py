@@ -84,6 +84,14 @@ class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where it listens for them."""
 
 
+class DirectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets the device meet others by direct paths, through address translators (ICE)."""
+
+    connect: bool = False
+    """Open paths to devices that help it, and answer those that it helps. They learn this device's addresses, sealed
+    for each of them; the platform does not read them. Needs ``coterie-agent[p2p]``."""
+
+
 class DiscoverySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the owner lets the device find others, and be found by them, while the platform is away."""
 
@@ -151,6 +159,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much may be learned of the device."""
     gossip: GossipSettings = GossipSettings()
     """Whether the device's model meets those of others."""
+    direct: DirectSettings = DirectSettings()
+    """Whether the device meets others by direct paths."""
     discovery: DiscoverySettings = DiscoverySettings()
     """Whether the device finds others, and is found."""
     serving: ServingSettings = ServingSettings()
@@ -279,6 +289,11 @@ TEMPLATE = """\
 # meet = false
 # address = ""                 # that peers reach it by; blank: its own on this network
 # port = 8718
+
+# Whether this device meets others by direct paths, through the routers between them, where the platform has something
+# go from one to the other. They learn this device's addresses. Needs coterie-agent[p2p].
+[direct]
+# connect = false
 
 # Whether this device finds others while the platform is away, and is found by them. Devices of the same platform can
 # then learn its addresses of [gossip] and [relay]; on the local network whoever is there hears a public key and a port.

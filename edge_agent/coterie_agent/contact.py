@@ -113,6 +113,8 @@ class Contact:
     answers: OfferToAnswer | None = None
     """What its owner lets it be counted in."""
     platform_offer: PlatformOfferStore
+    opens_paths: bool = False
+    """Whether its owner lets it meet others by direct paths."""
     asks_platform: bool = False
     """Whether its owner lets samples go to the platform for an answer."""
     rng: random.Random = field(default_factory=random.SystemRandom)
@@ -308,6 +310,7 @@ class Contact:
                 shadows=True,
                 renews=True,
                 asks_platform=self.asks_platform,
+                paths=self.opens_paths,
             )
         return CheckIn(
             protocol=PROTOCOL,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coterie_agent.answering import AnsweringThread
 from coterie_agent.blobs import BlobCache
@@ -32,6 +32,7 @@ from coterie_agent.model import is_complete
 from coterie_agent.owner_api import OwnerApi, pages
 from coterie_agent.peer_door import Desk as PeerDesk
 from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peers.portion_desk import PortionDesk
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
 from coterie_agent.relay.load import LoadWatch, measure_load
@@ -48,9 +49,15 @@ from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.discovery import RECORDS_PATH
 from coterie_wire.errors import WireError
+from coterie_wire.helping import PORTIONS_PATH
 from coterie_wire.island import ISLAND_PATH
 from coterie_wire.meeting import MEETINGS_PATH, OfferToMeet
+from coterie_wire.messages import Done
+from coterie_wire.paths import LeaveLetter
 from coterie_wire.relaying import PATH, OfferToLead, public_key
+
+if TYPE_CHECKING:
+    from coterie_agent.direct.paths import DirectPaths
 
 log = logging.getLogger(__name__)
 _GRACE_S = 1.5
@@ -111,12 +118,16 @@ class Runner:
             port = self.config.gossip.port
             door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES, beside=beside)
             self._start("meetings-door", door.run)
+        portions = self._portion_desk() if self.config.direct.connect else None
+        paths = None if portions is None else self._paths(identity, link, portions)
         threads = [
             self._start("contact", self._contact(identity, link, renewing).run),
             self._start("worker", self._worker(identity, link, desk, book).run),
-            self._start("companion", self._companion(identity, link).run),
+            self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
         ]
+        if paths is not None:
+            threads.append(self._start("direct-letters", partial(paths.attend, self.situation)))
         relay = None
         if relay_desk is not None and island is not None:
             relay = self._relay(relay_desk, link, book, {**beside, ISLAND_PATH: island})
@@ -304,9 +315,27 @@ class Runner:
             answers=offer_to_answer(self.config.questions),
             platform_offer=self.store.platform_offer,
             asks_platform=self.config.platform.send_samples,
+            opens_paths=self.config.direct.connect,
         )
 
-    def _companion(self, identity: Identity, link: HttpLink) -> PeersThread:
+    def _portion_desk(self) -> PortionDesk:
+        return PortionDesk(store=self.store.peers, secret=load_peer_key(self.home), record_sent=self._record_sent)
+
+    def _paths(self, identity: Identity, link: HttpLink, portions: PortionDesk) -> "DirectPaths":
+        """Raises AgentError ``direct.no_aioice``."""
+        from coterie_agent.direct.paths import DirectPaths, check_installed  # only here: it loads asyncio
+
+        check_installed()
+        return DirectPaths(
+            own=identity.device,
+            secret=load_peer_key(self.home),
+            leave=partial(_leave, link),
+            desks={PORTIONS_PATH: portions},
+        )
+
+    def _companion(
+        self, identity: Identity, link: HttpLink, paths: "DirectPaths | None", desk: PortionDesk | None
+    ) -> PeersThread:
         return PeersThread(
             identity=identity,
             config=self.config,
@@ -315,6 +344,8 @@ class Runner:
             portions=BlobCache(self.home.portions),
             link=link,
             situation=self.situation,
+            paths=paths,
+            desk=desk,
         )
 
     def _answering(self, identity: Identity, link: HttpLink) -> AnsweringThread:
@@ -345,6 +376,10 @@ class Runner:
 
     def _record_sent(self, what: str, size_bytes: int) -> None:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day
+
+
+def _leave(link: HttpLink, letter: LeaveLetter) -> None:
+    link.call(letter, Done)
 
 
 def _status(now: Now) -> Status:

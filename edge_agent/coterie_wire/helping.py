@@ -12,6 +12,7 @@ from msgspec import Meta
 from coterie_wire.bundle import BlobRef, Sha256
 from coterie_wire.conditions import Reason
 from coterie_wire.message import Count, Identifier, Message, Seconds, Share
+from coterie_wire.paths import Way
 
 MAX_REPORTED_CLASSES = 256
 """Of one profile, the most frequent; keeps a report small however many classes a model has."""
@@ -21,6 +22,10 @@ HelpState = Literal[
     "unknown", "asked", "matched", "requested", "delivered", "merged", "judged", "unmatched", "abandoned"
 ]
 """Of a help request; ``unknown`` asks the device to ask again. The last three are ends."""
+PORTIONS_PATH = "/portions"
+"""Where a device that helps answers over a direct path."""
+DIRECT_S = 45.0
+"""For which a portion waits at its helper to be fetched."""
 ENDED: frozenset[HelpState] = frozenset({"judged", "unmatched", "abandoned"})
 
 
@@ -86,6 +91,8 @@ class Portion(Message, frozen=True):
     content: BlobRef
     remaining_s: Seconds
     """Until the device must have judged it."""
+    direct: Way | None = None
+    """The helper, which gives it away itself; None: it is at the platform."""
 
 
 class HelpNews(Message, frozen=True):
@@ -109,6 +116,9 @@ class Serve(Message, frozen=True):
     classes: Classes
     remaining_s: Seconds
     """Until the portion must have arrived; another device is asked then."""
+    direct: Way | None = None
+    """The device that asked, which tries to fetch the portion from this one: it is announced and not uploaded, until
+    `DIRECT_S` have passed or the platform says so; None: it is uploaded."""
 
 
 class StandingPlan(Message, frozen=True):
@@ -134,6 +144,35 @@ class DeclineTransfer(Message, frozen=True):
 
     transfer: Identifier
     reason: Reason
+
+
+class ReportReceived(Message, frozen=True):
+    """Whether the device has the portion of a transfer from the helper itself."""
+
+    transfer: Identifier
+    failed: Reason | None = None
+    """Why it has not: the helper is to upload it."""
+
+
+class PortionOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """In the clear before what is sealed: which portion is wanted, so by whose key the rest is to be opened."""
+
+    transfer: Identifier
+
+
+class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """From the device that asked to the one that helps, sealed: the portion of a transfer from an offset on."""
+
+    transfer: Identifier
+    number: Annotated[bytes, Meta(min_length=16, max_length=16)]
+    """Random; the answer repeats it."""
+    offset: Count
+
+
+class Fetched(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reply, sealed, before a piece of the portion."""
+
+    number: Annotated[bytes, Meta(min_length=16, max_length=16)]
 
 
 class ReportMerged(Message, frozen=True):

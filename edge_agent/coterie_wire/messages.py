@@ -25,6 +25,7 @@ from coterie_wire.helping import (
     OfferPortion,
     ReportMerged,
     ReportProfile,
+    ReportReceived,
     Serve,
     StandingPlan,
     WithdrawHelp,
@@ -34,6 +35,7 @@ from coterie_wire.latency import Latency
 from coterie_wire.meeting import Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, ReadExport, ReadReceipt
+from coterie_wire.paths import MAX_LETTERS, LeaveLetter, Letter
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.relaying import HandIn, HandInSum, Lead, OfferPartial, OfferToLead, PublicKey, Route
 from coterie_wire.secure_sum import (
@@ -88,6 +90,8 @@ class Capabilities(Message, frozen=True):
     """It draws another credential when the platform wants it to."""
     asks_platform: bool = False
     """The owner lets samples go to the platform, to be answered where the device's own model does not."""
+    paths: bool = False
+    """It opens direct paths to other devices, and answers over theirs."""
 
 
 class Enrol(Message, frozen=True):
@@ -265,6 +269,8 @@ class Directive(Message, frozen=True):
     """The platform answers for the device, whose owner allows it; None: it does not."""
     window: CheckInWindow | None = None
     """When to check in again, in place of `check_in_s`; None: as `check_in_s` says."""
+    letters: Annotated[tuple[Letter, ...], Meta(max_length=MAX_LETTERS)] = ()
+    """Of devices that want to meet this one by a direct path."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -360,6 +366,8 @@ EXCHANGES: Mapping[str, Exchange] = {
     "read-receipt": Exchange(ReadReceipt, ForgetNews),
     "next-credential": Exchange(NextCredential, Done),
     "ask-platform": Exchange(AskPlatform, PlatformAnswer),
+    "leave-letter": Exchange(LeaveLetter, Done),
+    "report-received": Exchange(ReportReceived, Done),
     "ask-peer-ticket": Exchange(AskPeerTicket, PeerTicketGiven),
     "leave": Exchange(Leave, Done),
 }

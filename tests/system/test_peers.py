@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aioice.ice import get_host_addresses
 from numpy.typing import NDArray
 
 from coterie_wire.conditions import Conditions
@@ -18,6 +19,7 @@ from tests.system.real_agent import READY, RealAgent
 
 OFFLINE = Conditions(charging="yes", network="none", idle="yes")
 BATCH = SPEC.batch_size
+OPENS_PATHS = "[direct]\nconnect = true\n"
 FAMILIAR, NEW = 1, 3
 """Classes: one that everybody sees, one that the target has never seen."""
 Samples = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -53,10 +55,12 @@ class Peers:
         self.federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=PLAN)
         self.token = site.operator.enrolment_token(tag=name, uses=3)
 
-    def member(self, name: str, classes: tuple[int, ...], *, url: str | None = None) -> RealAgent:
+    def member(self, name: str, classes: tuple[int, ...], *, url: str | None = None, settings: str = "") -> RealAgent:
         """A running agent that has learned its classes and told so."""
         learns = samples(40 * BATCH, classes, seed=len(name))
-        agent = RealAgent(self._home / name, url or self.site.url, self.token, learns=learns, chunk_bytes=1024)
+        agent = RealAgent(
+            self._home / name, url or self.site.url, self.token, learns=learns, chunk_bytes=1024, settings=settings
+        )
         self._stack.callback(agent.kill)
         agent.start()
 
@@ -126,6 +130,21 @@ def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_m
     assert sent["report-profile"] < 10 * 500
     assert "portion" not in sent
     assert {entry["what"] for entry in helper.status()["sent"]} >= {"portion", "offer-portion"}
+
+
+@pytest.mark.skipif(not get_host_addresses(use_ipv4=True, use_ipv6=True), reason="this machine is in no network")
+def test_a_portion_is_fetched_from_the_helper_itself(new_peers: Callable[[str], Peers]) -> None:
+    peers = new_peers("peers-direct")
+    helper = peers.member("helper", (0, FAMILIAR, NEW), settings=OPENS_PATHS)
+    target = peers.member("target", (0, FAMILIAR), settings=OPENS_PATHS)
+    peers.meets_what_it_never_saw(target)
+    (transfer,) = peers.ends(peers.reaches("judged")["id"])["transfers"]
+    assert (transfer["state"], transfer["way"], transfer["way_code"]) == ("kept", "direct", "transfer.fetched_directly")
+    x, _ = samples(20, (NEW,), seed=7)
+    assert target.predicted(x).count(NEW) >= 18
+    sent = {entry["what"]: entry["bytes"] for entry in helper.status()["sent"]}
+    assert sent["portion"] >= transfer["size_bytes"]  # it may have asked again since
+    assert "direct path" in eventually(lambda: helper.status()["helped"])[0]["sentence"]
 
 
 @pytest.mark.long

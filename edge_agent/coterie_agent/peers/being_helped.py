@@ -1,15 +1,19 @@
 """Asks for help, merges the portion received, evaluates it on the newest samples, and keeps the better model."""
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.peers.fetching import fetch_directly
 from coterie_agent.peers.helping import named
 from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.peers.reading import found_in
@@ -31,11 +35,18 @@ from coterie_wire.helping import (
     HelpNews,
     Portion,
     ReportMerged,
+    ReportReceived,
     StandingPlan,
     WithdrawHelp,
 )
 from coterie_wire.messages import Done
+from coterie_wire.paths import Way
 from coterie_wire.tensors import encode_tensors
+
+if TYPE_CHECKING:  # it loads asyncio
+    from coterie_agent.direct.paths import DirectPaths
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +59,8 @@ class BeingHelped:
     tell: Telling
     now: Callable[[], float]
     """Unix time."""
+    paths: "DirectPaths | None" = None
+    """By which helpers are reached; None: through the platform alone."""
 
     def ask(self, request: Request, asked: Reading, standing: StandingPlan) -> None:
         """Store a `request` with the reading after it, and send it.
@@ -91,13 +104,28 @@ class BeingHelped:
         return True
 
     def fetch(self, portion: Portion, *, stop: Callable[[], bool]) -> bool:
-        """Download the portion; False if `stop` returned true before.
+        """Download the portion; False if `stop` returned true before, or the helper is to upload it first.
 
         Raises Unreachable, Refused or AgentError ``bundle.*``.
         """
+        if self.paths is not None and portion.direct is not None:
+            return self._fetch_directly(self.paths, portion, portion.direct, stop=stop)
         return self.portions.fetch(
             portion.content, lambda _sha256, offset: self.link.download_portion(portion.transfer, offset), stop=stop
         )
+
+    def _fetch_directly(self, paths: "DirectPaths", portion: Portion, helper: Way, *, stop: Callable[[], bool]) -> bool:
+        failed = None
+        try:
+            is_whole = self.portions.fetch(
+                portion.content, lambda _sha256, offset: fetch_directly(paths, portion, helper, offset), stop=stop
+            )
+        except AgentError as error:
+            log.info("the portion comes by the platform: %s", error.detail)
+            is_whole, failed = False, Reason("transfer.no_direct_path", error.detail[:400])
+        if is_whole or failed is not None:
+            self.link.call(ReportReceived(portion.transfer, failed), Done)
+        return is_whole
 
     def try_out(
         self,

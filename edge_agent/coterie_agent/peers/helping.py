@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.personal_model import PersonalModel
+from coterie_agent.peers.portion_desk import PortionDesk
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.upload import Delivery
 from coterie_learning.client.start import terms_of
@@ -14,8 +15,8 @@ from coterie_learning.device_plan import DevicePlan
 from coterie_learning.portions.payload import encode_portion
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.helping import DeclineTransfer, OfferPortion, Serve
-from coterie_wire.messages import Done
+from coterie_wire.helping import DIRECT_S, DeclineTransfer, OfferPortion, Serve
+from coterie_wire.messages import Done, UploadState
 
 UNWILLING = Reason("help.unwilling", "the owner of this device does not let it help others")
 
@@ -30,9 +31,13 @@ class Helping:
     willing: bool
     now: Callable[[], float]
     """Unix time."""
+    desk: PortionDesk | None = None
+    """Where the device that asked fetches the portion by a direct path; None: it does not."""
 
     def serve(self, serve: Serve, own: PersonalModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
         """Upload the portion, or decline; False if `stop` returned true before: the next call resumes the upload.
+
+        A portion that the other device fetches is announced, and False is returned while it may still come for it.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended.
         """
@@ -46,6 +51,17 @@ class Helping:
             except WireError as error:
                 self._decline(serve, Reason(error.code, error.detail))
                 return True
+        if self.desk is not None and serve.direct is not None:
+            self.desk.give(serve.transfer, serve.direct)
+            waited_s = self.desk.waited_s()
+            if waited_s is None:
+                self.link.call(offer, UploadState)
+                self.desk.wait()
+                return True
+            if waited_s < DIRECT_S:
+                return False
+        if self.desk is not None:
+            self.desk.withdraw()
         read = self.store.read_served
         outcome = Delivery(link=self.link, offer=offer, read=read, chunk_bytes=self.chunk_bytes).run(stop=stop)
         if outcome == "accepted":
@@ -54,6 +70,14 @@ class Helping:
         elif isinstance(outcome, Refused):
             self.store.end_serving(serve.transfer, "declined", outcome.detail, now=self.now())
         return outcome != "stopped"
+
+    def settle(self, serve: Serve | None) -> None:
+        """Record that the other device has fetched its portion, once the platform, which says `serve`, knows it too."""
+        fetched = None if self.desk is None else self.desk.fetched()
+        if fetched is None or (serve is not None and serve.transfer == fetched.transfer):
+            return
+        about = f"helped another device, which fetched {fetched.size_bytes} bytes by a direct path"
+        self.store.end_serving(fetched.transfer, "served", about, now=self.now())
 
     def _spool(self, serve: Serve, own: PersonalModel, plan: DevicePlan) -> OfferPortion:
         terms = terms_of(plan, own.spec, serve.classes)

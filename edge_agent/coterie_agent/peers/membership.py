@@ -169,6 +169,9 @@ class Membership:
                 return True
             return self.being_helped.end_if_over(asked, news)
         if not self.being_helped.fetch(news.portion, stop=self.situation.is_offline):
+            if news.portion.direct is not None:  # it was told why, and the next directive says what is to be done
+                self._sent_at = directive
+                self.situation.wake()
             return False
         newest = self._fair_samples(rules)
         known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
@@ -198,6 +201,8 @@ class Membership:
 
     def _help(self, now: Now) -> bool:
         serve = now.directive.serve if now.directive else None
+        if now.directive is not None:
+            self.helping.settle(serve)
         if serve is None or serve.digest != self.standing.digest or self.store.peers.has_ended(serve.transfer):
             return False
         return self.helping.serve(serve, self.own, self.plan, stop=self.situation.is_offline)
@@ -298,7 +303,7 @@ def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: 
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
-    config, store, blobs, portions, link, situation = at_hand
+    config, store, blobs, portions, link, situation, paths, desk = at_hand
     reading, spec = store.peers.reading(), manifest.model
     rules = plan.help.rules()
     window = 0 if rules is None else rules.recent_batches * spec.batch_size
@@ -327,8 +332,9 @@ def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: 
             chunk_bytes=config.chunk_bytes,
             willing=config.peers.help_others,
             now=time.time,
+            desk=desk,
         ),
         being_helped=BeingHelped(
-            link=link, store=store.peers, portions=portions, tell=config.peers.tell, now=time.time
+            link=link, store=store.peers, portions=portions, tell=config.peers.tell, now=time.time, paths=paths
         ),
     )

@@ -14,6 +14,7 @@ from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
 from coterie_agent.peers.at_hand import AtHand
+from coterie_agent.peers.portion_desk import PortionDesk
 from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
@@ -23,6 +24,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
 if TYPE_CHECKING:
+    from coterie_agent.direct.paths import DirectPaths  # it loads asyncio
     from coterie_agent.peers.joining import BetweenRounds
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,9 @@ class PeersThread:
     portions: BlobCache
     link: HttpLink
     situation: Situation
+    paths: "DirectPaths | None" = None
+    desk: PortionDesk | None = None
+    """The same as `AtHand` has."""
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _quiet_until: float = 0.0
@@ -102,7 +107,9 @@ class PeersThread:
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
         from coterie_agent.peers.joining import join
 
-        at_hand = AtHand(self.config, self.store, self.blobs, self.portions, self.link, self.situation)
+        at_hand = AtHand(
+            self.config, self.store, self.blobs, self.portions, self.link, self.situation, self.paths, self.desk
+        )
         return join(standing, held_manifest(self.store), at_hand)
 
     def _settle(self, now: Now) -> None:

@@ -11,7 +11,7 @@ from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
 from coterie.federations.models import Membership
-from coterie.fleet.models import Device, DeviceLatency, Observation, OtherCredential
+from coterie.fleet.models import Device, DeviceLatency, Observation, OtherCredential, PathLetter
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.models import Partial, Update
 from coterie.privacy.models import Account, Budget, Charge
@@ -108,6 +108,20 @@ SECTIONS: Sequence[Section] = (
         AllianceLetter,
         "party__device",
         "Its letters to the other party that are on their way, which the platform cannot read.",
+        without=frozenset({"content"}),
+    ),
+    Section(
+        "path_letters_for_it",
+        PathLetter,
+        "receiver",
+        "What such devices have left for it, which the platform cannot read.",
+        without=frozenset({"content"}),
+    ),
+    Section(
+        "path_letters",
+        PathLetter,
+        "sender",
+        "What it has left in the last minute for devices that it would meet, which the platform cannot read.",
         without=frozenset({"content"}),
     ),
     Section("evaluations", EvaluationPart, "device", "How versions did on its samples that it was to evaluate."),

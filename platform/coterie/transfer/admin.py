@@ -34,5 +34,14 @@ class HelpRequestAdmin(ReadOnlyAdmin):
 class TransferAdmin(ReadOnlyAdmin):
     """Who helped whom."""
 
-    list_display = ["request", "helper", "state", "divergence", "size_bytes", "accuracy_before", "accuracy_after"]
+    list_display = [
+        "request",
+        "helper",
+        "state",
+        "way",
+        "divergence",
+        "size_bytes",
+        "accuracy_before",
+        "accuracy_after",
+    ]
     list_filter = ["state"]

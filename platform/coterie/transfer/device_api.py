@@ -14,6 +14,7 @@ from coterie_wire.helping import (
     OfferPortion,
     ReportMerged,
     ReportProfile,
+    ReportReceived,
     WithdrawHelp,
 )
 from coterie_wire.messages import Done, UploadState
@@ -49,6 +50,12 @@ def decline_transfer(device: Device, message: DeclineTransfer, now: datetime) ->
     return Done()
 
 
+def report_received(device: Device, message: ReportReceived, now: datetime) -> Done:
+    """Note whether a portion came by a direct path."""
+    portions.report_received(device=device, report=message, now=now)
+    return Done()
+
+
 def report_merged(device: Device, message: ReportMerged, now: datetime) -> Done:
     """Note that a portion is being judged."""
     judging.record_merged(device=device, transfer_id=message.transfer, now=now)
@@ -73,6 +80,7 @@ HANDLERS: Mapping[str, Handler] = {
     "withdraw-help": withdraw_help,
     "offer-portion": offer_portion,
     "decline-transfer": decline_transfer,
+    "report-received": report_received,
     "report-merged": report_merged,
     "give-verdict": give_verdict,
     "report-personal": report_personal,

@@ -14,6 +14,7 @@ from coterie.transfer.advancing import held_request
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.selectors import standing_of
 from coterie.transfer.transitions import State, live_transfer, step, step_transfer
+from coterie.transfer.ways import direct_way
 from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, StandingPlan
 from coterie_wire.structs import from_values
 
@@ -59,9 +60,11 @@ def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
         return HelpNews(request=request_id, state="unknown")
     transfer = live_transfer(request)
     portion = None
-    if transfer is not None and transfer.state in Transfer.WITH_TARGET:
-        remaining_s = max(0.0, (request.due_at - now).total_seconds())
-        portion = Portion(transfer=str(transfer.pk), content=transfer.portion(), remaining_s=remaining_s)
+    if transfer is not None:
+        direct = direct_way(transfer, transfer.helper, now=now) if transfer.is_announced else None
+        if transfer.state in Transfer.WITH_TARGET or direct is not None:
+            remaining_s = max(0.0, (request.due_at - now).total_seconds())
+            portion = Portion(str(transfer.pk), transfer.portion(), remaining_s, direct)
     return HelpNews(
         request=request_id,
         state=from_values(request.state, HelpState),
@@ -81,6 +84,7 @@ def _serve(transfer: Transfer, now: datetime) -> Serve | None:
         digest=request.plan_digest,
         classes=tuple(request.classes),
         remaining_s=max(0.0, (transfer.due_at - now).total_seconds()),
+        direct=direct_way(transfer, request.device, now=now),
     )
 
 

@@ -11,6 +11,7 @@ from coterie.transfer import reasons
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest, unfit
 from coterie.transfer.transitions import State, explain, step
+from coterie.transfer.ways import way_at_first
 from coterie_learning.help import MatchRules
 from coterie_learning.unmatched import nobody_qualifies
 from coterie_wire.conditions import NETWORK_CODES, Reason
@@ -71,6 +72,7 @@ def _match(request: HelpRequest, neighbour: Neighbour, rules: MatchRules, now: d
         divergence=neighbour.divergence,
         matched_at=now,
         due_at=now + timedelta(seconds=rules.deliver_s),
+        **way_at_first(Device.objects.get(pk=neighbour.device), request.device),
     )
     wake_device(str(neighbour.device))
 

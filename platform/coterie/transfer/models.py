@@ -246,6 +246,16 @@ class Transfer(Stateful, Separated):
         WITHDRAWN = "withdrawn"
         """It is no longer needed."""
 
+    class Way(models.TextChoices):
+        """How its portion comes to the device that asked."""
+
+        TRYING = "trying"
+        """The device tries to fetch it from the helper."""
+        DIRECT = "direct"
+        """It has fetched it from the helper."""
+        PLATFORM = "platform"
+        """The helper uploads it."""
+
     WITH_HELPER = ("matched", "requested")
     WITH_TARGET = ("delivered", "merged")
     LIVE = (*WITH_HELPER, *WITH_TARGET)
@@ -266,6 +276,10 @@ class Transfer(Stateful, Separated):
     sha256 = models.CharField(max_length=64, blank=True)
     """Of the portion that was announced; blank: none was."""
     size_bytes = models.PositiveBigIntegerField(default=0)
+    way = models.CharField(max_length=10, choices=Way.choices, default=Way.PLATFORM, db_default=Way.PLATFORM)
+    way_code = models.CharField(max_length=64, blank=True, db_default="")
+    way_sentence = models.CharField(max_length=400, blank=True, db_default="")
+    """Why it comes this way."""
     accuracy_before = models.FloatField(null=True, blank=True)
     """Of the model of the device that asked, on its newest samples, without the portion; as a share of 1."""
     accuracy_after = models.FloatField(null=True, blank=True)
@@ -312,6 +326,11 @@ class Transfer(Stateful, Separated):
 
     def __str__(self) -> str:
         return f"{self.helper} helps {self.request.device}"
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether the helper has its portion ready, and has not brought it."""
+        return self.state in self.WITH_HELPER and self.sha256 != ""
 
     def portion(self) -> BlobRef:
         """What the device that asked fetches."""

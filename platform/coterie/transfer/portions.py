@@ -15,11 +15,12 @@ from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import Transfer
 from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
 from coterie.transfer.transitions import State, step, step_transfer
+from coterie.transfer.ways import settle
 from coterie_learning.portions.payload import decode_portion
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.helping import OfferPortion
+from coterie_wire.helping import OfferPortion, ReportReceived
 from coterie_wire.messages import UploadState
 
 
@@ -36,12 +37,14 @@ def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> Uplo
         raise fault
     with transaction.atomic():
         held_request(transfer.request_id)
-        transfer.refresh_from_db(fields=["state", "sha256", "size_bytes"])
+        transfer.refresh_from_db(fields=["state", "sha256", "size_bytes", "way"])
         if transfer.state in Transfer.WITH_HELPER:
             if transfer.sha256 != offer.sha256:
                 ARRIVING.discard(transfer.pk)
             Transfer.objects.filter(pk=transfer.pk).update(sha256=offer.sha256, size_bytes=offer.size_bytes)
             tell_consoles("transfer")
+            if transfer.way == Transfer.Way.TRYING:
+                wake_device(str(transfer.request.device_id))
         elif not _has_delivered(transfer, offer.sha256):
             raise _ended(transfer)
         else:
@@ -87,6 +90,29 @@ def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadSt
     return _keep(transfer, now)
 
 
+@transaction.atomic
+def report_received(*, device: Device, report: ReportReceived, now: datetime) -> None:
+    """Deliver what the device has fetched from its helper, or have the helper upload it.
+
+    Nothing happens where that is settled. Raises UnknownTransfer.
+    """
+    transfer = transfer_asked_by(device, report.transfer)
+    request = held_request(transfer.request_id)
+    assert request is not None, "transfers go with their requests"
+    transfer.refresh_from_db()
+    if transfer.way != Transfer.Way.TRYING or transfer.state not in Transfer.WITH_HELPER or not transfer.sha256:
+        return
+    if report.failed is not None:
+        settle(transfer, Transfer.Way.PLATFORM, report.failed)
+    elif step_transfer(transfer, Transfer.State.DELIVERED, delivered_at=now):
+        settle(transfer, Transfer.Way.DIRECT, reasons.FETCHED_DIRECTLY)
+        if request.state == State.MATCHED:
+            step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
+        step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.rules().judge_s)
+        wake_device(str(device.pk))
+    wake_device(str(transfer.helper_id))
+
+
 def open_portion(*, device: Device, transfer_id: str) -> tuple[BinaryIO, BlobRef]:
     """The portion for the device that asked, until it has judged it.
 
@@ -112,6 +138,7 @@ def _keep(transfer: Transfer, now: datetime) -> UploadState:
         portion_of(transfer.pk).clear()
         raise _ended(transfer)
     if delivered:
+        settle(transfer, Transfer.Way.PLATFORM, reasons.NOT_FETCHED)
         if request.state == State.MATCHED:  # the helper served before it was told by its check-in
             step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
         step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.rules().judge_s)

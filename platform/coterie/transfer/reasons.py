@@ -14,6 +14,15 @@ WAITING = Reason("transfer.fetching", "the portion waits for the device that ask
 JUDGING = Reason("transfer.judging", "the device that asked judges what it has merged")
 BUSY = Reason("transfer.helpers_busy", "every device that could help is busy or away; the search goes on")
 
+TRYING_DIRECTLY = Reason("transfer.trying_directly", "both devices open direct paths: the portion is fetched by one")
+FETCHED_DIRECTLY = Reason("transfer.fetched_directly", "the device that asked has fetched it from the helper")
+NOT_FETCHED = Reason("transfer.not_fetched", "the device that asked did not fetch it from the helper in time")
+
+
+def opens_no_paths(device: str) -> Reason:
+    """One of the two cannot be met."""
+    return Reason("transfer.opens_no_paths", f"{device} opens no direct paths")
+
 
 def tried_all(tried: int) -> Reason:
     """As many helpers as the plan allows were tried."""

@@ -6,6 +6,7 @@ from hashlib import sha256
 from uuid import UUID
 
 import msgspec
+from django.db.models import Q
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -44,9 +45,16 @@ def waiting_for(devices: Sequence[Device]) -> Mapping[UUID, Transfer]:
     """The oldest transfer that waits for each of `devices` to help, with its request and that one's federation."""
     waiting = Transfer.objects.filter(helper__in=devices, state__in=Transfer.WITH_HELPER)
     found: dict[UUID, Transfer] = {}
-    for transfer in waiting.select_related("request__federation").order_by("matched_at", "id"):
+    for transfer in waiting.select_related("request__federation", "request__device").order_by("matched_at", "id"):
         found.setdefault(transfer.helper_id, transfer)
     return found
+
+
+def are_in_transfer(device: Device, other: Device) -> bool:
+    """Whether one of the two helps the other now."""
+    live = Transfer.objects.filter(state__in=Transfer.LIVE)
+    pair = Q(helper=device, request__device=other) | Q(helper=other, request__device=device)
+    return live.filter(pair).exists()
 
 
 def transfer_given_by(device: Device, transfer_id: str) -> Transfer:

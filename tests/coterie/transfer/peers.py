@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 import numpy as np
 
 from coterie.federations.models import Federation
@@ -14,8 +15,9 @@ from coterie.transfer import asking, judging, portions
 from coterie.transfer.models import HelpRequest
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile, ReportProfile
-from coterie_wire.messages import CheckIn, Directive, UploadState
+from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile, ReportProfile, ReportReceived
+from coterie_wire.messages import Capabilities, CheckIn, Directive, UploadState
+from coterie_wire.relaying import public_key
 from coterie_wire.version import PROTOCOL
 from tests.coterie.world import START, make_device, make_pair, make_version
 
@@ -61,10 +63,16 @@ class Member:
     name: str
     digest: str | None = None
     asks: str | None = None
+    opens_paths: bool = False
     row: object = field(init=False)
 
     def __post_init__(self) -> None:
         self.row = make_device(self.name)
+        if self.opens_paths:
+            key = public_key(self.name.encode().ljust(32, b"."))
+            says = Capabilities(cores=1, memory_bytes=1, machine="any", agent="0.3.0", peer_key=key, paths=True)
+            self.row.capabilities = msgspec.to_builtins(says)
+            self.row.save()
 
     def check_in(self, now: datetime, *, blockers: tuple[Reason, ...] = ()) -> Directive:
         self.row.refresh_from_db()
@@ -79,6 +87,14 @@ class Member:
     def ask(self, number: int, now: datetime, *, classes: tuple[int, ...] = (2,)) -> HelpRequest:
         self.asks = str(UUID(int=number))
         return asking.ask_help(device=self.row, ask=AskHelp(self.asks, SLUG, classes, FAILS_2), now=now)
+
+    def announce(self, transfer: str, now: datetime, content: bytes) -> UploadState:
+        """Without bringing it."""
+        offer = OfferPortion(transfer, hashlib.sha256(content).hexdigest(), len(content))
+        return portions.offer_portion(device=self.row, offer=offer, now=now)
+
+    def received(self, transfer: str, now: datetime, *, failed: Reason | None = None) -> None:
+        portions.report_received(device=self.row, report=ReportReceived(transfer, failed), now=now)
 
     def serve(self, transfer: str, now: datetime, content: bytes | None = None) -> UploadState:
         """What the gateway does with an upload of one piece."""

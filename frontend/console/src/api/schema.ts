@@ -9277,6 +9277,11 @@ export interface components {
             readonly target: string;
             /** @example kiosk-0017 */
             readonly target_name: string;
+            readonly way: components["schemas"]["WayEnum"];
+            /** @example fold.parent_late */
+            readonly way_code: string;
+            /** @example the supernode above did not take the sum in time; it goes to the platform */
+            readonly way_sentence: string;
         };
         /**
          * @description * `matched` - Matched
@@ -9758,6 +9763,13 @@ export interface components {
         WantedRunsRequest: {
             runs: components["schemas"]["WantedRunRequest"][];
         };
+        /**
+         * @description * `trying` - Trying
+         *     * `direct` - Direct
+         *     * `platform` - Platform
+         * @enum {string}
+         */
+        WayEnum: "trying" | "direct" | "platform";
         /** @description A webhook without its secret. */
         Webhook: {
             /** Format: date-time */

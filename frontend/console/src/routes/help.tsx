@@ -134,6 +134,12 @@ function Part({ transfer }: { transfer: Transfer }) {
       : <State of={transfer.state} />
       {before !== null && after !== null && `, ${percent(before)} → ${percent(after)}`}
       {transfer.size_bytes !== null && `, ${bytes(transfer.size_bytes)}`}
+      {transfer.way === "direct" && ", directly"}
+      {transfer.way === "platform" && transfer.way_sentence !== "" && (
+        <>
+          , by the platform: <Reason sentence={transfer.way_sentence} code={transfer.way_code} brief />
+        </>
+      )}
     </Text>
   );
 }

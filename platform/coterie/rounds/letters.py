@@ -1,0 +1,29 @@
+"""Letters between devices that have to do with one another now, so that they meet by a direct path."""
+
+from datetime import datetime
+from uuid import UUID
+
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.fleet.letters import keep_letter
+from coterie.fleet.models import Device
+from coterie.transfer.selectors import are_in_transfer
+from coterie_wire.paths import LeaveLetter
+
+
+class NoBusiness(CoterieError):
+    """Fields: device. A letter for a device that its sender has nothing to do with."""
+
+    code = "rounds.no_business"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "This device has nothing to bring to device {device} now, nor to fetch from it."
+
+
+def leave_letter(*, device: Device, message: LeaveLetter, now: datetime) -> None:
+    """Have the letter passed on. Raises NoBusiness."""
+    try:
+        receiver = Device.objects.filter(pk=UUID(message.to), state=Device.State.ENROLLED).first()
+    except ValueError:
+        receiver = None
+    if receiver is None or not are_in_transfer(device, receiver):
+        raise NoBusiness(device=message.to)
+    keep_letter(sender=device, receiver=receiver, message=message, now=now)
