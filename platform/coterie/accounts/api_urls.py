@@ -11,6 +11,7 @@ from coterie.accounts.account_api import (
     RemoveSecondFactorView,
     SecondFactorView,
 )
+from coterie.accounts.custom_role_api import CustomRoleViewSet
 from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
 from coterie.accounts.passkey_api import PasskeyViewSet
 from coterie.accounts.project_api import ChosenProjectView, GrantViewSet, OrganisationViewSet, ProjectViewSet
@@ -25,6 +26,7 @@ router.register("session/passkeys", PasskeyViewSet)
 router.register("organisations", OrganisationViewSet)
 router.register("projects", ProjectViewSet)
 router.register("grants", GrantViewSet)
+router.register("custom-roles", CustomRoleViewSet)
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("session/project/", ChosenProjectView.as_view(), name="session-project"),

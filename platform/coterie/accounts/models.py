@@ -95,6 +95,23 @@ class Project(models.Model):
         return f"{self.organisation} / {self.name}"
 
 
+class CustomRole(models.Model):
+    """Actions that an organisation has given a name; who has the role sees everything, and may do these."""
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="custom_roles")
+    name = models.CharField(max_length=100)
+    actions = models.JSONField(default=list)
+    """Names in `coterie.audit.actions`, sorted."""
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["organisation__name", "name"]
+        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="custom_role_name_once")]
+
+    def __str__(self) -> str:
+        return f"role {self.name} of {self.organisation}"
+
+
 class Grant(models.Model):
     """A role of a person in one project, or in all projects of an organisation."""
 
@@ -106,6 +123,8 @@ class Grant(models.Model):
     )
     project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
     role = models.CharField(max_length=15, choices=ROLE_CHOICES)
+    """A viewer's where a custom role is given, which adds to it."""
+    custom_role = models.ForeignKey(CustomRole, null=True, blank=True, on_delete=models.PROTECT, related_name="grants")
     given_at = models.DateTimeField()
 
     class Meta:

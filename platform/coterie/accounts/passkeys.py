@@ -47,6 +47,7 @@ from coterie.accounts.second_factor import (
 from coterie.audit.recording import check_permitted, record
 from coterie.core.acting import current_actor
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.names import checked_name
 
 HANDLE_BYTES = 64
 """As many as a user handle may have (section 5.4.3)."""
@@ -139,9 +140,10 @@ def begin_passkey(*, operator: Operator, party: RelyingParty, now: datetime) -> 
 def add_passkey(*, operator: Operator, name: str, answer: Answer, now: datetime) -> NewPasskey:
     """Let the passkey that a browser has made sign its owner in.
 
-    Raises BrowserNeeded, PasskeyChallengeOver, PasskeyRefused or PasskeyExists.
+    Raises BrowserNeeded, BadName, PasskeyChallengeOver, PasskeyRefused or PasskeyExists.
     """
     _check_browser()
+    checked_name(name)
     verified = _verified_new(operator, answer, now)
     try:
         with transaction.atomic():

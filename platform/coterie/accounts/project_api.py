@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.accounts import projects
-from coterie.accounts.models import ApiToken, Grant, Operator, Organisation, Project
+from coterie.accounts.models import ApiToken, CustomRole, Grant, Operator, Organisation, Project
 from coterie.accounts.operator_api import ROLES
 from coterie.accounts.roles import CHOSEN, ProjectUnknown, projects_of
 from coterie.accounts.selectors import operator_named
@@ -53,7 +53,7 @@ class OrganisationViewSet(ListedViewSet[Organisation]):
 
     def get_queryset(self) -> QuerySet[Organisation]:
         """All, for who has a role in the installation."""
-        return _seen(super().get_queryset(), "projects")
+        return seen(super().get_queryset(), "projects")
 
     def narrowed(self, rows: QuerySet[Organisation], asked: Asked) -> QuerySet[Organisation]:
         """Those that are archived, or are not."""
@@ -108,7 +108,7 @@ class ProjectViewSet(ListedViewSet[Project]):
 
     def get_queryset(self) -> QuerySet[Project]:
         """All, for who has a role in the installation."""
-        return _seen(super().get_queryset(), "")
+        return seen(super().get_queryset(), "")
 
     def narrowed(self, rows: QuerySet[Project], asked: Asked) -> QuerySet[Project]:
         """Of an organisation; those that are archived, or are not."""
@@ -119,7 +119,7 @@ class ProjectViewSet(ListedViewSet[Project]):
     def create(self, request: Request) -> Response:
         """A project of an organisation."""
         wanted = ProjectSerializer(data=request.data)
-        wanted.fields["organisation"].queryset = _seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
+        wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
         wanted.is_valid(raise_exception=True)
         made = projects.create_project(**wanted.validated_data, now=timezone.now())
         return Response(ProjectSerializer(made).data, status=status.HTTP_201_CREATED)
@@ -138,18 +138,29 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
     """A role of a person in a project or in an organisation; one of the two is given."""
 
     username = serializers.CharField(source="operator.username", max_length=150)
-    role = serializers.ChoiceField(ROLES)
+    role = serializers.ChoiceField(ROLES, help_text="a viewer's where a custom role adds to it")
+    custom_role_name = serializers.CharField(
+        source="custom_role.name", default="", read_only=True, help_text="blank: it is a built-in role"
+    )
 
     class Meta:
         model = Grant
-        fields = ["id", "username", "role", "organisation", "project", "given_at"]
+        fields = ["id", "username", "role", "custom_role", "custom_role_name", "organisation", "project", "given_at"]
         read_only_fields = ["id", "given_at"]
         validators = ()  # a second role in a place replaces the first
 
+
+class GivenRoleSerializer(GrantSerializer):
+    """A role to give: a built-in or a custom one, in a project or an organisation."""
+
+    role = serializers.ChoiceField(ROLES, required=False)
+
     def validate(self, attrs: dict[str, object]) -> dict[str, object]:
-        """Raises ValidationError unless it is in one of the two."""
+        """Raises ValidationError unless it is one role in one place."""
         if (attrs.get("organisation") is None) == (attrs.get("project") is None):
             raise serializers.ValidationError("give an organisation or a project")
+        if (attrs.get("role") is None) == (attrs.get("custom_role") is None):
+            raise serializers.ValidationError("give a role or a custom role")
         return attrs
 
 
@@ -164,7 +175,7 @@ class GrantFilter(serializers.Serializer[None]):
 class GrantViewSet(ListedViewSet[Grant]):
     """Roles of people in projects and organisations that one sees oneself."""
 
-    queryset = Grant.objects.select_related("operator", "organisation", "project__organisation")
+    queryset = Grant.objects.select_related("operator", "custom_role", "organisation", "project__organisation")
     serializer_class = GrantSerializer
     filters = GrantFilter
     sorts = {"username": "operator__username", "role": "role", "given_at": "given_at"}
@@ -177,17 +188,18 @@ class GrantViewSet(ListedViewSet[Grant]):
             return grants
         return grants.filter(Q(project=actor.project) | Q(organisation__projects=actor.project))
 
-    @extend_schema(request=GrantSerializer, responses={201: GrantSerializer})
+    @extend_schema(request=GivenRoleSerializer, responses={201: GrantSerializer})
     def create(self, request: Request) -> Response:
         """Give a person a role in a project or organisation, instead of any that they have there."""
-        wanted = GrantSerializer(data=request.data)
-        wanted.fields["organisation"].queryset = _seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
-        wanted.fields["project"].queryset = _seen(Project.objects.all(), "")  # type: ignore[attr-defined]
+        wanted = GivenRoleSerializer(data=request.data)
+        wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
+        wanted.fields["project"].queryset = seen(Project.objects.all(), "")  # type: ignore[attr-defined]
+        wanted.fields["custom_role"].queryset = seen_roles()  # type: ignore[attr-defined]
         wanted.is_valid(raise_exception=True)
         given = wanted.validated_data
         grant = projects.give_role(
             operator=operator_named(given["operator"]["username"]),
-            role=OperatorRole(given["role"]),
+            role=given.get("custom_role") or OperatorRole(given["role"]),
             to=given.get("project") or given["organisation"],
             now=timezone.now(),
         )
@@ -224,7 +236,12 @@ class ChosenProjectView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _seen(rows: QuerySet[P], projects_by: str) -> QuerySet[P]:
+def seen_roles() -> QuerySet[CustomRole]:
+    """Custom roles of the organisations in which whoever acts has a role."""
+    return CustomRole.objects.filter(organisation__in=seen(Organisation.objects.all(), "projects").values("pk"))
+
+
+def seen(rows: QuerySet[P], projects_by: str) -> QuerySet[P]:
     """Those of `rows` in which whoever acts has a role: of a token the one that it is of, of a person all of theirs."""
     actor = current_actor()
     if actor.kind == "system" or actor.installation_role() is not None:

@@ -1,14 +1,13 @@
 """Everything that changes organisations, projects and the roles of people in them."""
 
 from datetime import datetime
-from typing import Literal
 
 from django.db import IntegrityError, transaction
 
-from coterie.accounts.models import Grant, Operator, Organisation, Project
-from coterie.accounts.roles import administered_role
+from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project
+from coterie.accounts.standings import actions_given, actions_in, actions_of, check_may
 from coterie.audit.recording import audited
-from coterie.core.acting import OperatorRole, RoleNeeded
+from coterie.core.acting import OperatorRole
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.names import checked_name
 
@@ -27,6 +26,14 @@ class LastProject(CoterieError):
     code = "accounts.last_project"
     kind = ErrorKind.CONFLICT
     sentence = "{name!r} has the only project that is left; make another one first."
+
+
+class RoleOfOther(CoterieError):
+    """Fields: name, organisation."""
+
+    code = "accounts.role_of_other_organisation"
+    kind = ErrorKind.CONFLICT
+    sentence = "{organisation!r} has no role {name!r}; make one there."
 
 
 @audited("accounts.create_organisation")
@@ -53,7 +60,7 @@ def change_organisation(
 @audited("accounts.create_project")
 def create_project(*, organisation: Organisation, name: str, now: datetime) -> Project:
     """A project of an organisation, without rows. Raises BadName, PlaceNameTaken or RoleNeeded."""
-    _check_administers(None, organisation)
+    check_may("accounts.create_project", project=None, organisation=organisation)
     try:
         with transaction.atomic():
             return Project.objects.create(organisation=organisation, name=checked_name(name), created_at=now)
@@ -68,42 +75,44 @@ def change_project(*, project: Project, name: str | None = None, archived: bool 
     Nobody acts in a project that is archived, and its API tokens are refused until it is taken back.
     Raises BadName, PlaceNameTaken, LastProject or RoleNeeded.
     """
-    _check_administers(project, project.organisation)
+    check_may("accounts.change_project", project=project, organisation=project.organisation)
     _change(project, name, archived, now)
 
 
 @audited("accounts.give_role")
-def give_role(*, operator: Operator, role: OperatorRole, to: Organisation | Project, now: datetime) -> Grant:
+def give_role(
+    *, operator: Operator, role: OperatorRole | CustomRole, to: Organisation | Project, now: datetime
+) -> Grant:
     """A role in one project, or in all of an organisation, instead of any that the person has there.
 
-    Raises RoleNeeded.
+    Raises RoleNeeded, RoleOfOther, or RoleTooWide where the new role or the old is wider than one's own.
     """
     project, organisation = _place(to)
-    _check_administers(project, organisation)
     where = {"project": project} if project is not None else {"organisation": organisation}
-    grant, _ = Grant.objects.update_or_create(operator=operator, **where, defaults={"role": role, "given_at": now})
+    given: dict[str, object] = {"role": role, "custom_role": None}
+    actions = actions_in(role) if isinstance(role, CustomRole) else actions_of(role)
+    if isinstance(role, CustomRole):
+        if role.organisation_id != organisation.pk:
+            raise RoleOfOther(name=role.name, organisation=organisation.name)
+        given = {"role": OperatorRole.VIEWER, "custom_role": role}
+    old = [actions_given(grant) for grant in Grant.objects.filter(operator=operator, **where)]
+    check_may("accounts.give_role", project=project, organisation=organisation, giving=[actions, *old])
+    grant, _ = Grant.objects.update_or_create(operator=operator, **where, defaults={**given, "given_at": now})
     return grant
 
 
 @audited("accounts.take_role", subject="grant")
 def take_role(*, grant: Grant) -> None:
-    """Take a role away. Raises RoleNeeded."""
+    """Take a role away. Raises RoleNeeded or RoleTooWide."""
     place = grant.project or grant.organisation
     assert place is not None, "a grant is in one of them"
-    _check_administers(*_place(place))
+    project, organisation = _place(place)
+    check_may("accounts.take_role", project=project, organisation=organisation, giving=[actions_given(grant)])
     grant.delete()
 
 
 def _place(to: Organisation | Project) -> tuple[Project | None, Organisation]:
     return (to, to.organisation) if isinstance(to, Project) else (None, to)
-
-
-def _check_administers(project: Project | None, organisation: Organisation) -> None:
-    """An action asks for the role where one acts now; this asks for it where something changes."""
-    held = administered_role(project=project, organisation=organisation)
-    if held is not OperatorRole.ADMINISTRATOR:
-        role: str | Literal["none"] = "none" if held is None else held.value
-        raise RoleNeeded(needed=OperatorRole.ADMINISTRATOR.value, role=role)
 
 
 def _change(place: Organisation | Project, name: str | None, archived: bool | None, now: datetime) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from django.db.models import Q, QuerySet
 
-from coterie.accounts.models import ApiToken, Grant, Operator, Organisation, Project
-from coterie.core.acting import NOWHERE, Actor, OperatorRole, Scope, current_actor
+from coterie.accounts.models import ApiToken, Grant, Operator, Project
+from coterie.accounts.standings import Standing, level_of, standing_in
+from coterie.core.acting import NOWHERE, Actor, OperatorRole, Scope
 from coterie.core.errors import CoterieError, ErrorKind
 
 CHOSEN = "project"
@@ -40,20 +41,11 @@ def projects_of(operator: Operator) -> QuerySet[Project]:
     )
 
 
-def role_in(operator: Operator, *, project: Project | None = None, organisation: Organisation) -> OperatorRole | None:
-    """The person's highest role there: in the installation, in the organisation, or in the project if one is given."""
-    found = [
-        OperatorRole(grant.role)
-        for grant in operator.grants.all()
-        if grant.organisation_id == organisation.pk or (project is not None and grant.project_id == project.pk)
-    ]
-    held = installation_role(operator)
-    return max([*found, *([] if held is None else [held])], key=lambda role: role.rank, default=None)
-
-
 def every_role(operator: Operator) -> frozenset[str]:
-    """The roles that the person has anywhere."""
-    return frozenset({operator.role, *operator.grants.values_list("role", flat=True)} - {""})
+    """The built-in roles that the person has anywhere; a custom role counts as the one that may do all of it."""
+    grants = operator.grants.select_related("custom_role")
+    custom = {level_of(grant.custom_role).value for grant in grants if grant.custom_role is not None}
+    return frozenset({operator.role, *(grant.role for grant in grants), *custom} - {""})
 
 
 def actor_of(
@@ -70,14 +62,15 @@ def actor_of(
     project = None if chosen is None and whole is not None else _chosen(operator, chosen)
     if project is None and whole is not None:
         return Actor("person", str(operator.pk), operator.username, whole, address=address)
-    role = None if project is None else role_in(operator, project=project, organisation=project.organisation)
+    held = Standing() if project is None else standing_in(operator, project=project, organisation=project.organisation)
     return Actor(
         "person",
         str(operator.pk),
         operator.username,
-        role or OperatorRole.VIEWER,
+        held.role or OperatorRole.VIEWER,
         address=address,
         project=NOWHERE if project is None else project.pk,
+        also=held.also,
         in_installation=whole,
     )
 
@@ -90,22 +83,23 @@ def _chosen(operator: Operator, chosen: object) -> Project | None:
 
 
 def _token_actor(operator: Operator, token: ApiToken, address: str) -> Actor:
-    role = installation_role(operator)
-    project = None if role is not None else NOWHERE
+    held = Standing(installation_role(operator))
+    project = None if held.role is not None else NOWHERE
     if token.project_id is not None:
-        held = projects_of(operator).filter(pk=token.project_id).first()
-        role = None if held is None else role_in(operator, project=held, organisation=held.organisation)
-        project = NOWHERE if held is None else held.pk
+        place = projects_of(operator).filter(pk=token.project_id).first()
+        held = Standing() if place is None else standing_in(operator, project=place, organisation=place.organisation)
+        project = NOWHERE if place is None else place.pk
     return Actor(
         "token",
         str(operator.pk),
         operator.username,
-        role or OperatorRole.VIEWER,
+        held.role or OperatorRole.VIEWER,
         frozenset(map(Scope, token.scopes)),
         token=token.name,
         expires_at=token.expires_at,
         address=address,
         project=project,
+        also=held.also,
     )
 
 
@@ -113,14 +107,3 @@ def people_of(project: int) -> QuerySet[Operator]:
     """Who has a role in a project by a grant there or in its organisation."""
     grants = Grant.objects.filter(Q(project=project) | Q(organisation__projects=project))
     return Operator.objects.filter(pk__in=grants.values("operator"))
-
-
-def administered_role(*, project: Project | None, organisation: Organisation) -> OperatorRole | None:
-    """The role that whoever acts now has there: where a grant is given, a token is worth no more than its project."""
-    actor = current_actor()
-    if actor.kind == "system":
-        return actor.role
-    if actor.kind == "token" and actor.project is not None:
-        return actor.role if project is not None and project.pk == actor.project else None
-    operator = Operator.objects.filter(pk=actor.id).first() if actor.id else None
-    return None if operator is None else role_in(operator, project=project, organisation=organisation)

@@ -24,19 +24,6 @@ class Action:
     makes_session: bool = False
     """Who does it can sign in as a person: only for an API token that may do everything and does not expire."""
 
-    def check(self, actor: Actor) -> None:
-        """Return if `actor` may do it.
-
-        Raises NobodyActs, NoProject, RoleNeeded, InstallationRoleNeeded, ScopeNeeded, TokenOfProject or TokenExpires.
-        """
-        if self.of_installation and actor.project not in (None, NOWHERE):
-            actor.require_in_installation(self.needs)
-            actor.require(OperatorRole.VIEWER, self.scope)
-        else:
-            actor.require(self.needs, self.scope)
-        if self.makes_session:
-            actor.require_everything()
-
 
 VIEWER, OPERATOR, ADMINISTRATOR = OperatorRole
 
@@ -78,6 +65,13 @@ ACTIONS: Mapping[str, Action] = {
         ADMINISTRATOR, Scope.SETTINGS, "Give a person a role in a project or organisation", makes_session=True
     ),
     "accounts.take_role": Action(ADMINISTRATOR, Scope.SETTINGS, "Take a role in a project or organisation away"),
+    "accounts.create_custom_role": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Make a role of an organisation's own", makes_session=True
+    ),
+    "accounts.change_custom_role": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Change a role of an organisation's own", makes_session=True
+    ),
+    "accounts.remove_custom_role": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a role of an organisation's own"),
     "webhooks.create_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a webhook"),
     "webhooks.change_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a webhook"),
     "webhooks.remove_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a webhook"),
@@ -161,10 +155,25 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
+def check_action(name: str, actor: Actor) -> None:
+    """Return if `actor` may do it.
+
+    Raises NobodyActs, NoProject, RoleNeeded, InstallationRoleNeeded, ScopeNeeded, TokenOfProject or TokenExpires.
+    """
+    action = ACTIONS[name]
+    if action.of_installation and actor.project not in (None, NOWHERE):
+        actor.require_in_installation(action.needs)
+        actor.require(VIEWER, action.scope)
+    else:
+        actor.require(VIEWER if name in actor.also else action.needs, action.scope)
+    if action.makes_session:
+        actor.require_everything()
+
+
 def why_not(name: str, actor: Actor) -> CoterieError | None:
     """Why `actor` may not do it; None: it may."""
     try:
-        ACTIONS[name].check(actor)
+        check_action(name, actor)
     except CoterieError as error:
         return error
     return None

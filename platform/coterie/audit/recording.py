@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 from django.db import models, transaction
 from django.utils import timezone
 
-from coterie.audit.actions import ACTIONS
+from coterie.audit.actions import check_action
 from coterie.audit.models import Entry
 from coterie.core.acting import Actor, current_actor
 from coterie.core.events import tell_consoles
@@ -32,13 +32,11 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
     own errors.
     """
 
-    rule = ACTIONS[action]
-
     def decorate(service: Callable[P, R]) -> Callable[P, R]:
         @wraps(service)
         def recorded(*args: P.args, **arguments: P.kwargs) -> R:
             actor = current_actor()
-            rule.check(actor)
+            check_action(action, actor)
             with transaction.atomic():
                 row = _find(subject, arguments)
                 before = _columns(row)
@@ -57,7 +55,7 @@ def check_permitted(action: str) -> None:
 
     Raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires.
     """
-    ACTIONS[action].check(current_actor())
+    check_action(action, current_actor())
 
 
 def record(

@@ -66,6 +66,7 @@ SECTIONS = {
         "organisations": "coterie.cli.resources:organisations",
         "projects": "coterie.cli.resources:projects",
         "roles": "coterie.cli.resources:roles",
+        "custom-roles": "coterie.cli.resources:custom_roles",
         "api": "coterie.cli.resources:api",
     },
     "This command": {

@@ -365,7 +365,7 @@ RESOURCES = (
         "roles",
         "Roles of people in projects and organisations.",
         "grants",
-        ("username", "role", "project", "organisation", "given_at", "id"),
+        ("username", "role", "custom_role_name", "project", "organisation", "given_at", "id"),
         ("project", "organisation", "operator", "search", "sort"),
         begins=Action(
             "give",
@@ -373,9 +373,31 @@ RESOURCES = (
             "",
             takes=(
                 Taken("username", "of the person", required=True),
-                Taken("role", "viewer, operator or administrator", required=True),
+                Taken("role", "viewer, operator or administrator"),
+                Taken("custom_role", "ID of a role of the organisation's own, instead"),
                 Taken("project", "ID of the project"),
                 Taken("organisation", "ID of the organisation, whose projects all are meant"),
+            ),
+        ),
+        removable=True,
+    ),
+    Resource(
+        "custom-roles",
+        "Roles of an organisation's own.",
+        "custom-roles",
+        ("name", "organisation_name", "actions", "made_at", "id"),
+        ("organisation", "search", "sort"),
+        "name",
+        changes=("name",),
+        sets=(Taken("actions", """what it lets people do: ["fleet.pause_device"]"""),),
+        begins=Action(
+            "create",
+            "Make one.",
+            "",
+            takes=(
+                Taken("organisation", "ID of the organisation", required=True),
+                Taken("name", "what people call it", required=True),
+                Taken("actions", """what it lets people do: ["fleet.pause_device"]""", required=True),
             ),
         ),
         removable=True,
@@ -590,6 +612,7 @@ def find_federation(connection: Connection, which: str) -> str:
     organisations,
     projects,
     roles,
+    custom_roles,
     analytics,
 ) = (_group(resource) for resource in RESOURCES)
 

@@ -131,6 +131,8 @@ class Actor:
     """Where the request came from."""
     project: int | None = None
     """Key of the project that it acts in, or NOWHERE; None: all, with a role in the whole installation."""
+    also: frozenset[str] = frozenset()
+    """Names of actions that custom roles let it do in `project` beyond what `role` does."""
     in_installation: OperatorRole | None = None
     """The role in the whole installation of who acts in one project; None: no such role."""
 

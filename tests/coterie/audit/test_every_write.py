@@ -11,7 +11,8 @@ from drf_spectacular.generators import SchemaGenerator
 from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
-from coterie.accounts.models import BrowserSession, Operator, Project, SecondFactor
+from coterie.accounts.custom_roles import create_custom_role
+from coterie.accounts.models import BrowserSession, Operator, Organisation, Project, SecondFactor
 from coterie.accounts.passkeys import Answer, add_passkey, begin_passkey
 from coterie.accounts.projects import create_organisation, create_project, give_role
 from coterie.accounts.relying_party import RelyingParty
@@ -321,6 +322,11 @@ def granted() -> int:
     return give_role(operator=bob, role=OperatorRole.VIEWER, to=Project.objects.get(pk=project()), now=START).pk
 
 
+def caretaker() -> int:
+    place = Organisation.objects.get(pk=organisation())
+    return create_custom_role(organisation=place, name="caretaker", actions=["fleet.pause_device"], now=START).pk
+
+
 HOOK = "https://8.8.8.8/hook"
 LATER = "2040-01-01T00:00Z"
 WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
@@ -351,6 +357,17 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "accounts.give_role",
         "/api/grants/",
         {"username": Operator.objects.get(pk=another()).username, "role": "viewer", "project": project()},
+    ),
+    ("post", "/api/custom-roles/"): lambda _: Write(
+        "accounts.create_custom_role",
+        "/api/custom-roles/",
+        {"organisation": organisation(), "name": "caretaker", "actions": ["fleet.pause_device"]},
+    ),
+    ("patch", "/api/custom-roles/{id}/"): lambda _: Write(
+        "accounts.change_custom_role", f"/api/custom-roles/{caretaker()}/", {"actions": ["fleet.resume_device"]}
+    ),
+    ("delete", "/api/custom-roles/{id}/"): lambda _: Write(
+        "accounts.remove_custom_role", f"/api/custom-roles/{caretaker()}/"
     ),
     ("delete", "/api/grants/{id}/"): lambda _: Write("accounts.take_role", f"/api/grants/{granted()}/"),
     ("post", "/api/session/"): lambda _: Write(

@@ -244,3 +244,10 @@ def test_a_project_is_made_and_a_role_in_it_given_and_taken(signed_in: Callable[
     assert "bob" in signed_in("roles", "list", "--project", str(project["id"])).output
     signed_in("roles", "remove", str(role["id"]))
     assert "bob" not in signed_in("roles", "list").output
+    role_of_ours = ("--name", "caretaker", "--actions", '["fleet.pause_device"]', "--json")
+    made = signed_in("custom-roles", "create", "--organisation", str(organisation["id"]), *role_of_ours)
+    custom = str(json.loads(made.output)["id"])
+    changed = signed_in("custom-roles", "change", "caretaker", "--actions", '["fleet.resume_device"]', "--json")
+    assert json.loads(changed.output)["actions"] == ["fleet.resume_device"]
+    signed_in("roles", "give", "--username", "bob", "--custom-role", custom, "--project", str(project["id"]))
+    assert "caretaker" in signed_in("roles", "list").output

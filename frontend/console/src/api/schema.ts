@@ -474,6 +474,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/custom-roles/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["custom_roles_list"];
+        put?: never;
+        /** @description A role, no wider than one's own in the organisation; who has it sees everything, and may do its actions. */
+        post: operations["custom_roles_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/custom-roles/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Roles of the organisations in which one has a role. */
+        get: operations["custom_roles_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Remove a role that nobody has. */
+        delete: operations["custom_roles_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Another name, or other actions, for all who have it from their next request on. */
+        patch: operations["custom_roles_partial_update"];
+        trace?: never;
+    };
+    "/api/custom-roles/actions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What custom roles are made of. */
+        get: operations["custom_roles_actions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/datasets/": {
         parameters: {
             query?: never;
@@ -3900,6 +3954,45 @@ export interface components {
             /** @example ada */
             username: string;
         };
+        /** @description A named set of actions. */
+        CustomRole: {
+            /**
+             * @description names of `custom-roles/actions/`
+             * @example [
+             *       "fleet.pause_device",
+             *       "fleet.resume_device"
+             *     ]
+             */
+            actions: string[];
+            /** @example 42 */
+            readonly id: number;
+            /**
+             * Format: date-time
+             * @example 2026-11-23T08:00:00Z
+             */
+            readonly made_at: string;
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example 1 */
+            organisation: number;
+            /** @example Fleet Ltd */
+            readonly organisation_name: string;
+        };
+        /** @description A named set of actions. */
+        CustomRoleRequest: {
+            /**
+             * @description names of `custom-roles/actions/`
+             * @example [
+             *       "fleet.pause_device",
+             *       "fleet.resume_device"
+             *     ]
+             */
+            actions: string[];
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example 1 */
+            organisation: number;
+        };
         /** @description A data set. */
         Dataset: {
             /** @example 10 */
@@ -5415,8 +5508,53 @@ export interface components {
          * @enum {string}
          */
         GangState: "waiting" | "placed" | "leaving" | "ended";
+        /** @description Something that a custom role may let people do. */
+        GivableAction: {
+            /** @example fleet.revoke_device */
+            action: string;
+            /**
+             * @description the lowest built-in role that may do it
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
+            needs: components["schemas"]["OperatorRole"];
+            /**
+             * @description that an API token needs for it
+             *
+             *     * `read` - read
+             *     * `fleet` - fleet
+             *     * `models` - models
+             *     * `federations` - federations
+             *     * `settings` - settings
+             */
+            scope: components["schemas"]["Scope"];
+            /** @example Revoke a device */
+            title: string;
+        };
+        /** @description A role to give: a built-in or a custom one, in a project or an organisation. */
+        GivenRoleRequest: {
+            /** @example 2 */
+            custom_role?: number | null;
+            /** @example 1 */
+            organisation?: number | null;
+            /** @example 1 */
+            project?: number | null;
+            role?: components["schemas"]["OperatorRole"];
+            /** @example ada */
+            username: string;
+        };
         /** @description A role of a person in a project or in an organisation; one of the two is given. */
         Grant: {
+            /** @example 2 */
+            custom_role?: number | null;
+            /**
+             * @description blank: it is a built-in role
+             * @default
+             * @example caretaker
+             */
+            readonly custom_role_name: string;
             /** Format: date-time */
             readonly given_at: string;
             /** @example 42 */
@@ -5425,16 +5563,13 @@ export interface components {
             organisation?: number | null;
             /** @example 1 */
             project?: number | null;
-            role: components["schemas"]["OperatorRole"];
-            /** @example ada */
-            username: string;
-        };
-        /** @description A role of a person in a project or in an organisation; one of the two is given. */
-        GrantRequest: {
-            /** @example 1 */
-            organisation?: number | null;
-            /** @example 1 */
-            project?: number | null;
+            /**
+             * @description a viewer's where a custom role adds to it
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
             role: components["schemas"]["OperatorRole"];
             /** @example ada */
             username: string;
@@ -6404,6 +6539,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Channel"][];
         };
+        PaginatedCustomRoleList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["CustomRole"][];
+        };
         PaginatedDatasetList: {
             /** @example 123 */
             count: number;
@@ -7270,6 +7420,18 @@ export interface components {
              * @example https://hooks.example.org/coterie
              */
             url?: string;
+        };
+        /** @description Another name, or other actions; what is left out stays. */
+        PatchedChangedCustomRoleRequest: {
+            /**
+             * @example [
+             *       "fleet.pause_device",
+             *       "fleet.resume_device"
+             *     ]
+             */
+            actions?: string[];
+            /** @example kiosk-0017 */
+            name?: string;
         };
         /** @description Another plan, other terms, another name, other notes; what is left out stays. */
         PatchedChangedFederationRequest: {
@@ -10880,10 +11042,12 @@ export interface operations {
             query?: {
                 /**
                  * @description * `accounts.add_passkey` - accounts.add_passkey
+                 *     * `accounts.change_custom_role` - accounts.change_custom_role
                  *     * `accounts.change_operator` - accounts.change_operator
                  *     * `accounts.change_organisation` - accounts.change_organisation
                  *     * `accounts.change_password` - accounts.change_password
                  *     * `accounts.change_project` - accounts.change_project
+                 *     * `accounts.create_custom_role` - accounts.create_custom_role
                  *     * `accounts.create_operator` - accounts.create_operator
                  *     * `accounts.create_organisation` - accounts.create_organisation
                  *     * `accounts.create_project` - accounts.create_project
@@ -10893,6 +11057,7 @@ export interface operations {
                  *     * `accounts.issue_sign_in_link` - accounts.issue_sign_in_link
                  *     * `accounts.issue_token` - accounts.issue_token
                  *     * `accounts.refuse_passkey` - accounts.refuse_passkey
+                 *     * `accounts.remove_custom_role` - accounts.remove_custom_role
                  *     * `accounts.remove_filter` - accounts.remove_filter
                  *     * `accounts.remove_passkey` - accounts.remove_passkey
                  *     * `accounts.reset_second_factor` - accounts.reset_second_factor
@@ -10975,7 +11140,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -11393,6 +11558,213 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Renewal"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_list: {
+        parameters: {
+            query?: {
+                organisation?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-made_at" | "-name" | "-organisation_name" | "made_at" | "name" | "organisation_name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedCustomRoleList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CustomRoleRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomRole"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this custom role. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomRole"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this custom role. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this custom role. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangedCustomRoleRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomRole"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    custom_roles_actions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GivableAction"][];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -13578,7 +13950,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["GrantRequest"];
+                "application/json": components["schemas"]["GivenRoleRequest"];
             };
         };
         responses: {

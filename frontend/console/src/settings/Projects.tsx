@@ -12,11 +12,15 @@ import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
+import { CustomRoles, customRolesQuery } from "./CustomRoles";
 import { ROLES } from "./People";
 
 type Project = components["schemas"]["Project"];
 type Grant = components["schemas"]["Grant"];
 type Role = Grant["role"];
+
+/** Before the key of a custom role, among the values of a choice. */
+const CUSTOM = "custom:";
 
 const PROJECTS = ["projects"] as const;
 const ORGANISATIONS = ["organisations"] as const;
@@ -57,7 +61,7 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
   };
   const columns: readonly Column<Grant>[] = [
     { id: "person", header: "Person", sort: "username", cell: (grant) => grant.username },
-    { id: "role", header: "Role", sort: "role", cell: (grant) => grant.role },
+    { id: "role", header: "Role", sort: "role", cell: roleOf },
     { id: "project", header: "Project", cell: nameOf },
     { id: "given", header: "Given", sort: "given_at", cell: (grant) => <When at={grant.given_at} /> },
     {
@@ -71,7 +75,7 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
             action="accounts.take_role"
             label="Take away"
             danger
-            confirm={`${grant.username} is no longer ${grant.role} there.`}
+            confirm={`${grant.username} is no longer ${roleOf(grant)} there.`}
             changes={[GRANTS, SESSION]}
             call={(via) => api.DELETE("/api/grants/{id}/", { params: { path: { id: grant.id } }, ...via })}
           />
@@ -89,6 +93,7 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
           <NewProject />
         </Stack>
       </Panel>
+      <CustomRoles organisations={organisations.data?.results ?? []} />
       <GiveRole projects={projects.data?.results ?? []} />
       <DataTable
         label="Roles in projects"
@@ -104,6 +109,10 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
       />
     </Stack>
   );
+}
+
+function roleOf(grant: Grant): string {
+  return grant.custom_role_name || grant.role;
 }
 
 function Line({ project }: { project: Project }) {
@@ -164,15 +173,25 @@ function NewProject() {
 }
 
 function GiveRole({ projects }: { projects: readonly Project[] }) {
-  const form = useForm({ initialValues: { username: "", role: "viewer" as Role, project: "" } });
+  const custom = useQuery(customRolesQuery).data?.results ?? [];
+  const form = useForm({ initialValues: { username: "", role: "viewer", project: "" } });
   const { username, role, project } = form.values;
+  const given = role.startsWith(CUSTOM) ? { custom_role: Number(role.slice(CUSTOM.length)) } : { role: role as Role };
+  const organisation = projects.find(({ id }) => String(id) === project)?.organisation;
+  const choices = custom.filter((one) => organisation === undefined || one.organisation === organisation);
   const missing =
     username.trim() === "" ? "Name the person first." : project === "" ? "Choose a project first." : undefined;
   return (
     <Panel title="Give a role in a project">
       <Group align="flex-end" gap="sm">
         <TextInput label="Name of the person" {...form.getInputProps("username")} />
-        <Select label="Role" data={ROLES} allowDeselect={false} w={330} {...form.getInputProps("role")} />
+        <Select
+          label="Role"
+          data={[...ROLES, ...choices.map(({ id, name }) => ({ value: `${CUSTOM}${id}`, label: name }))]}
+          allowDeselect={false}
+          w={330}
+          {...form.getInputProps("role")}
+        />
         <Select
           label="Project"
           data={projects.map((one) => ({ value: String(one.id), label: `${one.organisation_name} / ${one.name}` }))}
@@ -185,7 +204,7 @@ function GiveRole({ projects }: { projects: readonly Project[] }) {
           blocked={missing}
           changes={[GRANTS, SESSION]}
           onDone={() => form.reset()}
-          call={(via) => api.POST("/api/grants/", { body: { username, role, project: Number(project) }, ...via })}
+          call={(via) => api.POST("/api/grants/", { body: { username, ...given, project: Number(project) }, ...via })}
         />
       </Group>
     </Panel>
