@@ -75,7 +75,7 @@ PAGES: Mapping[str, ConsolePage] = {
     "webhooks": ConsolePage("/settings?tab=webhooks", "No webhook yet"),
     "deliveries": ConsolePage("/settings?tab=deliveries", "Nothing was told"),
     "glossary": ConsolePage("/glossary", None),
-    "second-factor": ConsolePage("/settings?tab=second-factor", None),
+    "second-factor": ConsolePage("/settings?tab=second-factor", "No passkey yet"),
     "sessions": ConsolePage("/settings?tab=sessions", "No session"),
     "writing": ConsolePage("/settings?tab=writing", None, asks=False),
     "start": ConsolePage("/start", None),
