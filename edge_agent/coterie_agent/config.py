@@ -88,8 +88,8 @@ class DirectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the owner lets the device meet others by direct paths, through address translators (ICE)."""
 
     connect: bool = False
-    """Open paths to devices that help it, and answer those that it helps. They learn this device's addresses, sealed
-    for each of them; the platform does not read them. Needs ``coterie-agent[p2p]``."""
+    """Open paths to devices that help it and to its supernode, and answer those that open one. They learn this device's
+    addresses, sealed for each of them; the platform does not read them. Needs ``coterie-agent[p2p]``."""
 
 
 class DiscoverySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -20,6 +20,9 @@ from coterie_wire.errors import WireError
 from coterie_wire.island import Voter, read_island
 from coterie_wire.messages import Assignment, OfferUpdate, UploadState
 from coterie_wire.relaying import HandIn, Route, SignedReceipt, verify_receipt
+
+if TYPE_CHECKING:  # it loads asyncio
+    from coterie_agent.direct.paths import DirectPaths
 
 log = logging.getLogger(__name__)
 _TRIES = 6
@@ -44,6 +47,8 @@ class Delivering:
     chunk_bytes: int
     record_sent: Callable[[str, int], None]
     book: AddressBook | None = None
+    paths: "DirectPaths | None" = None
+    """By which supernodes are reached that do not answer at their addresses."""
     _held: Way | None = None
     """Of the update that a supernode holds."""
     _away: tuple[Way, int] | None = None
@@ -173,6 +178,7 @@ class Delivering:
             record_sent=self.record_sent,
             is_away=to is not None,
             book=self.book,
+            paths=self.paths,
         )
 
     def _has_given_up(self, way: Way) -> bool:

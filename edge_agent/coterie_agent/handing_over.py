@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -22,6 +23,9 @@ from coterie_wire.relaying import (
     unseal,
     with_body,
 )
+
+if TYPE_CHECKING:  # it loads asyncio
+    from coterie_agent.direct.paths import DirectPaths
 
 RecordSent = Callable[[str, int], None]
 _MAX_ANSWER_BYTES = 64 << 10
@@ -53,6 +57,8 @@ class HandingOver:
     """The platform does not answer: what the supernode takes it takes as the leader of its island."""
     book: AddressBook | None = None
     """Where the supernode is found if it is not where the route says; None: nowhere."""
+    paths: "DirectPaths | None" = None
+    """By which it is reached where it does not answer at its address; None: it is not."""
 
     def run(self, *, stop: Callable[[], bool]) -> SignedReceipt | None:
         """The receipt; None if `stop` returned true before. Raises Unreachable or NeighbourRefused."""
@@ -89,7 +95,11 @@ class HandingOver:
         return answer
 
     def _ask(self, address: str, body: bytes) -> HandedOver:
-        reply = ask_neighbour(address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
+        direct = self.route.direct if isinstance(self.route, Route) else None
+        if self.paths is None or direct is None or direct.device != self.route.supernode:
+            reply = ask_neighbour(address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
+        else:
+            reply = self.paths.ask_nearest(address, direct, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
         try:
             answer, _ = read_with_body(unseal(reply, secret=self.secret, by=self.route.key), HandedOver)
         except WireError as error:

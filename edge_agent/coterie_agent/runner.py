@@ -119,10 +119,10 @@ class Runner:
             door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES, beside=beside)
             self._start("meetings-door", door.run)
         portions = self._portion_desk() if self.config.direct.connect else None
-        paths = None if portions is None else self._paths(identity, link, portions)
+        paths = None if portions is None else self._paths(identity, link, portions, relay_desk)
         threads = [
             self._start("contact", self._contact(identity, link, renewing).run),
-            self._start("worker", self._worker(identity, link, desk, book).run),
+            self._start("worker", self._worker(identity, link, desk, book, paths).run),
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
         ]
@@ -221,7 +221,14 @@ class Runner:
             doors["updates"] = leads.address
         return doors
 
-    def _worker(self, identity: Identity, link: HttpLink, desk: Desk | None, book: AddressBook | None) -> Worker:
+    def _worker(
+        self,
+        identity: Identity,
+        link: HttpLink,
+        desk: Desk | None,
+        book: AddressBook | None,
+        paths: "DirectPaths | None",
+    ) -> Worker:
         return Worker(
             identity=identity,
             config=self.config,
@@ -234,6 +241,7 @@ class Runner:
             record_sent=self._record_sent,
             desk=desk,
             book=book,
+            paths=paths,
         )
 
     def _island(self, identity: Identity) -> Membership:
@@ -321,16 +329,21 @@ class Runner:
     def _portion_desk(self) -> PortionDesk:
         return PortionDesk(store=self.store.peers, secret=load_peer_key(self.home), record_sent=self._record_sent)
 
-    def _paths(self, identity: Identity, link: HttpLink, portions: PortionDesk) -> "DirectPaths":
+    def _paths(
+        self, identity: Identity, link: HttpLink, portions: PortionDesk, relay_desk: RelayDesk | None
+    ) -> "DirectPaths":
         """Raises AgentError ``direct.no_aioice``."""
         from coterie_agent.direct.paths import DirectPaths, check_installed  # only here: it loads asyncio
 
         check_installed()
+        desks: dict[str, PeerDesk[Any]] = {PORTIONS_PATH: portions}
+        if relay_desk is not None:
+            desks[PATH] = relay_desk
         return DirectPaths(
             own=identity.device,
             secret=load_peer_key(self.home),
             leave=partial(_leave, link),
-            desks={PORTIONS_PATH: portions},
+            desks=desks,
         )
 
     def _companion(

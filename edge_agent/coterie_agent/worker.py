@@ -56,7 +56,8 @@ from coterie_wire.messages import Assignment, OfferUpdate, Progress
 from coterie_wire.secure_sum import SumNews
 from coterie_wire.variants import digest_of
 
-if TYPE_CHECKING:  # they load NumPy
+if TYPE_CHECKING:  # they load asyncio or NumPy
+    from coterie_agent.direct.paths import DirectPaths
     from coterie_agent.training.assignment import Training
     from coterie_agent.training.teaching import Teaching
     from coterie_learning.device_plan import DevicePlan
@@ -90,6 +91,8 @@ class Worker:
     """Where the owner lets the device meet its peers."""
     book: AddressBook | None = None
     """Where others are found that are not where the platform last said."""
+    paths: "DirectPaths | None" = None
+    """By which supernodes are reached that do not answer at their addresses."""
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _bad_forms: SignedManifest | None = None
@@ -115,6 +118,7 @@ class Worker:
             chunk_bytes=self.config.chunk_bytes,
             record_sent=self.record_sent,
             book=self.book,
+            paths=self.paths,
         )
         self._trials = Trials(
             link=self.link,

@@ -12,7 +12,7 @@ from msgspec import Meta
 from coterie_wire.bundle import BlobRef, Sha256
 from coterie_wire.conditions import Reason
 from coterie_wire.message import Count, Identifier, Message, Seconds, Share
-from coterie_wire.paths import Way
+from coterie_wire.relaying import Way
 
 MAX_REPORTED_CLASSES = 256
 """Of one profile, the most frequent; keeps a report small however many classes a model has."""

@@ -14,7 +14,7 @@ from msgspec import Meta
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.message import Identifier, Message
-from coterie_wire.relaying import Address, PublicKey
+from coterie_wire.relaying import Way
 
 LETTER_S = 60.0
 """So long a letter is passed on: whoever wrote it has given up by then."""
@@ -24,15 +24,6 @@ MAX_LETTER_BYTES = 8 << 10
 PathName = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 """Drawn by the device that calls."""
 _LENGTH = struct.Struct("!I")
-
-
-class Way(Message, frozen=True):
-    """Another device, which may be reached by a direct path."""
-
-    device: Identifier
-    key: PublicKey
-    stun: Address | None = None
-    """Who tells a device the address under which others see it (RFC 8489); None: nobody does."""
 
 
 class LeaveLetter(Message, frozen=True):

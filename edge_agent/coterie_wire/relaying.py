@@ -71,6 +71,15 @@ class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds since 1970."""
 
 
+class Way(Message, frozen=True):
+    """Another device, which may be reached by a direct path."""
+
+    device: Identifier
+    key: PublicKey
+    stun: Address | None = None
+    """Who tells a device the address under which others see it (RFC 8489); None: nobody does."""
+
+
 class Route(Message, frozen=True):
     """Hand the update to this neighbour; an update whose route has another epoch goes by that one."""
 
@@ -86,6 +95,8 @@ class Route(Message, frozen=True):
     """What further fingerprints are drawn from, by which supernodes check the sums of others: each knows its own."""
     island: SignedManifest | None = None
     """A signed `coterie_wire.island.Island`, of which one takes the update while the platform is away."""
+    direct: Way | None = None
+    """The same supernode, which opens direct paths: where it does not answer at its address."""
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,8 +15,8 @@ import msgspec
 
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
-from coterie_wire.paths import LeaveLetter, Letter, Way
-from coterie_wire.relaying import public_key
+from coterie_wire.paths import LeaveLetter, Letter
+from coterie_wire.relaying import Way, public_key
 from tests.nat.network import SERVER
 from tests.nat.post import PORT, STUN_PORT
 

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.link.neighbour import ask_neighbour
 from coterie_agent.peer_door import MAX_BODY_BYTES, Desk
 from coterie_agent.situation import Situation
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.paths import Answered, Asked, Candidates, LeaveLetter, Letter, Way, first_line
-from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+from coterie_wire.paths import Answered, Asked, Candidates, LeaveLetter, Letter, first_line
+from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never need
     from coterie_agent.direct.ice import IcePath
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-ANSWERED_AT_ONCE = 4
+ANSWERED_AT_ONCE = 16
 """Paths that others have opened; each may hold a body at its largest."""
 LETTER_BACK_S = 15.0
 """For the other device to check in and to answer."""
@@ -77,8 +78,10 @@ class DirectPaths:
     _expected: dict[str, _Call] = field(default_factory=dict)
     """By the name of the path, those whose other side has not written yet."""
     _heard: dict[str, None] = field(default_factory=dict)
-    """Names of paths that others have opened, the oldest first."""
+    """Names of paths that this device or others have opened, the oldest first."""
     _answering: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
+    _silent: dict[str, float] = field(default_factory=dict)
+    """Until when an address is not called whose device a path leads to; used by whoever asks."""
     _resting: dict[str, tuple[float, str]] = field(default_factory=dict)
     """By device, until when it is not called, and why."""
 
@@ -91,6 +94,24 @@ class DirectPaths:
         if len(content) > at_most_bytes:
             raise Unreachable(f"device {way.device} answers with more than {at_most_bytes} bytes")
         return content
+
+    def ask_nearest(self, address: str, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
+        """The same, at the device's door where that answers, else by a direct path. Raises Unreachable."""
+        why = ""
+        if time.monotonic() >= self._silent.get(address, 0.0):
+            try:
+                return ask_neighbour(address, desk, body, at_most_bytes=at_most_bytes)
+            except Unreachable as error:
+                why = f"{error.detail}; "
+        try:
+            answer = self.ask(way, desk, body, at_most_bytes=at_most_bytes)
+        except Unreachable as error:
+            self._silent.pop(address, None)
+            raise Unreachable(f"{why}{error.detail}") from error
+        if why:
+            log.info("%sa direct path leads to the device", why)
+            self._silent[address] = time.monotonic() + REST_S
+        return answer
 
     def hear(self, letters: Sequence[Letter]) -> None:
         """What others have left for this device; the same letters may come again."""
@@ -118,6 +139,7 @@ class DirectPaths:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
             if self._loop is None:
+                logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of each candidate
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=_turn, args=[self._loop], name="direct-paths", daemon=True)
                 self._thread.start()
@@ -166,6 +188,7 @@ class DirectPaths:
         name = secrets.token_hex(16)
         path = self._path(name, way, call.heard, calls=True)
         self._expected[name] = call
+        self._remember(name)  # the other side's letter comes again, which is no call of its own
         try:
             await self._leave(way, await path.gather())
             async with asyncio.timeout(LETTER_BACK_S):
@@ -196,9 +219,7 @@ class DirectPaths:
                 if not call.letter.done():
                     call.letter.set_result(theirs)
             elif letter.path not in self._heard and len(self._answering) < ANSWERED_AT_ONCE:
-                self._heard[letter.path] = None
-                if len(self._heard) > _REMEMBERED:
-                    del self._heard[next(iter(self._heard))]
+                self._remember(letter.path)
                 self._answering[letter.path] = asyncio.create_task(self._answer(letter.way, theirs))
 
     async def _answer(self, way: Way, theirs: Candidates) -> None:
@@ -246,6 +267,11 @@ class DirectPaths:
         call = self._calls.pop(device, None)
         if call is not None and call.path is not None:
             await call.path.close()
+
+    def _remember(self, name: str) -> None:
+        self._heard[name] = None
+        if len(self._heard) > _REMEMBERED:
+            del self._heard[next(iter(self._heard))]
 
     def _rest(self, device: str, why: str) -> None:
         now = time.monotonic()

@@ -40,7 +40,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.messages import Done
-from coterie_wire.paths import Way
+from coterie_wire.relaying import Way
 from coterie_wire.tensors import encode_tensors
 
 if TYPE_CHECKING:  # it loads asyncio

@@ -8,8 +8,7 @@ from coterie_agent.link.failure import Unreachable
 from coterie_agent.peers.portion_desk import PIECE_BYTES
 from coterie_wire.errors import WireError
 from coterie_wire.helping import PORTIONS_PATH, Fetch, Fetched, Portion, PortionOf
-from coterie_wire.paths import Way
-from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths

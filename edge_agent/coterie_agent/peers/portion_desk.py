@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from coterie_agent.store.peers import PeersStore
 from coterie_wire.errors import WireError
 from coterie_wire.helping import Fetch, Fetched, OfferPortion, PortionOf
-from coterie_wire.paths import Way
-from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
 
 PIECE_BYTES = 256 << 10
 """Of an answer at most."""

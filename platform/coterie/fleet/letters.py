@@ -11,7 +11,8 @@ from django.db import transaction
 from coterie.core.events import wake_device
 from coterie.fleet.models import Device, PathLetter
 from coterie_wire.messages import Capabilities
-from coterie_wire.paths import LETTER_S, MAX_LETTERS, LeaveLetter, Letter, Way
+from coterie_wire.paths import LETTER_S, MAX_LETTERS, LeaveLetter, Letter
+from coterie_wire.relaying import Way
 from coterie_wire.structs import from_values
 
 LIFE = timedelta(seconds=LETTER_S)

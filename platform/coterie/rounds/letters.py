@@ -6,6 +6,7 @@ from uuid import UUID
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.letters import keep_letter
 from coterie.fleet.models import Device
+from coterie.rounds.routing import are_on_a_route
 from coterie.transfer.selectors import are_in_transfer
 from coterie_wire.paths import LeaveLetter
 
@@ -24,6 +25,6 @@ def leave_letter(*, device: Device, message: LeaveLetter, now: datetime) -> None
         receiver = Device.objects.filter(pk=UUID(message.to), state=Device.State.ENROLLED).first()
     except ValueError:
         receiver = None
-    if receiver is None or not are_in_transfer(device, receiver):
+    if receiver is None or not (are_in_transfer(device, receiver) or are_on_a_route(device, receiver)):
         raise NoBusiness(device=message.to)
     keep_letter(sender=device, receiver=receiver, message=message, now=now)

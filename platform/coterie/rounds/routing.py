@@ -19,6 +19,7 @@ from coterie.core.events import tell_consoles, wake_devices
 from coterie.core.identity import signing_key
 from coterie.core.rows import insert_all
 from coterie.federations.selectors import members
+from coterie.fleet.letters import way_to
 from coterie.fleet.models import Device
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, Route
@@ -178,7 +179,15 @@ def route_message(route: Route) -> RouteMessage | None:
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
         check_seed=check_seed(route.assignment.round, supernode),
         tier_seeds=tier_seeds(route.assignment.round),
+        direct=way_to(supernode) if own.paths else None,
     )
+
+
+def are_on_a_route(device: Device, other: Device) -> bool:
+    """Whether one of the two sends its update to the other now."""
+    live = Route.objects.filter(assignment__state__in=Assignment.UNENDED)
+    pair = Q(supernode=other, assignment__device=device) | Q(supernode=device, assignment__device=other)
+    return live.filter(pair).exists()
 
 
 def check_seed(round_: Round, supernode: Device) -> bytes:

@@ -9,7 +9,7 @@ from coterie.transfer import reasons
 from coterie.transfer.models import Transfer
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import DIRECT_S
-from coterie_wire.paths import Way
+from coterie_wire.relaying import Way
 
 TRIED = timedelta(seconds=DIRECT_S)
 

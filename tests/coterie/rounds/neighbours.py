@@ -40,6 +40,7 @@ class Neighbour(ScriptedDevice):
         tags: tuple[str, ...] = ("site:a",),
         sums: bool = True,
         islands: bool = False,
+        paths: bool = False,
     ) -> None:
         super().__init__(make_device(name, tags=tags))
         self.secret = bytes([place + 1]) * 32
@@ -52,6 +53,7 @@ class Neighbour(ScriptedDevice):
             agent="0.2.0",
             peer_key=public_key(self.secret),
             relay=offer,
+            paths=paths,
         )
         self.row.capabilities = msgspec.to_builtins(told)
         self.row.save()

@@ -13,6 +13,7 @@ from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded, NotYourFold, RouteEnded
 from coterie.rounds.handing_in import hand_in
+from coterie.rounds.letters import NoBusiness, leave_letter
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie_agent.relay.desk import Desk
@@ -26,6 +27,7 @@ from coterie_learning.plan import LOCAL
 from coterie_learning.update_files import Contents
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
+from coterie_wire.paths import LeaveLetter
 from coterie_wire.relaying import (
     OfferPartial,
     Order,
@@ -53,14 +55,16 @@ MEMBERS = 3
 class Site:
     """A supernode, its neighbours and the first round of their federation, in which every device has a part."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, paths: bool = False) -> None:
         self.pair = make_pair()
         make_version(self.pair)
         self.federation = make_federation(
             self.pair, plan={"topology": {"kind": "supernodes"}}, target_updates=MEMBERS + 1, min_updates=MEMBERS
         )
-        self.leader = Neighbour("leader", 0, leads=True)
-        self.members = [Neighbour(f"member-{place}", place) for place in range(1, MEMBERS + 1)]
+        self.leader = Neighbour("leader", 0, leads=True, paths=paths)
+        self.members = [
+            Neighbour(f"member-{place}", place, paths=paths and place > 1) for place in range(1, MEMBERS + 1)
+        ]
         self.desk = Desk(
             device=str(self.leader.row.pk),
             trusted=lambda: (verify_key(),),
@@ -354,3 +358,20 @@ def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Pat
     assert site.send(lead.order.fold, desk.sum(lead.order), 6).accepted
     assert site.published(7) == by_star()
     assert Update.objects.filter(merge=site.round.merge).count() == MEMBERS + 1
+
+
+def test_a_supernode_that_opens_direct_paths_is_told_so_and_letters_pass_between_it_and_its_members(
+    tmp_path: Path,
+) -> None:
+    site = Site(tmp_path, paths=True)
+    able, unable = site.members[1], site.members[0]
+    assert unable.assignment(later(1)).route.direct is None
+    assert able.assignment(later(1)).route.direct.device == str(site.leader.row.pk)
+    path = "0" * 32
+    leave_letter(device=able.row, message=LeaveLetter(path, str(site.leader.row.pk), b"sealed"), now=later(1))
+    (letter,) = site.leader.say(later(2)).letters
+    assert (letter.way.device, letter.letter) == (str(able.row.pk), b"sealed")
+    leave_letter(device=site.leader.row, message=LeaveLetter(path, letter.way.device, b"back"), now=later(2))
+    assert [one.letter for one in able.say(later(3)).letters] == [b"back"]
+    with pytest.raises(NoBusiness):
+        leave_letter(device=able.row, message=LeaveLetter(path, str(unable.row.pk), b"sealed"), now=later(3))

@@ -8,9 +8,10 @@ import pytest
 
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.peer_door import PeerDoor
 from coterie_wire.errors import WireError
-from coterie_wire.paths import LeaveLetter, Letter, Way
-from coterie_wire.relaying import public_key, seal
+from coterie_wire.paths import LeaveLetter, Letter
+from coterie_wire.relaying import Way, public_key, seal
 from coterie_wire.stun import answer_stun
 
 SECRETS: Mapping[str, bytes] = {"caller": b"c" * 32, "called": b"d" * 32}
@@ -66,7 +67,29 @@ def test_a_large_body_comes_back(post: Post) -> None:
     caller, way = post.devices["caller"], post.way("called")
     assert caller.ask(way, "/echo", b"me\n" + CONTENT, at_most_bytes=2 << 20) == b"me\n" + CONTENT
     assert caller.ask(way, "/echo", b"me\nagain", at_most_bytes=100) == b"me\nagain"
-    assert len(post.letters) == 2, "the path is used again"
+    way_back = Letter(post.letters[1].path, way, post.letters[1].letter)
+    caller.hear([way_back])
+    assert caller.ask(way, "/echo", b"me\nonce more", at_most_bytes=100) == b"me\nonce more"
+    assert len(post.letters) == 2, "the path is used again, and a letter that comes again opens no other"
+
+
+def test_a_device_is_asked_at_its_door_and_by_a_path_where_that_is_shut(post: Post) -> None:
+    caller, way = post.devices["caller"], post.way("called")
+    door = PeerDoor(0, Echo(), path="/echo")
+    threading.Thread(target=door.run, daemon=True).start()
+    address = f"127.0.0.1:{door.server_port}"
+    assert caller.ask_nearest(address, way, "/echo", b"me\n1", at_most_bytes=9) == b"me\n1"
+    assert post.letters == []
+    door.shutdown()
+    door.server_close()
+    for body in (b"me\n2", b"me\n3"):
+        assert caller.ask_nearest(address, way, "/echo", body, at_most_bytes=9) == body
+    assert len(post.letters) == 2
+    post.is_broken = True
+    with pytest.raises(Unreachable, match=r"does not answer: .*; no post today"):
+        caller.ask_nearest(
+            address.replace("127.0.0.1", "127.0.0.2"), Way("other", way.key), "/echo", b"", at_most_bytes=9
+        )
 
 
 def test_what_a_desk_refuses_is_told(post: Post) -> None:

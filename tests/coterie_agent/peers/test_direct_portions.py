@@ -13,8 +13,8 @@ from coterie_agent.store.personal_model import PersonalTensors
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
 from coterie_wire.helping import DIRECT_S, GiveVerdict, OfferPortion, Portion, PortionOf, ReportReceived
-from coterie_wire.paths import Way, first_line
-from coterie_wire.relaying import public_key, with_body
+from coterie_wire.paths import first_line
+from coterie_wire.relaying import Way, public_key, with_body
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.peers.world import GOOD, Device, plan, rows, serve

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
@@ -24,6 +25,7 @@ from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
 from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
+from coterie_wire.paths import LeaveLetter, first_line
 from coterie_wire.relaying import (
     PATH,
     Lead,
@@ -33,6 +35,7 @@ from coterie_wire.relaying import (
     SignedReceipt,
     SumRoute,
     Ticket,
+    Way,
     Weighed,
     public_key,
     verify_receipt,
@@ -85,6 +88,7 @@ class Door:
         secret: bytes = MEMBER,
         told: bytes | None = None,
         book: AddressBook | None = None,
+        paths: DirectPaths | None = None,
     ) -> SignedReceipt:
         told = payload if told is None else told
         sha256 = hashlib.sha256(told).hexdigest()
@@ -98,6 +102,7 @@ class Door:
             chunk_bytes=200,
             record_sent=lambda _what, _bytes: None,
             book=book,
+            paths=paths,
         ).run(stop=lambda: False)
         assert receipt is not None
         return receipt
@@ -119,6 +124,23 @@ def test_an_update_comes_in_pieces_and_is_vouched_for_once(door: Door) -> None:
     assert (found.assignment, found.sha256, found.epoch) == (ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 1)
     assert found.norm == norm
     assert door.hand_over(update(1)) == receipt
+
+
+def test_a_supernode_that_no_address_leads_to_is_reached_by_a_direct_path(door: Door) -> None:
+    class Tunnel(DirectPaths):
+        def ask(self, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
+            line, sealed = first_line(body)
+            return self.desks[desk].receive(self.desks[desk].admit(line), sealed)
+
+    def leave(_letter: LeaveLetter) -> None:
+        """Nobody is written to."""
+
+    tunnel = Tunnel(own="member", secret=MEMBER, leave=leave, desks={PATH: door.desk})
+    direct = Way("supernode", public_key(SUPERNODE))
+    route = msgspec.structs.replace(door.route(), address="127.0.0.1:1", direct=direct)
+    assert door.hand_over(update(1), route, paths=tunnel) == door.hand_over(update(1))
+    with pytest.raises(Unreachable):
+        door.hand_over(update(1), msgspec.structs.replace(route, direct=None), paths=tunnel)
 
 
 def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(door: Door, store: Store) -> None:
