@@ -19,7 +19,7 @@ from coterie_wire.errors import WireError
 GROUP = "coterie.kinds"
 DEVICE_SLOTS = ("local", "codec", "privacy", "personal", "help")
 """The slots whose kinds run on the device."""
-PLATFORM_SLOTS = ("pace", "selection", "topology", "merge", "down", "groups", "rollout", "fallback")
+PLATFORM_SLOTS = ("pace", "selection", "topology", "merge", "down", "groups", "rollout", "fallback", "forgetting")
 SIGNED_OFF = Path(sys.prefix) / "etc" / "coterie-kinds"
 """Names of distributions, one a line."""
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")

@@ -9,12 +9,13 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from coterie_learning import down, fallback, groups, merge, pace, rollout, selection, topology
+from coterie_learning import down, fallback, forgetting, groups, merge, pace, rollout, selection, topology
 from coterie_learning.codec import Codec
 from coterie_learning.custom_kinds import Offer, offers
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
 from coterie_learning.down import Down
 from coterie_learning.fallback import Fallback
+from coterie_learning.forgetting import Forgetting
 from coterie_learning.groups import Groups
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry, Resources
@@ -43,6 +44,7 @@ DOWN = Registry("down", down, Down)
 GROUPS = Registry("groups", groups, Groups)
 ROLLOUT = Registry("rollout", rollout, Rollout)
 FALLBACK = Registry("fallback", fallback, Fallback)
+FORGETTING = Registry("forgetting", forgetting, Forgetting)
 SLOTS: Mapping[str, Registry[Kind]] = {
     registry.slot: registry
     for registry in (
@@ -59,6 +61,7 @@ SLOTS: Mapping[str, Registry[Kind]] = {
         GROUPS,
         ROLLOUT,
         FALLBACK,
+        FORGETTING,
     )
 }
 """The registry of each slot, in the order in which plans are written."""
@@ -89,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups: Groups
     rollout: Rollout
     fallback: Fallback
+    forgetting: Forgetting
 
     @property
     def needs_cloud_model(self) -> bool:
@@ -167,6 +171,7 @@ def read_plan(raw: object) -> Plan:
         groups=GROUPS.parse(slots.groups),
         rollout=ROLLOUT.parse(slots.rollout),
         fallback=FALLBACK.parse(slots.fallback),
+        forgetting=FORGETTING.parse(slots.forgetting),
     )
 
 
@@ -230,3 +235,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})
     rollout: object = msgspec.field(default_factory=lambda: {"kind": "at_once"})
     fallback: object = msgspec.field(default_factory=lambda: {"kind": "none"})
+    forgetting: object = msgspec.field(default_factory=lambda: {"kind": "none"})

@@ -10,7 +10,7 @@ from coterie.cloud.strategies import STRATEGIES
 from coterie.compile.recipe import LOSS, OPTIMISER, TRAINS
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY
 from coterie_learning.kinds import Kind, Registry
-from coterie_learning.plan import DOWN, FALLBACK, GROUPS, MERGE, PACE, ROLLOUT, TOPOLOGY
+from coterie_learning.plan import DOWN, FALLBACK, FORGETTING, GROUPS, MERGE, PACE, ROLLOUT, TOPOLOGY
 from coterie_wire.conditions import Requirements
 
 QUESTIONS: Mapping[Registry[Kind], str] = {
@@ -26,6 +26,7 @@ QUESTIONS: Mapping[Registry[Kind], str] = {
     GROUPS: "Does one model serve all?",
     ROLLOUT: "When does every device get a new version?",
     FALLBACK: "Who answers where a device's own model does not?",
+    FORGETTING: "What becomes of versions that hold a device which is forgotten?",
 }
 RECIPE: Mapping[Registry[Kind], str] = {
     LOSS: "What does training make small?",

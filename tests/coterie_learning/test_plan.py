@@ -69,6 +69,7 @@ def test_the_schema_names_every_slot_and_kind() -> None:
         "codec",
         "down",
         "fallback",
+        "forgetting",
         "groups",
         "help",
         "local",

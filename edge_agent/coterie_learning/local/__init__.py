@@ -203,6 +203,8 @@ class Local(Kind, frozen=True):
     """Of the scalars those that, like norms, must not be far above the others' of a cohort."""
     moves_together: ClassVar[bool] = False
     """Whether what devices remember moves by their updates as the platform's state does, so that none may be stale."""
+    remembers: ClassVar[bool] = False
+    """Whether a device keeps a state from round to round."""
     trains: ClassVar[bool] = True
     """Whether a device's steps make its model better by themselves, rather than the merge of what they sum."""
 

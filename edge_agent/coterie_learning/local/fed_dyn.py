@@ -28,6 +28,7 @@ class FedDyn(Descent, frozen=True, tag="fed_dyn"):
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "FedDyn"
     moves_together: ClassVar[bool] = True
+    remembers: ClassVar[bool] = True
 
     def needs(self) -> GraphNeeds:
         return super().needs()._replace(per_parameter=frozenset({ANCHOR}))

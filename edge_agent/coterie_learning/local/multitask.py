@@ -42,6 +42,7 @@ class MultiTask(Local, frozen=True, tag="multitask"):
     parts: ClassVar[tuple[str, ...]] = (DELTA, *DIRECTIONS)
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "MOCHA"
+    remembers: ClassVar[bool] = True
 
     def epochs_wanted(self) -> int:
         return self.epochs

@@ -35,6 +35,7 @@ class Scaffold(Local, frozen=True, tag="scaffold"):
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "SCAFFOLD"
     moves_together: ClassVar[bool] = True
+    remembers: ClassVar[bool] = True
 
     def epochs_wanted(self) -> int:
         return 1

@@ -24,6 +24,7 @@ WORDS: Mapping[str, str] = {
     "groups": "The split into groups follows another rule",
     "rollout": "New versions come to the devices in another way",
     "fallback": "Devices whose own model does not answer are answered by another rule",
+    "forgetting": "Of versions that hold a device which is forgotten, something else becomes",
 }
 
 
