@@ -128,4 +128,6 @@ def news_lines(news: ForgetNews) -> list[str]:
     for held in news.holds:
         came = " (in a sum)" if held.in_sum else ""
         lines.append(f"  version {held.version} of {held.federation}, {held.at}{came}")
+    for made in news.rebuilt:
+        lines.append(f"models of {made.federation}: {made.sentence}")
     return lines

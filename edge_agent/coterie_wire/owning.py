@@ -70,6 +70,24 @@ class HoldsUpdate(Message, frozen=True):
     """The update came in a sum, from which nobody could have taken it."""
 
 
+class Rebuilt(Message, frozen=True):
+    """What became of a federation's models, whose plan promises to be without devices that are forgotten."""
+
+    federation: str
+    done: bool
+    """No version of the federation that has its parameters still holds the device."""
+    sentence: str
+    """The same for the owner."""
+    version: Count = 0
+    """The number of the version that took their place; 0: none was needed, or there is none yet."""
+    repeated: Count = 0
+    """Merges that were repeated without the device; 0: rounds begin again from a version before it."""
+    retired: Count = 0
+    """Versions that held it and have no parameters any more."""
+    elsewhere: Count = 0
+    """Versions outside the federation that went on from one that holds it, and stay."""
+
+
 class ForgetNews(Message, frozen=True):
     """How far a forgetting is, and what is known to be left."""
 
@@ -90,6 +108,8 @@ class ForgetNews(Message, frozen=True):
     of them since began with what they had learned."""
     versions: Count = 0
     """How many such versions there are."""
+    rebuilt: tuple[Rebuilt, ...] = ()
+    """Federations whose models are made again without the device, as their plans promise."""
 
 
 LISTED = 2000

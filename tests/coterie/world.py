@@ -122,11 +122,14 @@ def make_federation(
     cloud_data: Dataset | None = None,
     tolerance: float = 0.02,
     plan: Mapping[str, object] = MappingProxyType({}),
+    name: str = "digits",
+    device_tag: str = "",
     **pace: float,
 ) -> Federation:
     """A running federation."""
     federation = create_federation(
-        name="digits",
+        name=name,
+        device_tag=device_tag,
         pair=pair,
         plan={"pace": {"kind": "sync", **pace}, **plan},
         held_out=held_out,

@@ -51,6 +51,7 @@ SECTIONS = {
         "credential-renewals": "coterie.cli.resources:credential_renewals",
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",
+        "rebuilds": "coterie.cli.resources:rebuilds",
         "models": "coterie.cli.resources:models",
         "versions": "coterie.cli.resources:versions",
         "evaluations": "coterie.cli.resources:evaluations",

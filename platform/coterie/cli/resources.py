@@ -173,6 +173,13 @@ RESOURCES = (
         ),
     ),
     Resource(
+        "rebuilds",
+        "Lineages that are made again without a device that was forgotten.",
+        "rebuilds",
+        ("federation_slug", "state", "base_number", "result_number", "sentence", "asked_at", "id"),
+        ("federation", "state", "sort"),
+    ),
+    Resource(
         "models",
         "The model pairs.",
         "pairs",
@@ -600,6 +607,7 @@ def find_federation(connection: Connection, which: str) -> str:
     credential_renewals,
     federations,
     rounds,
+    rebuilds,
     models,
     versions,
     evaluations,

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from django.utils.crypto import salted_hmac
@@ -37,7 +38,6 @@ from coterie.registry.models import NEXT_BOUND, ModelVersion, VersionDifference
 from coterie.registry.services import EncodedDifference, keep_file
 from coterie.registry.verifying import sound_path
 from coterie_learning.merge import Cohort
-from coterie_learning.pace import Pace
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -45,6 +45,23 @@ Merger = Callable[[MergeArguments, threading.Event], MergeResult]
 SMALL_BYTES = 16 << 20
 DIFFERENCE, RESIDUAL = "difference", "residual"
 """Files of the job."""
+
+
+class Beginning(NamedTuple):
+    """What a merge goes on from."""
+
+    parameters: str
+    """SHA-256 of a blob, as are the others."""
+    server_state: str | None
+    residual: str | None
+    """What the parameters lack of what they were merged of, where versions travel as differences."""
+
+    @classmethod
+    def of_version(cls, version: ModelVersion) -> "Beginning":
+        """A version, with what is beside it."""
+        difference = VersionDifference.objects.filter(version=version).first()
+        residual = None if difference is None else difference.residual_id
+        return cls(version.parameters_id, version.server_state_id, residual)
 
 
 def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> Outcome:
@@ -55,7 +72,8 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     near = _too_near(merge, updates)
     unpaid = _unpaid(merge, [update for update in updates if update.pk not in stale | near], now)
     absent = stale | near | unpaid
-    arguments = _arguments(merge, directory, [update for update in updates if update.pk not in absent], pace, now)
+    counted = [update for update in updates if update.pk not in absent]
+    arguments = arguments_of(merge, counted, Beginning.of_version(merge.base_version), directory, now=now)
     if not arguments.updates and not arguments.partials and arguments.masked is None:
         raise NoUpdateLeft(updates=len(updates), first=next(iter(absent.values())).sentence)
     result = merger(arguments, cancel)
@@ -68,7 +86,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         difference=_difference(merge, result, directory, now),
         before=result.base,
         after=result.candidate,
-        metrics={**by_class(result.candidate), **_next_bound(result)},
+        metrics={**by_class(result.candidate), **next_bound(result)},
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
     faults = absent | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
@@ -77,7 +95,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     left_out = {*faults, *(update for update, one in compared.items() if one.weight == 0)}
     summed = result.sum_figures
     of_devices = update_figures(merge, left_out) if summed is None else summed_figures(merge, summed)
-    figures = {**of_devices, **_quality(result), **_spent(merge), **_difference_bytes(result)}
+    figures = {**of_devices, **quality_figures(result), **_spent(merge), **_difference_bytes(result)}
     return Outcome(
         base=(candidate,), groups=(), figures=figures, compared=compared, faults=faults, summed=result.summed
     )
@@ -154,7 +172,7 @@ def _sums_before(merge: Merge) -> tuple[str, ...]:
     return tuple(sums_before(merge.federation, stream, index=index))
 
 
-def _next_bound(result: MergeResult) -> dict[str, float]:
+def next_bound(result: MergeResult) -> dict[str, float]:
     """Kept beside the version, which rounds that begin with it therefore clip to, also after a roll back."""
     return {} if result.next_bound is None else {NEXT_BOUND: result.next_bound}
 
@@ -172,7 +190,8 @@ def _difference_bytes(result: MergeResult) -> dict[str, float]:
     return {} if result.difference is None else {"difference_bytes": result.difference.size_bytes}
 
 
-def _quality(result: MergeResult) -> dict[str, float]:
+def quality_figures(result: MergeResult) -> dict[str, float]:
+    """What was measured of both models, where held-out data was given."""
     if result.base is None or result.candidate is None:
         return {}
     figures = {"loss": result.candidate.loss}
@@ -189,14 +208,6 @@ def _root(merge: Merge, blob: Callable[[str], str]) -> Root | None:
     assert pair.train_step_id is not None, "a pair with versions has its graphs"
     frozen = None if pair.frozen_id is None else blob(pair.frozen_id)
     return Root(train_step=blob(pair.train_step_id), dataset=blob(data.blob_id), frozen=frozen)
-
-
-def _residual(base: ModelVersion, blob: Callable[[str], str]) -> StoredBlob | None:
-    """What the base lacks of what it was merged of."""
-    difference = VersionDifference.objects.filter(version=base).first()
-    if difference is None or difference.residual_id is None:
-        return None
-    return StoredBlob(blob(difference.residual_id), difference.residual_id)
 
 
 def _too_stale(update: Update) -> Reason:
@@ -222,18 +233,24 @@ def _partials(updates: Sequence[Update], directory: Path) -> tuple[StoredPartial
     )
 
 
-def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: Pace, now: datetime) -> MergeArguments:
+def arguments_of(
+    merge: Merge, updates: Sequence[Update], beginning: Beginning, directory: Path, *, now: datetime
+) -> MergeArguments:
+    """The arguments of the job: `updates` of the merge, on what it goes on from; its files come to `directory`."""
+
     def blob(sha256: str) -> str:
         return str(sound_path(sha256, directory, now=now))
 
-    base = merge.base_version
-    pair = base.pair
+    def stored(sha256: str | None) -> StoredBlob | None:
+        return None if sha256 is None else StoredBlob(blob(sha256), sha256)
+
+    pair, pace = merge.base_version.pair, merge.parsed_plan().pace
     assert pair.predict_id is not None
     held_out = merge.federation.held_out
     plan = from_values(merge.plan, dict[str, dict[str, object]])
     return MergeArguments(
         model=pair.model_spec(),
-        base=StoredBlob(blob(base.parameters_id), base.parameters_id),
+        base=StoredBlob(blob(beginning.parameters), beginning.parameters),
         local=plan["local"],
         merge=plan["merge"],
         codec=plan["codec"],
@@ -257,12 +274,10 @@ def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: P
         fleet=merge.fleet or 0,
         output=str(directory / "parameters"),
         state_output=str(directory / "server-state"),
-        server_state=None
-        if base.server_state_id is None
-        else StoredBlob(blob(base.server_state_id), base.server_state_id),
+        server_state=stored(beginning.server_state),
         root=_root(merge, blob),
         down=plan.get("down", {"kind": "whole"}),
-        residual=_residual(base, blob),
+        residual=stored(beginning.residual),
         difference_output=str(directory / DIFFERENCE),
         residual_output=str(directory / RESIDUAL),
         held_out=None

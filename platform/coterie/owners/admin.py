@@ -1,9 +1,9 @@
-"""Forgotten devices in Django's admin, to look at."""
+"""Forgotten devices and rebuilt lineages in Django's admin, to look at."""
 
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.owners.models import Forgetting
+from coterie.owners.models import Forgetting, Rebuild
 
 
 @admin.register(Forgetting)
@@ -11,3 +11,10 @@ class ForgettingAdmin(ReadOnlyAdmin):
     """Devices that were forgotten."""
 
     list_display = ["device", "asked_by", "state", "asked_at", "finished_at"]
+
+
+@admin.register(Rebuild)
+class RebuildAdmin(ReadOnlyAdmin):
+    """Lineages that are rebuilt without a forgotten device."""
+
+    list_display = ["federation", "state", "base", "result_version", "asked_at", "finished_at"]

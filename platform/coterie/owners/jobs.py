@@ -3,3 +3,5 @@
 from coterie.core.jobs import Job
 
 SWEEP = Job("coterie.owners.tasks.sweep")
+REBUILD = Job("coterie.owners.tasks.rebuild")
+"""Arguments: rebuild. Go on with it."""

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import msgspec
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -12,12 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet.models import Device
 from coterie.owners import services
 from coterie.owners.exporting import export_of
-from coterie.owners.models import Forgetting
-from coterie.owners.selectors import news_of
-from coterie_wire.owning import ForgetNews, HoldsUpdate, PlatformExport
+from coterie.owners.models import Forgetting, Rebuild
+from coterie.owners.selectors import news_of, outcome_of
+from coterie_wire.owning import ForgetNews, HoldsUpdate, PlatformExport, Rebuilt
 
 
 class ExportSerializer(serializers.Serializer[PlatformExport]):
@@ -53,6 +55,22 @@ class HoldsUpdateSerializer(serializers.Serializer[HoldsUpdate]):
     in_sum = serializers.BooleanField(help_text="the update came in a sum, from which nobody could have taken it")
 
 
+class RebuiltSerializer(serializers.Serializer[Rebuilt]):
+    """What became of a federation's models, whose plan promises to be without devices that are forgotten."""
+
+    federation = serializers.CharField()
+    done = serializers.BooleanField(
+        help_text="no version of the federation that has its parameters still holds the device"
+    )
+    sentence = serializers.CharField()
+    version = serializers.IntegerField(help_text="that took their place; 0: none was needed, or there is none yet")
+    repeated = serializers.IntegerField(help_text="merges; 0: rounds begin again from a version before the device")
+    retired = serializers.IntegerField(help_text="versions that held it and have no parameters any more")
+    elsewhere = serializers.IntegerField(
+        help_text="versions outside the federation that went on from one that holds it, and stay"
+    )
+
+
 class ForgettingSerializer(serializers.Serializer[ForgetNews]):
     """The receipt of a device that was forgotten."""
 
@@ -65,6 +83,7 @@ class ForgettingSerializer(serializers.Serializer[ForgetNews]):
     removed = serializers.DictField(child=serializers.IntegerField(), help_text="rows by section of the export")
     holds = HoldsUpdateSerializer(many=True, help_text="versions known to hold its updates, oldest first")
     versions = serializers.IntegerField(help_text="how many such versions there are")
+    rebuilt = RebuiltSerializer(many=True, help_text="federations whose plans promise to be without the device")
 
 
 class ForgetView(APIView):
@@ -93,3 +112,66 @@ class ForgettingView(APIView):
         forgetting = Forgetting.objects.filter(device=get_object_or_404(Device, pk=pk)).first()
         receipt = None if forgetting is None else ForgettingSerializer(news_of(forgetting)).data
         return Response({"forgetting": receipt})
+
+
+class RebuildSerializer(serializers.ModelSerializer[Rebuild]):
+    """A lineage that is made again without a device that was forgotten; it does not say which."""
+
+    federation_slug = serializers.CharField(source="federation.slug", read_only=True)
+    base_number = serializers.IntegerField(source="base.number", read_only=True, allow_null=True)
+    result_number = serializers.IntegerField(source="result_version.number", read_only=True, allow_null=True)
+    repeated = serializers.SerializerMethodField(help_text="merges that were repeated")
+    sentence = serializers.SerializerMethodField(help_text="what it has come to, or what it does or waits for")
+
+    class Meta:
+        model = Rebuild
+        fields = [
+            "id",
+            "federation",
+            "federation_slug",
+            "state",
+            "reason_code",
+            "sentence",
+            "base",
+            "base_number",
+            "result_version",
+            "result_number",
+            "repeated",
+            "to_repeat",
+            "restart_code",
+            "restart_sentence",
+            "retired",
+            "retired_bytes",
+            "elsewhere",
+            "asked_at",
+            "finished_at",
+        ]
+        read_only_fields = fields
+
+    def get_repeated(self, rebuild: Rebuild) -> int:
+        """Merges that were repeated."""
+        return len(rebuild.merges)
+
+    def get_sentence(self, rebuild: Rebuild) -> str:
+        """What it has come to, or what it does or waits for."""
+        return outcome_of(rebuild) if rebuild.state == Rebuild.State.DONE else rebuild.reason_sentence
+
+
+class RebuildFilter(serializers.Serializer[None]):
+    """Which rebuilds to list."""
+
+    federation = serializers.UUIDField(required=False)
+    state = serializers.ChoiceField(Rebuild.State.choices, required=False)
+
+
+class RebuildViewSet(ListedViewSet[Rebuild]):
+    """Lineages that are made again without a device, as a plan promises; the platform does it by itself."""
+
+    queryset = Rebuild.objects.select_related("federation", "base", "result_version")
+    serializer_class = RebuildSerializer
+    filters = RebuildFilter
+    sorts = {name: name for name in ("asked_at", "finished_at")}
+
+    def narrowed(self, rows: QuerySet[Rebuild], asked: Asked) -> QuerySet[Rebuild]:
+        """By federation and state."""
+        return rows.filter(**asked)

@@ -23,3 +23,45 @@ def in_an_answer(federation: str) -> Reason:
         f"its answer is in a sum that {federation} is asked for, from which it cannot be taken; it is removed when the "
         "question ends",
     )
+
+
+def is_rebuilt(federation: str, reason: Reason | None) -> Reason:
+    """What the last step of forgetting waits for."""
+    waits_for = "" if reason is None else f": {reason.sentence}"
+    return Reason("owners.rebuilding", f"the models of {federation} are made again without it{waits_for}")
+
+
+REBUILD_ASKED = Reason("owners.rebuild_asked", "what has to be made again is found next")
+BEHIND_ANOTHER = Reason("owners.behind_another", "another device's rebuild of the same lineage is finished first")
+NOT_IN_USE = Reason("owners.not_in_use", "the version in use holds nothing of the device, so that none had to be made")
+RETIRING = Reason("owners.retiring", "the parameters of versions that hold the device are being removed")
+REBUILT = Reason(
+    "owners.rebuilt", "a version without a device that was forgotten is in use, which its updates do not fit"
+)
+NOT_KEPT = Reason("owners.not_kept", "updates that had to be merged again are not kept any more")
+NOT_REPEATABLE = Reason(
+    "owners.not_repeatable", "something else than merges has made versions since the device's first"
+)
+ROLLOUT = Reason("owners.rollout", "a roll-out is under way, whose version may come to use; it is waited for")
+NO_BASE = Reason(
+    "owners.no_base",
+    "no version from before the device has its parameters still; have the uploaded weights used, or upload others",
+)
+
+
+def repeating(done: int, of: int) -> Reason:
+    """How far it is."""
+    return Reason("owners.repeating", f"{done} of {of} merges are repeated without the device")
+
+
+def still_used(versions: int) -> Reason:
+    """A round, a roll-out, an evaluation or a pinned device reads what is to be removed."""
+    count = "a version that holds" if versions == 1 else f"{versions} versions that hold"
+    return Reason(
+        "owners.still_used", f"{count} the device: a round, roll-out, evaluation or pinned device uses it still"
+    )
+
+
+def rebuild_failed(problem: str, pause_s: float) -> Reason:
+    """The latest attempt."""
+    return Reason("owners.rebuild_failed", f"it failed, and is tried again {pause_s:.0f} s from now: {problem}")

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.owners.models import Forgetting
-from coterie_wire.owning import LISTED, ForgetNews, HoldsUpdate
+from coterie.owners.models import Forgetting, Rebuild
+from coterie_wire.owning import LISTED, ForgetNews, HoldsUpdate, Rebuilt
 from coterie_wire.structs import from_values
 
 
@@ -35,6 +35,7 @@ def forgetting_of(receipt: UUID) -> Forgetting:
 def news_of(forgetting: Forgetting) -> ForgetNews:
     """How far it is."""
     is_done = forgetting.state == Forgetting.State.DONE
+    rebuilds = Rebuild.objects.filter(forgetting=forgetting).select_related("federation", "result_version")
     holds = from_values(forgetting.holds, tuple[HoldsUpdate, ...])
     return ForgetNews(
         receipt=str(forgetting.pk),
@@ -46,4 +47,42 @@ def news_of(forgetting: Forgetting) -> ForgetNews:
         removed=from_values(forgetting.removed, dict[str, int]),
         holds=holds[-LISTED:],
         versions=len(holds),
+        rebuilt=tuple(_rebuilt(rebuild) for rebuild in rebuilds.order_by("asked_at", "pk")),
     )
+
+
+def _rebuilt(rebuild: Rebuild) -> Rebuilt:
+    is_done = rebuild.state == Rebuild.State.DONE
+    return Rebuilt(
+        federation=rebuild.federation.slug,
+        done=is_done,
+        sentence=outcome_of(rebuild) if is_done else rebuild.reason_sentence,
+        version=0 if rebuild.result_version is None else rebuild.result_version.number,
+        repeated=len(rebuild.merges),
+        retired=rebuild.retired,
+        elsewhere=rebuild.elsewhere,
+    )
+
+
+def outcome_of(rebuild: Rebuild) -> str:
+    """What a rebuild that is done has come to."""
+    version = rebuild.result_version
+    if version is None:
+        said = "the version in use holds nothing of the device"
+    elif rebuild.merges:
+        said = (
+            f"version {version.number} holds no update of the device: {_count(len(rebuild.merges), 'merge')} repeated "
+        )
+        said += "without it; what others had learned from earlier versions is in their updates still"
+    else:
+        said = f"version {version.number} holds nothing of the device: rounds begin again from before its first update"
+        if rebuild.restart_sentence:
+            said += f", since merges could not be repeated ({rebuild.restart_sentence})"
+    said += f"; {_count(rebuild.retired, 'version')} that held it removed"
+    if rebuild.elsewhere:
+        said += f"; {_count(rebuild.elsewhere, 'version')} of other federations stay that went on from one"
+    return said
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

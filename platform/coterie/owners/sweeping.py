@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from coterie.core.durable import Steps
 from coterie.core.file_removal import removal
@@ -15,8 +15,9 @@ from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
 from coterie.owners import files
 from coterie.owners.files import Leftover, leftovers
-from coterie.owners.models import Forgetting
-from coterie.owners.reasons import REMOVING, in_a_sum, in_an_answer
+from coterie.owners.models import Forgetting, Rebuild
+from coterie.owners.reasons import REMOVING, in_a_sum, in_an_answer, is_rebuilt
+from coterie.owners.rebuilding import ask_for_rebuilds
 from coterie.owners.sections import SECTIONS
 from coterie.owners.taking_out import hold_rounds, in_sums, open_question, take_out
 from coterie.rounds.models import Assignment, Round
@@ -52,7 +53,7 @@ def sweep(*, now: datetime) -> None:
 
 
 def go_on(key: UUID, *, now: datetime) -> None:
-    """Remove its rows once no sum holds it, then its files, but not beside a backup."""
+    """Remove its rows once no sum holds it, then its files, but not beside a backup, and wait for what is rebuilt."""
     _remove_rows(key, now)
     if Forgetting.objects.filter(pk=key, state=State.REMOVING).exists():
         with removal() as allowed:
@@ -80,6 +81,7 @@ def _remove_rows(key: UUID, now: datetime) -> None:
         _add(forgetting, taken_out, left)
         return
     holds = holding(device)
+    ask_for_rebuilds(forgetting, merges_holding(device), now=now)
     left = [*left, *_clear_sums(device, now)]
     removed, own_files = _remove(device)
     _add(forgetting, taken_out, [*left, *own_files])
@@ -95,21 +97,32 @@ def _add(forgetting: Forgetting, taken_out: int, left: Sequence[Leftover]) -> No
 
 def holding(device: Device) -> list[HoldsUpdate]:
     """The versions that were made of its updates, oldest first; what was made of them since holds them, too."""
-    counted = Update.objects.filter(device=device, merge__state=Merge.State.PUBLISHED, fault_code="")
-    counted = counted.exclude(kept=False).exclude(merge_weight=0)
-    found = [
-        _holds(update.merge, in_sum=update.partial_id is not None)
-        for update in counted.select_related("merge__result_version", "merge__federation")
-    ]
-    summed = Party.objects.filter(device=device, delivered_at__isnull=False, out_of_budget=False)
-    summed = summed.filter(sum__merge__state=Merge.State.PUBLISHED)
-    related = ("sum__merge__result_version", "sum__merge__federation")
-    found += [_holds(party.sum.merge, in_sum=True) for party in summed.select_related(*related)]
+    in_sums = set(_summed(device).values_list("pk", flat=True))
+    found = [_holds(merge, in_sum=merge.pk in in_sums) for merge in merges_holding(device)]
     return sorted(found, key=lambda one: (one.at, one.federation))
 
 
-def _holds(merge: Merge | None, *, in_sum: bool) -> HoldsUpdate:
-    assert merge is not None, "it is published"
+def merges_holding(device: Device) -> list[Merge]:
+    """The merges that were published and counted an update of it."""
+    by_itself = _counted(device).filter(partial=None).values("merge")
+    found = Merge.objects.filter(pk__in=by_itself) | _summed(device)
+    return list(found.select_related("result_version", "federation").order_by("pk"))
+
+
+def _summed(device: Device) -> QuerySet[Merge]:
+    """Those that counted it in a sum."""
+    parties = Party.objects.filter(device=device, delivered_at__isnull=False, out_of_budget=False)
+    masked = parties.filter(sum__merge__state=Merge.State.PUBLISHED).values("sum__merge")
+    relayed = _counted(device).exclude(partial=None).values("merge")
+    return Merge.objects.filter(Q(pk__in=masked) | Q(pk__in=relayed))
+
+
+def _counted(device: Device) -> QuerySet[Update]:
+    found = Update.objects.filter(device=device, merge__state=Merge.State.PUBLISHED, fault_code="")
+    return found.exclude(kept=False).exclude(merge_weight=0)
+
+
+def _holds(merge: Merge, *, in_sum: bool) -> HoldsUpdate:
     assert merge.result_version is not None, "a published merge has a version"
     version = merge.result_version
     return HoldsUpdate(
@@ -151,7 +164,10 @@ def _remove(device: Device) -> tuple[dict[str, int], list[Leftover]]:
 def _remove_files(key: UUID, now: datetime) -> None:
     forgetting = Forgetting.objects.get(pk=key)
     left = [leftover for leftover in leftovers(forgetting.files) if not files.remove(leftover)]
-    if left:
-        Forgetting.objects.filter(pk=key).update(files=msgspec.to_builtins(left))
-    elif STEPS.take(forgetting, State.DONE, reason=None, finished_at=now, files=[]):
+    Forgetting.objects.filter(pk=key).update(files=msgspec.to_builtins(left))
+    unfinished = Rebuild.objects.filter(forgetting=key).exclude(state=Rebuild.State.DONE).select_related("federation")
+    rebuild = unfinished.order_by("asked_at", "pk").first()
+    if rebuild is not None:
+        STEPS.explain(forgetting, is_rebuilt(rebuild.federation.slug, rebuild.reason()))
+    elif not left and STEPS.take(forgetting, State.DONE, reason=None, finished_at=now, files=[]):
         logger.info("%s is done", forgetting)

@@ -1,12 +1,21 @@
 """The jobs of owners, as Celery performs them."""
 
+from uuid import UUID
+
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.owners import sweeping
+from coterie.owners import rebuilding, sweeping
 
 
 @shared_task(name="coterie.owners.tasks.sweep")
 def sweep() -> None:
     """Go on with devices that are to be forgotten; runs all the time."""
     sweeping.sweep(now=timezone.now())
+    rebuilding.queue_rebuilds(now=timezone.now())
+
+
+@shared_task(name="coterie.owners.tasks.rebuild")
+def rebuild(rebuild: str) -> None:
+    """Repeat merges without a device that was forgotten, and put what they come to to use."""
+    rebuilding.run_rebuild(key=UUID(rebuild), clock=timezone.now)

@@ -1,16 +1,16 @@
 """Removes the bytes of blobs not in use; the rows stay, so that a version without parameters has its figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Mod
 
 from coterie.registry.content import BLOBS
-from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights, VersionDifference
+from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights, Variant, VersionDifference
 from coterie.registry.selectors import references
 
 GRACE = timedelta(days=1)
@@ -64,6 +64,50 @@ def _remove(blob: Blob, retention: Retention, in_use: Callable[[], set[UUID]], n
     Blob.objects.filter(pk=blob.pk).update(removed_at=now)
     BLOBS.delete(blob.pk)
     return True
+
+
+def retire(*, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: datetime) -> Collected:
+    """Remove the bytes of `versions`, which no setting keeps; those that something else needs stay.
+
+    What another version has, too, stays. `in_use` is asked as by `collect`.
+    """
+    blobs, size_bytes = 0, 0
+    for key in blobs_of(versions):
+        removed = _retire(key, versions, in_use, now)
+        blobs, size_bytes = blobs + bool(removed), size_bytes + removed
+    return Collected(blobs, size_bytes)
+
+
+def blobs_of(versions: Collection[UUID]) -> list[str]:
+    """The blobs that are there of `versions`, and of what was made of them."""
+    found: set[str] = set()
+    for model, column in references():
+        of = _version_column(model)
+        if of is not None:
+            found.update(model._default_manager.filter(**{f"{of}__in": versions}).values_list(column, flat=True))
+    return list(Blob.objects.filter(pk__in=found, removed_at=None).order_by("pk").values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _retire(key: str, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: datetime) -> int:
+    """The bytes that were removed; 0: it is needed."""
+    blob = Blob.objects.select_for_update().get(pk=key)
+    free = set(versions) - in_use()
+    for model, column in references():
+        rows = model._default_manager.filter(**{column: key})
+        of = _version_column(model)
+        if (rows if of is None else rows.exclude(**{f"{of}__in": free})).exists():
+            return 0
+    Blob.objects.filter(pk=key).update(removed_at=now)
+    BLOBS.delete(key)
+    return blob.size_bytes
+
+
+def _version_column(model: type[Model]) -> str | None:
+    """By which column a row with a blob is a version or one's; None: it is not."""
+    if model is ModelVersion:
+        return "pk"
+    return "version" if model in (TeacherWeights, VersionDifference, Variant) else None
 
 
 def _unneeded(retention: Retention, in_use: set[UUID], now: datetime) -> QuerySet[Blob]:

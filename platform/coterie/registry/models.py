@@ -162,6 +162,8 @@ class ModelVersion(Separated):
         """A group's first: its parent is the base's."""
         COPY = "copy"
         """The parameters of its parent, in another lineage: a federation's first, or what the pair takes over."""
+        REBUILD = "rebuild"
+        """Made without a device that was forgotten: its parent is the version before that device's first update."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="versions")
@@ -184,7 +186,7 @@ class ModelVersion(Separated):
             models.UniqueConstraint(fields=["pair", "role", "lineage", "number"], name="version_number_once"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="version_role_known"),
             models.CheckConstraint(
-                condition=Q(origin__in=["bootstrap", "upload", "distillation", "merge", "split", "copy"]),
+                condition=Q(origin__in=["bootstrap", "upload", "distillation", "merge", "split", "copy", "rebuild"]),
                 name="version_origin_known",
             ),
         ]

@@ -9,6 +9,7 @@ from coterie.privacy.accounting import epsilon_of
 from coterie.privacy.models import DEFAULT_DELTA, DEFAULT_EPSILON
 from coterie.privacy.selectors import cost_under, limit_of, rounds_at_first, rounds_left
 from coterie.privacy.streams import stream_of
+from coterie.rounds.expected_traffic import ExpectedTraffic
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
 from coterie_learning.plan import Plan, parse_plan
@@ -41,6 +42,26 @@ def notes_on(plan: Plan, *, members: int) -> list[str]:
     if stream is not None:
         notes.append(_whole(plan, stream))
     return notes
+
+
+def note_on_keeping(plan: Plan, traffic: ExpectedTraffic) -> list[str]:
+    """What is kept so that merges can be repeated without a device that is forgotten."""
+    days = plan.forgetting.kept_days()
+    if days is None:
+        return []
+    rounds = days / 30 * traffic.rounds_a_month
+    kept = math.ceil(rounds) * (traffic.round_up_bytes + traffic.version_bytes)
+    what = f"the updates and versions of {days:,} days" if days > 1 else "the updates and versions of a day"
+    each = f"{math.ceil(rounds):,} rounds of {plan.pace.updates_wanted():,} updates"
+    return [f"The platform keeps {what} (forgetting): {_sized(kept)} for {each}, if each lasts until its deadline."]
+
+
+def _sized(size_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size_bytes < 1000:
+            return f"{size_bytes:.3g} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:,.3g} TB"
 
 
 def _whole(plan: Plan, stream: Stream) -> str:

@@ -23,8 +23,8 @@ from coterie.federations.services import check_plan_fits
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices
 from coterie.registry.models import Dataset, ModelPair
-from coterie.rounds.expected_traffic import expected_traffic
-from coterie.rounds.plan_preview import effects_of, notes_on
+from coterie.rounds.expected_traffic import ExpectedTraffic, expected_traffic
+from coterie.rounds.plan_preview import effects_of, note_on_keeping, notes_on
 from coterie_learning.plan import Plan, parse_plan
 from coterie_wire.errors import WireError
 
@@ -157,20 +157,21 @@ def _checked(raw: dict[str, object], devices: QuerySet[Device], pair: ModelPair 
     if problems:
         return _refused(problems)
     plan = parse_plan(raw)
+    traffic = None if pair is None else _traffic(plan, pair)
+    keeping = [] if traffic is None else note_on_keeping(plan, traffic)
     return {
         "problems": [],
         "plan": complete(raw),
-        "notes": notes_on(plan, members=devices.count()),
-        "traffic": None if pair is None else _traffic(plan, pair),
+        "notes": [*notes_on(plan, members=devices.count()), *keeping],
+        "traffic": None if traffic is None else asdict(traffic),
     }
 
 
-def _traffic(plan: Plan, pair: ModelPair) -> dict[str, object] | None:
+def _traffic(plan: Plan, pair: ModelPair) -> ExpectedTraffic | None:
     try:
-        found = expected_traffic(plan, pair.model_spec())
+        return expected_traffic(plan, pair.model_spec())
     except WireError:  # the plan does not fit the model, which is said where the federation is created
         return None
-    return None if found is None else asdict(found)
 
 
 def _refused(problems: list[dict[str, str]]) -> dict[str, object]:

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from coterie.alliances.selectors import versions_of_alliances
 from coterie.fleet.models import Device
@@ -28,13 +28,15 @@ def versions_in_use() -> set[UUID]:
 
     A round's versions are needed as long as its updates are kept, since they may be merged again.
     """
-    rounds = Round.objects.filter(Q(state__in=Round.ACTIVE) | Q(tidied_at=None))
+    return versions_at_work() | _versions_of(Round.objects.filter(tidied_at=None))
+
+
+def versions_at_work() -> set[UUID]:
+    """The versions that somebody reads or may read, whether or not they hold a device that was forgotten."""
     carried = Assignment.objects.filter(state__in=Assignment.UNENDED, round__carries_on=True)
     rollouts = Rollout.objects.filter(state__in=Rollout.ACTIVE)
     found = {
-        *rounds.values_list("base_version", flat=True),
-        *Assignment.objects.filter(round__in=rounds).values_list("base_version", flat=True),
-        *Assignment.objects.filter(round__in=rounds).values_list("teacher", flat=True),
+        *_versions_of(Round.objects.filter(state__in=Round.ACTIVE)),
         *carried.values_list("base_version", flat=True),
         *Merge.objects.filter(state=Merge.State.RUNNING).values_list("base_version", flat=True),
         *Update.objects.filter(merge__state=Merge.State.RUNNING).values_list("base_version", flat=True),
@@ -45,3 +47,13 @@ def versions_in_use() -> set[UUID]:
     }
     pinned = Device.objects.exclude(pinned_version="").values_list("pinned_version", flat=True)
     return {version for version in found if version is not None} | {UUID(version) for version in pinned}
+
+
+def _versions_of(rounds: QuerySet[Round]) -> set[UUID]:
+    parts = Assignment.objects.filter(round__in=rounds)
+    found = {
+        *rounds.values_list("base_version", flat=True),
+        *parts.values_list("base_version", flat=True),
+        *parts.values_list("teacher", flat=True),
+    }
+    return {version for version in found if version is not None}

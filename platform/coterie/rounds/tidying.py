@@ -11,7 +11,7 @@ from coterie.secure_sums.selectors import sum_of
 from coterie.secure_sums.services import forget
 
 RETENTION = timedelta(days=7)
-"""How long after a round's end its updates are kept, so that they can be merged again."""
+"""How long after a round's end its updates are kept, so that they can be merged again; a plan may promise longer."""
 EVENT_RETENTION = timedelta(days=30)
 """How long after a round's end it can be replayed."""
 ROUNDS_AT_ONCE = 100
@@ -24,7 +24,7 @@ def tidy(*, now: datetime) -> None:
     waits = Q(taken_by=None) | Q(taken_by__finished_at=None) | Q(taken_by__finished_at__gte=now - RETENTION)
     needed = Assignment.objects.filter(waits, round=OuterRef("pk"), state=Assignment.State.DELIVERED)
     ended = Round.objects.filter(~Exists(needed), finished_at__lt=now - RETENTION, tidied_at=None)
-    for round_ in ended[:ROUNDS_AT_ONCE]:
+    for round_ in ended.exclude(_is_promised(now))[:ROUNDS_AT_ONCE]:
         updates_of(round_.pk).clear()
         sum_ = sum_of(round_.pk)
         if sum_ is not None:
@@ -34,6 +34,17 @@ def tidy(*, now: datetime) -> None:
     RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
     _forget_lost_uploads()
     _forget_lost_partials()
+
+
+def _is_promised(now: datetime) -> Q:
+    """Of rounds that were published: their plan promises to repeat their merges for longer."""
+    published = Round.objects.filter(state=Round.State.PUBLISHED, tidied_at=None, plan__forgetting__days__gt=0)
+    found = Q(pk__in=())
+    for days in published.order_by().values_list("plan__forgetting__days", flat=True).distinct():
+        found |= Q(
+            state=Round.State.PUBLISHED, plan__forgetting__days=days, finished_at__gte=now - timedelta(days=days)
+        )
+    return found
 
 
 def _forget_lost_uploads() -> None:

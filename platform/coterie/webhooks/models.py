@@ -19,6 +19,8 @@ class Event(models.TextChoices):
     FEDERATION_FINISHED = "federation.finished"
     CHAMPION_CHANGED = "champion.changed"
     """A round, a roll-out, a job or an operator has another version used."""
+    LINEAGE_REBUILT = "lineage.rebuilt"
+    """Without a device that was forgotten."""
     ROLLOUT_STARTED = "rollout.started"
     ROLLOUT_ENDED = "rollout.ended"
     DEVICE_ENROLLED = "device.enrolled"

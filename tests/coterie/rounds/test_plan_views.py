@@ -132,3 +132,17 @@ def test_a_plan_that_the_pair_cannot_follow_is_told(api: APIClient) -> None:
     told = api.post(f"/api/federations/{federation.pk}/plan-preview/", {"plan": plan}).json()
     (problem,) = told["problems"]
     assert (problem["slot"], problem["code"], told["effects"]) == ("merge", "plan.needs_cloud_data", [])
+
+
+def test_what_a_promise_to_repeat_merges_keeps_is_told_in_bytes(api: APIClient) -> None:
+    pace = {"kind": "sync", "target_updates": 10, "deadline_s": 3600, "pause_s": 0}
+    plan = {"pace": pace, "codec": {"kind": "float32"}, "forgetting": {"kind": "replay", "days": 30}}
+    told = api.post("/api/plan-check/", {"plan": plan, "pair": str(make_pair().pk)}).json()
+    traffic = told["traffic"]
+    kept = 720 * (traffic["round_up_bytes"] + traffic["version_bytes"])
+    assert told["notes"][-1] == (
+        f"The platform keeps the updates and versions of 30 days (forgetting): {kept / 1e6:.3g} MB for 720 rounds of "
+        "10 updates, if each lasts until its deadline."
+    )
+    restart = {**plan, "forgetting": {"kind": "restart"}}
+    assert "forgetting" not in "".join(api.post("/api/plan-check/", {"plan": restart}).json()["notes"])

@@ -1,0 +1,82 @@
+"""A merge that was published is done again on another beginning, with those of its updates that are still there."""
+
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from coterie.cloud.averaging_job import NoUpdateLeft, StoredUpdate, TooFewUpdates
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.merging.averaging import (
+    RESIDUAL,
+    Beginning,
+    Merger,
+    arguments_of,
+    next_bound,
+    quality_figures,
+)
+from coterie.merging.figures import by_class
+from coterie.merging.models import Merge
+from coterie.merging.reasons import DAMAGED
+from coterie.registry.models import Metric
+from coterie.registry.services import keep_file
+
+
+class UpdateLost(CoterieError):
+    """Fields: sha256."""
+
+    code = "merging.update_lost"
+    kind = ErrorKind.CONFLICT
+    sentence = "Update {sha256} of the merge is not there any more as it was accepted."
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a merge comes to on another beginning."""
+
+    result: Beginning
+    metrics: Mapping[str, Metric]
+    """Of a version that is made of it."""
+
+
+def repeat(
+    merge: Merge, beginning: Beginning, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger
+) -> Repeated | None:
+    """Merge what is left of the merge's updates as if no others had come; None: too little is left to merge.
+
+    Nothing is written down of updates: what was found when they were merged first stays. Raises UpdateLost, or what the
+    job raises.
+    """
+    updates = list(merge.updates.filter(partial=None))
+    if not updates:
+        return None
+    try:
+        arguments = arguments_of(merge, updates, beginning, directory, now=now)
+        result = merger(arguments, cancel)
+    except FileNotFoundError as error:
+        raise UpdateLost(sha256=Path(error.filename or "").name) from error
+    except (NoUpdateLeft, TooFewUpdates):
+        _check_are_there(arguments.updates)
+        return None
+    for fault in result.left_out:
+        if fault.code == DAMAGED.code:
+            raise UpdateLost(sha256=fault.sha256)
+    state = None if result.server_state is None else keep_file(path=Path(arguments.state_output), now=now).pk
+    residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now).pk
+    parameters = keep_file(path=Path(arguments.output), now=now).pk
+    metrics = {**quality_figures(result), **by_class(result.candidate), **next_bound(result)}
+    return Repeated(Beginning(parameters, state, residual), metrics)
+
+
+def _check_are_there(updates: Sequence[StoredUpdate]) -> None:
+    """Raises UpdateLost where files, and not what is in them, are why nothing was merged."""
+    for update in updates:
+        try:
+            with Path(update.path).open("rb") as file:
+                is_there = hashlib.file_digest(file, "sha256").hexdigest() == update.sha256
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise UpdateLost(sha256=update.sha256)
