@@ -2165,6 +2165,40 @@ export interface paths {
         patch: operations["projects_partial_update"];
         trace?: never;
     };
+    "/api/rebuilds/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["rebuilds_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rebuilds/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Lineages that are made again without a device, as a plan promises; the platform does it by itself. */
+        get: operations["rebuilds_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/recipe-schema/": {
         parameters: {
             query?: never;
@@ -4059,6 +4093,7 @@ export interface components {
          *     * `federation.paused` - Federation Paused
          *     * `federation.finished` - Federation Finished
          *     * `champion.changed` - Champion Changed
+         *     * `lineage.rebuilt` - Lineage Rebuilt
          *     * `rollout.started` - Rollout Started
          *     * `rollout.ended` - Rollout Ended
          *     * `device.enrolled` - Device Enrolled
@@ -4072,7 +4107,7 @@ export interface components {
          *     * `test` - Test
          * @enum {string}
          */
-        DeliveryEvent: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed" | "test";
+        DeliveryEvent: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "lineage.rebuilt" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed" | "test";
         /**
          * @description * `pending` - Pending
          *     * `delivered` - Delivered
@@ -5402,6 +5437,8 @@ export interface components {
             done: boolean;
             /** @description versions known to hold its updates, oldest first */
             holds: components["schemas"]["HoldsUpdate"][];
+            /** @description federations whose plans promise to be without the device */
+            rebuilt: components["schemas"]["Rebuilt"][];
             /**
              * Format: uuid
              * @description its number: whoever has it may ask the platform how far it is
@@ -6424,9 +6461,10 @@ export interface components {
          *     * `merge` - Merge
          *     * `split` - Split
          *     * `copy` - Copy
+         *     * `rebuild` - Rebuild
          * @enum {string}
          */
-        OriginEnum: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
+        OriginEnum: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy" | "rebuild";
         /** @description The platform at one moment. */
         Overview: {
             active_jobs: components["schemas"]["TrainingJob"][];
@@ -6973,6 +7011,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Question"][];
+        };
+        PaginatedRebuildList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Rebuild"][];
         };
         PaginatedRenewalList: {
             /** @example 123 */
@@ -8091,6 +8144,72 @@ export interface components {
             code: string;
             /** @example on battery; the federation asks for charging */
             sentence: string;
+        };
+        /** @description A lineage that is made again without a device that was forgotten; it does not say which. */
+        Rebuild: {
+            /** Format: date-time */
+            readonly asked_at: string;
+            /** Format: uuid */
+            readonly base: string | null;
+            readonly base_number: number | null;
+            readonly elsewhere: number;
+            /**
+             * Format: uuid
+             * @example kiosks
+             */
+            readonly federation: string;
+            /** @example digits */
+            readonly federation_slug: string;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: uuid */
+            readonly id: string;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @description merges that were repeated */
+            readonly repeated: number;
+            readonly restart_code: string;
+            readonly restart_sentence: string;
+            readonly result_number: number | null;
+            /** Format: uuid */
+            readonly result_version: string | null;
+            readonly retired: number;
+            readonly retired_bytes: number;
+            /**
+             * @description what it has come to, or what it does or waits for
+             * @example on battery; the federation asks for charging
+             */
+            readonly sentence: string;
+            readonly state: components["schemas"]["RebuildStateEnum"];
+            readonly to_repeat: number;
+        };
+        /**
+         * @description * `asked` - Asked
+         *     * `repeating` - Repeating
+         *     * `retiring` - Retiring
+         *     * `done` - Done
+         * @enum {string}
+         */
+        RebuildStateEnum: "asked" | "repeating" | "retiring" | "done";
+        /** @description What became of a federation's models, whose plan promises to be without devices that are forgotten. */
+        Rebuilt: {
+            /** @description no version of the federation that has its parameters still holds the device */
+            done: boolean;
+            /** @description versions outside the federation that went on from one that holds it, and stay */
+            elsewhere: number;
+            /** @example kiosks */
+            federation: string;
+            /** @description merges; 0: rounds begin again from a version before the device */
+            repeated: number;
+            /** @description versions that held it and have no parameters any more */
+            retired: number;
+            /** @example on battery; the federation asks for charging */
+            sentence: string;
+            /**
+             * @description that took their place; 0: none was needed, or there is none yet
+             * @example 31
+             */
+            version: number;
         };
         /** @description Recovery codes, shown this once. */
         RecoveryCodes: {
@@ -9956,6 +10075,7 @@ export interface components {
          *     * `federation.paused` - Federation Paused
          *     * `federation.finished` - Federation Finished
          *     * `champion.changed` - Champion Changed
+         *     * `lineage.rebuilt` - Lineage Rebuilt
          *     * `rollout.started` - Rollout Started
          *     * `rollout.ended` - Rollout Ended
          *     * `device.enrolled` - Device Enrolled
@@ -9968,7 +10088,7 @@ export interface components {
          *     * `job.failed` - Job Failed
          * @enum {string}
          */
-        WebhookEvent: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed";
+        WebhookEvent: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "lineage.rebuilt" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed";
         /** @description A webhook without its secret. */
         WebhookRequest: {
             events: components["schemas"]["WebhookEvent"][];
@@ -15991,6 +16111,85 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    rebuilds_list: {
+        parameters: {
+            query?: {
+                federation?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description with -: backwards */
+                sort?: "-asked_at" | "-finished_at" | "asked_at" | "finished_at";
+                /**
+                 * @description * `asked` - Asked
+                 *     * `repeating` - Repeating
+                 *     * `retiring` - Retiring
+                 *     * `done` - Done
+                 */
+                state?: "asked" | "repeating" | "retiring" | "done";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRebuildList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rebuilds_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this rebuild. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rebuild"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     recipe_schema_retrieve: {
         parameters: {
             query?: never;
@@ -17691,8 +17890,9 @@ export interface operations {
                  *     * `merge` - Merge
                  *     * `split` - Split
                  *     * `copy` - Copy
+                 *     * `rebuild` - Rebuild
                  */
-                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
+                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy" | "rebuild";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -17749,8 +17949,9 @@ export interface operations {
                  *     * `merge` - Merge
                  *     * `split` - Split
                  *     * `copy` - Copy
+                 *     * `rebuild` - Rebuild
                  */
-                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
+                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy" | "rebuild";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -18145,6 +18346,7 @@ export interface operations {
                  *     * `federation.paused` - Federation Paused
                  *     * `federation.finished` - Federation Finished
                  *     * `champion.changed` - Champion Changed
+                 *     * `lineage.rebuilt` - Lineage Rebuilt
                  *     * `rollout.started` - Rollout Started
                  *     * `rollout.ended` - Rollout Ended
                  *     * `device.enrolled` - Device Enrolled
@@ -18157,7 +18359,7 @@ export interface operations {
                  *     * `job.failed` - Job Failed
                  *     * `test` - Test
                  */
-                event?: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed" | "test";
+                event?: "round.opened" | "round.published" | "round.abandoned" | "federation.started" | "federation.paused" | "federation.finished" | "champion.changed" | "lineage.rebuilt" | "rollout.started" | "rollout.ended" | "device.enrolled" | "device.ended" | "device.quarantined" | "device.drifted" | "transfer.judged" | "pair.judged" | "job.succeeded" | "job.failed" | "test";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */

@@ -68,6 +68,11 @@ function Receipt({ forgetting }: { forgetting: Forgetting }) {
           into no merge any more; {counted(rows)} rows were removed. Receipt {forgetting.receipt}.
         </Text>
       </Alert>
+      {forgetting.rebuilt.map((one) => (
+        <Text key={one.federation} size="sm">
+          {one.federation}: {one.sentence}.
+        </Text>
+      ))}
       {forgetting.holds.length > 0 && (
         <SmallTable
           label="Versions known to hold its updates"

@@ -8,6 +8,7 @@ import type { TableSearch } from "../table/search";
 export type Federation = components["schemas"]["Federation"];
 export type PersonalModels = components["schemas"]["PersonalModels"];
 export type Annotation = components["schemas"]["Annotation"];
+export type Rebuild = components["schemas"]["Rebuild"];
 export type Round = components["schemas"]["Round"];
 export type RoundDetail = components["schemas"]["RoundDetail"];
 export type RoundEvent = components["schemas"]["RoundEvent"];
@@ -15,6 +16,9 @@ export type RoundEvent = components["schemas"]["RoundEvent"];
 export type Plan = Readonly<Record<string, Values>>;
 /** By slot and kind; requirements have no kinds. */
 export type PlanSchema = Readonly<Record<string, Readonly<Record<string, Schema>>>>;
+
+/** Between two looks at rebuilds that are under way. */
+const LOOKED_AT_MS = 5000;
 
 export const FEDERATIONS = ["federations"] as const;
 export const ROUNDS = ["rounds"] as const;
@@ -42,6 +46,16 @@ export function federationQuery(id: string) {
   return queryOptions({
     queryKey: [...FEDERATIONS, id],
     queryFn: async ({ signal }) => (await api.GET("/api/federations/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+/** Lineages of a federation that were made again without a forgotten device, the newest first. */
+export function rebuildsQuery(federation: string) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, federation, "rebuilds"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/rebuilds/", { params: { query: { federation } }, signal })).data,
+    refetchInterval: ({ state }) => state.data?.results.some((one) => one.state !== "done") && LOOKED_AT_MS,
   });
 }
 

@@ -5,6 +5,7 @@ import "@xyflow/react/dist/style.css";
 import { percent } from "../components/units";
 import classes from "./Lineage.module.css";
 import { placesOf, STEP_X } from "./layout";
+import { cameOf } from "./origin";
 import { type Graph, nameOf, type Version } from "./queries";
 
 interface Props {
@@ -43,7 +44,7 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
   const edges = useMemo(() => {
     const names = new Map(graph.versions.map((version) => [version.id, nameOf(version)]));
     return graph.edges.map(({ from_version: source, to_version: target, origin }) => {
-      const label = origin.replaceAll("_", " ");
+      const label = cameOf(origin);
       const ariaLabel = `${names.get(target)} came of ${names.get(source)} by ${label}`;
       return { id: `${source} ${target}`, source, target, label, ariaLabel };
     });
@@ -96,7 +97,7 @@ function Card({ data: { version, transfers, chosen, onChoose } }: NodeProps<Vers
           {nameOf(version)}
         </Text>
         <Text size="xs" c="var(--quiet)" component="span">
-          {version.champion ? "in use" : version.origin.replaceAll("_", " ")}
+          {version.champion ? "in use" : cameOf(version.origin)}
           {typeof accuracy === "number" && `, ${percent(accuracy)}`}
         </Text>
         {transfers > 0 && (

@@ -14,6 +14,7 @@ import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
+import { cameOf } from "./origin";
 import { nameOf, type Version, versionFiguresQuery, versionsQuery } from "./queries";
 
 type Figures = components["schemas"]["VersionFigures"];
@@ -76,7 +77,7 @@ const COLUMNS: readonly Column<Version>[] = [
   },
   { id: "accuracy", header: "Accuracy", align: "end", cell: (version) => <Accuracy of={version} /> },
   { id: "devices", header: "Devices", align: "end", cell: (version) => <Holders of={version} /> },
-  { id: "origin", header: "Came of", cell: (version) => version.origin.replaceAll("_", " ") },
+  { id: "origin", header: "Came of", cell: (version) => cameOf(version.origin) },
   { id: "size", header: "Size", sort: "size_bytes", align: "end", cell: (version) => bytes(version.size_bytes) },
   { id: "made", header: "Made", sort: "created_at", cell: (version) => <When at={version.created_at} /> },
 ];

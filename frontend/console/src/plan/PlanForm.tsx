@@ -19,6 +19,7 @@ const SLOTS: readonly (readonly [string, string])[] = [
   ["groups", "Does one model serve all?"],
   ["rollout", "When does every device get a new version?"],
   ["fallback", "Who answers where a device's own model does not?"],
+  ["forgetting", "What becomes of versions that hold a device which is forgotten?"],
 ];
 const REQUIREMENTS = "requirements";
 

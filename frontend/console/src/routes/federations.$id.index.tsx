@@ -31,6 +31,7 @@ import {
   type RoundsSearch,
   roundsQuery,
 } from "../federations/queries";
+import { Rebuilds } from "../federations/Rebuilds";
 import { RoundForecasts } from "../federations/RoundForecasts";
 import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
@@ -130,7 +131,10 @@ function FederationPage() {
             />
           </Tabs.Panel>
           <Tabs.Panel value="privacy">
-            <FederationPrivacy id={id} />
+            <Stack gap="lg">
+              <FederationPrivacy id={id} />
+              <Rebuilds federation={id} />
+            </Stack>
           </Tabs.Panel>
           <Tabs.Panel value="forecasts">
             <Stack gap="lg">

@@ -110,7 +110,7 @@ const UNSAID = new Set(["none", "one", "at_once"]);
 
 function kinds(federation: Federation): string {
   const plan = federation.plan as Record<string, { kind?: string }> | undefined;
-  const chosen = ["local", "merge", "personal", "help", "groups", "rollout", "fallback"]
+  const chosen = ["local", "merge", "personal", "help", "groups", "rollout", "fallback", "forgetting"]
     .map((slot) => plan?.[slot]?.kind)
     .filter((kind) => kind !== undefined && !UNSAID.has(kind));
   return [...new Set(chosen)].join(", ").replaceAll("_", " ");

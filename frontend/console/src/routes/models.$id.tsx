@@ -25,6 +25,7 @@ import { Ensembles } from "../models/Ensembles";
 import { Evaluations } from "../models/Evaluations";
 import { inOrder, writtenOf } from "../models/figures";
 import { transfersMeanwhile } from "../models/meanwhile";
+import { cameOf } from "../models/origin";
 import { PreflightReport, Rejected, Work } from "../models/Preflight";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version, versionQuery } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
@@ -366,7 +367,7 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
           ...(version.archived_at === null
             ? []
             : [["Archived", <When key="away" at={version.archived_at} />] as const]),
-          ["Came of", version.origin.replaceAll("_", " ")],
+          ["Came of", cameOf(version.origin)],
           ["Size", bytes(version.size_bytes)],
           ...(version.server_state_bytes === null
             ? []
