@@ -16,7 +16,7 @@ def _can_be_built() -> None:
         pytest.skip(why)
 
 
-@pytest.mark.parametrize(("a", "b"), PAIRS, ids=" and ".join)
+@pytest.mark.parametrize(("a", "b"), PAIRS, ids=[f"{a} and {b}" for a, b in PAIRS])
 def test_each_pair_reaches_each_other_by_the_way_that_theory_allows(a: Nat, b: Nat) -> None:
     found = fetch(a, b, size_bytes=SIZE_BYTES)
     assert found.way == ("direct" if is_meetable(a, b) else "relayed"), found.why
