@@ -1,7 +1,7 @@
 """XGBoost, trained centrally on the rows of the recipe `trees`, beside the recipe's federation and scikit-learn.
 
-XGBoost is no dependency: `python3 -m venv build/peers` and `build/peers/bin/pip install xgboost scikit-learn` install it for the
-benchmark alone. Each has its own settings as they ship; the score is the recipe's, on the people's own tests.
+XGBoost is no dependency: `python3 -m venv build/peers` and `build/peers/bin/pip install xgboost scikit-learn` install
+it for the benchmark alone. Each has its own settings as they ship; the score is the recipe's, on people's own tests.
 """
 
 import subprocess

@@ -122,7 +122,8 @@ def _log_choose(count: int, chosen: int) -> float: ...
 def _log_choose(count: int, chosen: NDArray[np.int64]) -> NDArray[np.float64]: ...
 def _log_choose(count: int, chosen: int | NDArray[np.int64]) -> float | NDArray[np.float64]:
     logarithms = _log_factorials(count.bit_length())
-    return logarithms[count] - logarithms[chosen] - logarithms[count - chosen]
+    ways: float | NDArray[np.float64] = logarithms[count] - logarithms[chosen] - logarithms[count - chosen]
+    return ways
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Letters that devices leave for each other here, so that they meet by a direct path (ADR 109)."""
+"""Letters that devices leave for each other here, so that they meet by a direct path (ADR 106)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
