@@ -44,6 +44,8 @@ LEAVES: Mapping[str, Told] = {
     "Capabilities.renews": Told("that it can draw another credential"),
     "Capabilities.asks_platform": Told("that its owner lets samples go to the platform for an answer"),
     "Capabilities.paths": Told("that its owner lets it meet other devices by direct paths"),
+    "ReportUpdate.update": Told("which update of its agent it tells about"),
+    "ReportUpdate.outcome": Told("whether another release of its agent waits, runs, was refused or was gone back from"),
     "NextCredential.sha256": Told("hash of the credential that it draws, from which nobody finds the credential"),
     "OfferToMeet.address": Told("address that its peers reach it at, where its owner lets it meet them"),
     "OfferToAnswer.subjects": Told("what its owner lets it be counted in, when the platform asks a fleet"),

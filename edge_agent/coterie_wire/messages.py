@@ -50,12 +50,14 @@ from coterie_wire.secure_sum import (
 )
 from coterie_wire.structs import from_json
 from coterie_wire.trial import ReportTrial, ShadowTrial, Trial
+from coterie_wire.updating import AgentUpdate, ReportUpdate, TakesUpdates
 from coterie_wire.version import SPOKEN
 
 MAX_CLASS_COUNTS = 10_000
 MAX_WITHDRAWN = 64
 MAX_NEXT_KEYS = 64
 MAX_LATENCIES = 16
+MAX_ROOT_BYTES = 64 << 10
 KindName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -92,6 +94,8 @@ class Capabilities(Message, frozen=True):
     """The owner lets samples go to the platform, to be answered where the device's own model does not."""
     paths: bool = False
     """It opens direct paths to other devices, and answers over theirs."""
+    updates: TakesUpdates | None = None
+    """Whether it installs other releases of its agent; None: its agent does not know how."""
 
 
 class Enrol(Message, frozen=True):
@@ -112,6 +116,9 @@ class Enrolled(Message, frozen=True):
     platform_key: Annotated[bytes, Meta(min_length=32, max_length=32)]
     """Ed25519 public key that every manifest must verify against."""
     check_in_s: Seconds
+    update_root: Annotated[bytes, Meta(max_length=MAX_ROOT_BYTES)] | None = None
+    """Names the keys that releases of the agent are signed with, as TUF's ``root`` metadata; None: the platform has no
+    releases."""
 
 
 class LabelFacts(Message, frozen=True):
@@ -271,6 +278,8 @@ class Directive(Message, frozen=True):
     """When to check in again, in place of `check_in_s`; None: as `check_in_s` says."""
     letters: Annotated[tuple[Letter, ...], Meta(max_length=MAX_LETTERS)] = ()
     """Of devices that want to meet this one by a direct path."""
+    update: AgentUpdate | None = None
+    """What is to be done about the agent itself; None: nothing."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -369,6 +378,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "leave-letter": Exchange(LeaveLetter, Done),
     "report-received": Exchange(ReportReceived, Done),
     "ask-peer-ticket": Exchange(AskPeerTicket, PeerTicketGiven),
+    "report-update": Exchange(ReportUpdate, Done),
     "leave": Exchange(Leave, Done),
 }
 

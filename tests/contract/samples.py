@@ -75,6 +75,7 @@ from coterie_wire.secure_sum import (
 )
 from coterie_wire.tensors import Tensors
 from coterie_wire.trial import Compared, Fit, ReportTrial, Shadowed, ShadowTrial, Trial
+from coterie_wire.updating import AgentUpdate, ReportUpdate
 from coterie_wire.variants import Variant, Variants, digest_of, sign_variants
 
 SIGNING_KEY = bytes(range(32))
@@ -216,6 +217,7 @@ MESSAGES: tuple[Message, ...] = (
         shadow=ShadowTrial(rollout="r-1", candidate=SIGNED_MANIFEST, remaining_s=90.5),
         evaluate=Evaluate(evaluation="e-1", manifest=SIGNED_MANIFEST, remaining_s=3600.0),
         window=CheckInWindow(after_s=2500.0, within_s=5000.0),
+        update=AgentUpdate(update="u-1", version="9.0.0", probation_s=600.0),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -240,6 +242,7 @@ MESSAGES: tuple[Message, ...] = (
     HandInSum(fold="f-1", receipt=sign_receipt(SumReceipt("f-1", "5" * 64, 2, "6" * 64), SIGNING_KEY)),
     OfferPartial(fold="f-1", sha256="5" * 64, size_bytes=4096),
     ReleaseAssignment(assignment="a-1", reason=REASON),
+    ReportUpdate(update="u-1", outcome="rolled_back", reason=REASON),
     ReportProfile(federation="digits", profile=PROFILE),
     AskHelp(request=HELP, federation="digits", classes=(2,), profile=PROFILE),
     WithdrawHelp(request=HELP),

@@ -19,6 +19,7 @@ from coterie.gateway.http import (
 )
 from coterie.gateway.messages import STRANGERS, answer_request
 from coterie.gateway.outage import check_database
+from coterie.gateway.releases import send_release_file
 from coterie.gateway.uploads import PARTIALS, PORTIONS, UPDATES, receive_upload
 from coterie.gateway.watching import watching
 
@@ -87,6 +88,8 @@ def _answerer(request: Request, send: Send) -> Callable[[], Awaitable[None]] | N
             return lambda: send_blob(sha256, request, send)
         case "PATCH", ["uploads", assignment]:
             return lambda: receive_upload(UPDATES, assignment, request, send)
+        case "GET" | "HEAD", ["releases", part, name]:
+            return lambda: send_release_file(part, name, request, send)
         case "GET" | "HEAD", ["portions", transfer]:
             return lambda: send_portion(transfer, request, send)
         case "PATCH", ["portions", transfer]:

@@ -1,0 +1,147 @@
+"""``coterie releases``: the signed repository of agent releases, made where its keys are, served by the platform."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from coterie.cli.failures import failures_shown
+from coterie.cli.output import print_rows
+from coterie.releases.repository import KeyFolder, Release, Repository, Role, read_key
+
+REPOSITORY = click.argument("repository", type=click.Path(file_okay=False, path_type=Path))
+KEYS = click.option(
+    "--keys",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="where the private keys are, away from the platform",
+)
+PASSPHRASE = click.option(
+    "--passphrase-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="its first line decrypts the keys of root and targets; asked for where it is left out",
+)
+
+
+@click.group(short_help="Make and sign the repository of agent releases.")
+def releases() -> None:
+    """Make and sign the repository that devices take releases of their agent from.
+
+    The keys of roles root and targets stay in a directory of yours, encrypted, on a machine that is not the platform.
+    The online key signs nothing but that the repository is fresh.
+    """
+
+
+@releases.command(short_help="Begin a repository, and draw its keys.")
+@REPOSITORY
+@KEYS
+@click.option("--root-keys", type=click.IntRange(1, 10), default=3, show_default=True)
+@click.option("--threshold", type=click.IntRange(1, 10), default=2, show_default=True, help="of these sign together")
+@PASSPHRASE
+@failures_shown
+def init(repository: Path, keys: Path, root_keys: int, threshold: int, passphrase_file: Path | None) -> None:
+    """Begin REPOSITORY, without releases, and draw its keys."""
+    if threshold > root_keys:
+        raise click.UsageError(f"{threshold} of {root_keys} keys cannot sign.")
+    folder = KeyFolder(keys, _passphrase(passphrase_file, is_new=True))
+    Repository(repository).create(folder, root_keys=root_keys, threshold=threshold, now=_now())
+    click.echo(f"{repository} is begun; its keys are in {keys}: keep copies, and keep root's apart from each other.")
+    click.echo(f"Set COTERIE_RELEASES={repository} where the platform's web processes run.")
+
+
+@releases.command(short_help="Add a release.")
+@REPOSITORY
+@click.argument("wheels", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@KEYS
+@PASSPHRASE
+@failures_shown
+def add(repository: Path, wheels: tuple[Path, ...], keys: Path, passphrase_file: Path | None) -> None:
+    """Sign the release whose agent is one of WHEELS; the others are what it needs that devices may lack."""
+    release = Repository(repository).add(wheels, KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
+    click.echo(f"agent {release.version} is in {repository}: {_told(release)}")
+
+
+@releases.command(short_help="Offer a release no more.")
+@REPOSITORY
+@click.argument("version")
+@KEYS
+@PASSPHRASE
+@failures_shown
+def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path | None) -> None:
+    """Offer VERSION no more; devices that have it keep it."""
+    Repository(repository).withdraw(version, KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
+    click.echo(f"agent {version} is offered no more.")
+
+
+@releases.command(short_help="Say that the repository is fresh; due each day.")
+@REPOSITORY
+@click.option(
+    "--online",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="the newest online key",
+)
+@failures_shown
+def refresh(repository: Path, online: Path) -> None:
+    """Sign snapshot and timestamp anew, so that devices go on trusting that REPOSITORY shows its newest state."""
+    Repository(repository).refresh(read_key(online, None), now=_now())
+    click.echo(_fresh(repository))
+
+
+@releases.command(short_help="Sign root and targets anew, before they expire.")
+@REPOSITORY
+@KEYS
+@PASSPHRASE
+@failures_shown
+def renew(repository: Path, keys: Path, passphrase_file: Path | None) -> None:
+    """Sign root and targets as they are, for another year and half a year."""
+    Repository(repository).renew(KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
+    click.echo(_fresh(repository))
+
+
+@releases.command(short_help="Put another key in a key's place.")
+@REPOSITORY
+@click.argument("role", type=click.Choice(get_args(Role)))
+@KEYS
+@PASSPHRASE
+@failures_shown
+def rotate(repository: Path, role: Role, keys: Path, passphrase_file: Path | None) -> None:
+    """Put another key in the place of the oldest of ROLE; devices follow, however long they were away."""
+    folder = KeyFolder(keys, _passphrase(passphrase_file))
+    Repository(repository).rotate(role, folder, now=_now())
+    click.echo(f"{folder.newest(role)} signs from now on.")
+
+
+@releases.command(short_help="What is in a repository, and until when it holds.")
+@REPOSITORY
+@failures_shown
+def show(repository: Path) -> None:
+    """List the releases of REPOSITORY, and until when each role's word holds."""
+    found = Repository(repository)
+    rows = [{"version": release.version, "files": _told(release)} for release in found.releases()]
+    print_rows(("version", "files"), rows)
+    click.echo(_fresh(repository))
+
+
+def _told(release: Release) -> str:
+    return f"{len(release.wheels)} wheels, {release.size_bytes} bytes"
+
+
+def _fresh(repository: Path) -> str:
+    expiries = Repository(repository).expiries()
+    return "; ".join(f"{role} until {expires:%F %R} UTC" for role, expires in expiries.items())
+
+
+def _passphrase(file: Path | None, *, is_new: bool = False) -> bytes:
+    if file is not None:
+        return file.read_bytes().splitlines()[0]
+    asked: Callable[..., str] = click.prompt
+    return asked("Passphrase of the keys", hide_input=True, confirmation_prompt=is_new).encode()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
