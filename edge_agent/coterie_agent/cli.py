@@ -13,6 +13,7 @@ from coterie_agent import VERSION
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import MEANINGS, AgentError, Exit
 from coterie_agent.home import DEFAULT_HOME
+from coterie_agent.versions.launching import ON_TRIAL, hand_over
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -33,6 +34,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the exit code is one of `Exit`."""
+    hand_over(sys.argv[1:] if argv is None else argv)
     arguments = from_values(vars(_parser().parse_args(argv)), Arguments)
     arguments = msgspec.structs.replace(arguments, home=arguments.home.expanduser().absolute())
     command = cast(Command, importlib.import_module(f"coterie_agent.commands.{arguments.command}"))
@@ -77,8 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("url", metavar="URL")
     join.add_argument("token", metavar="TOKEN")
     join.add_argument("--name", default="", help="what the device is called; default: its host name")
-    add("run", "train when conditions hold, until stopped")
-    add("relay", "run, and sum the updates of the neighbours, so that one sum leaves the site")
+    run = add("run", "train when conditions hold, until stopped")
+    relay = add("relay", "run, and sum the updates of the neighbours, so that one sum leaves the site")
+    for running in (run, relay):
+        running.add_argument(ON_TRIAL, action="store_true", help=argparse.SUPPRESS)  # the former agent says so
     add("unit", "print a systemd unit that keeps the agent running")
     add("status", "what the device is, holds, does, and has sent")
     add("page", "the address of the owner's page, while the agent runs")
@@ -104,6 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     agree = add("agree", "agree that a federation may tell more of this device, where its budget was raised")
     agree.add_argument("federation", nargs="?", default="", metavar="FEDERATION", help="none: list those that ask")
+    updates = add("updates", "which agents are installed, how updates went, and the owner's word on the next one")
+    updates.add_argument("--allow", default="", metavar="VERSION", help="let that one be installed")
+    updates.add_argument("--trust", type=Path, default=Path(), metavar="FILE", help="pin the keys that FILE names")
     add("identities", "list the keys that devices sign with in secure sums, as this device has read them")
     export = add("export", "print all that is known of this device, here and at the platform, as JSON")
     export.add_argument("--offline", action="store_true", help="leave out what the platform knows; ask nobody")

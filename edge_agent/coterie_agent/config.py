@@ -142,6 +142,16 @@ class PlatformSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Milliseconds for which the device's own model is waited for first; the deadline holds for both together."""
 
 
+class UpdateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets the platform replace the agent by another release of it."""
+
+    take: Literal["off", "ask", "on"] = "ask"
+    """Never; those that the owner agrees to (``coterie-agent updates --allow``); all that are signed with the keys that
+    the device has pinned."""
+    hours: tuple[Annotated[int, Meta(ge=0, le=23)], Annotated[int, Meta(ge=0, le=23)]] | None = None
+    """Local hours [from, to) in which it is replaced; from > to spans midnight; None: any."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the device's owner decides; every key has a default."""
 
@@ -167,6 +177,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How programs on this device get predictions."""
     platform: PlatformSettings = PlatformSettings()
     """Whether samples leave the device for an answer."""
+    updates: UpdateSettings = UpdateSettings()
+    """Whether the agent is replaced by other releases of it."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
     max_samples: Annotated[int, Meta(ge=1)] = 100_000
@@ -318,4 +330,10 @@ TEMPLATE = """\
 [platform]
 # send_samples = false
 # after_ms = 500.0             # for which the model on the device is waited for first
+
+# Whether the platform may replace this agent by a newer release of it, signed with the keys that this device pinned
+# when it joined. A release that does not work here is gone back from by itself.
+[updates]
+# take = "ask"                 # those you agree to (coterie-agent updates --allow VERSION); or "on": all; "off": none
+# hours = [2, 5]               # local hours [from, to) in which it is replaced; any, where this is not set
 """

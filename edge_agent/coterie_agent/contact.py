@@ -34,6 +34,7 @@ from coterie_wire.meeting import OfferToMeet
 from coterie_wire.message import Message
 from coterie_wire.messages import MAX_LATENCIES, Capabilities, CheckIn, DataMetadata, Directive, LabelFacts
 from coterie_wire.relaying import OfferToLead, Shedding
+from coterie_wire.updating import TakesUpdates
 from coterie_wire.version import PROTOCOL
 
 log = logging.getLogger(__name__)
@@ -117,6 +118,8 @@ class Contact:
     """Whether its owner lets it meet others by direct paths."""
     asks_platform: bool = False
     """Whether its owner lets samples go to the platform for an answer."""
+    takes_updates: TakesUpdates | None = None
+    """Whether other releases of the agent are installed."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -311,6 +314,7 @@ class Contact:
                 renews=True,
                 asks_platform=self.asks_platform,
                 paths=self.opens_paths,
+                updates=self.takes_updates,
             )
         return CheckIn(
             protocol=PROTOCOL,

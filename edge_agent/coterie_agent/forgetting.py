@@ -11,6 +11,7 @@ from coterie_agent.home import Home, write_private
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink, RecordSent
 from coterie_agent.store.opened import Store
+from coterie_agent.updating.pinning import pin_update_root
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.owning import Forget, ForgetNews, ReadReceipt
 from coterie_wire.structs import from_json
@@ -39,6 +40,7 @@ def kept_receipt(home: Home) -> Kept | None:
 def forget_platform(home: Home, store: Store) -> None:
     """Remove what is here of the platform; samples, settings and the journal are the owner's, and stay."""
     store.identity.forget()
+    pin_update_root(home, None)
     for cache in (home.blobs, home.variants, home.portions):
         BlobCache(cache).keep_only(())
 

@@ -98,6 +98,26 @@ class Home:
         return self.state / "ally.lock"
 
     @property
+    def versions(self) -> Path:
+        """Agents that were installed beside the owner's, and which of them runs."""
+        return self.root / "versions"
+
+    @property
+    def updates(self) -> Path:
+        """What is known of the repository of releases, and the wheels that were fetched from it."""
+        return self.state / "updates"
+
+    @property
+    def update_root(self) -> Path:
+        """TUF's ``root``, which names the keys that releases are signed with."""
+        return self.state / "update-root.json"
+
+    @property
+    def agreed_updates(self) -> Path:
+        """Which releases the owner has agreed to."""
+        return self.root / "agreed-updates.json"
+
+    @property
     def receipt(self) -> Path:
         """The number under which the owner had the device forgotten; it outlives everything else."""
         return self.root / "forgotten.json"

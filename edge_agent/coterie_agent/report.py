@@ -179,6 +179,8 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.sum_wait)
         if status.question_wait is not None:
             waits.append(status.question_wait)
+        if status.update_wait is not None:
+            waits.append(status.update_wait)
         if status.budget_wait is not None:
             waits.append(status.budget_wait)
         if status.peers is not None:

@@ -44,6 +44,8 @@ from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
 from coterie_agent.threads import start_guarded
+from coterie_agent.updating.ability import takes_updates
+from coterie_agent.updating.thread import UpdatingThread
 from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
@@ -74,6 +76,8 @@ class Runner:
     store: Store
     read_conditions: ReadConditions
     situation: Situation
+    on_trial: bool = False
+    """Whether the former agent waits to see that this one works."""
     look_every_s: float = PERIOD_S
 
     def run(self) -> None:
@@ -125,6 +129,7 @@ class Runner:
             self._start("worker", self._worker(identity, link, desk, book, paths).run),
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
+            self._start("updating", self._updating(link).run),
         ]
         if paths is not None:
             threads.append(self._start("direct-letters", partial(paths.attend, self.situation)))
@@ -324,6 +329,7 @@ class Runner:
             platform_offer=self.store.platform_offer,
             asks_platform=self.config.platform.send_samples,
             opens_paths=self.config.direct.connect,
+            takes_updates=takes_updates(self.home, self.config.updates),
         )
 
     def _portion_desk(self) -> PortionDesk:
@@ -364,6 +370,16 @@ class Runner:
     def _answering(self, identity: Identity, link: HttpLink) -> AnsweringThread:
         return AnsweringThread(
             identity=identity, config=self.config, store=self.store, link=link, situation=self.situation
+        )
+
+    def _updating(self, link: HttpLink) -> UpdatingThread:
+        return UpdatingThread(
+            home=self.home,
+            settings=self.config.updates,
+            work=self.store.work,
+            link=link,
+            situation=self.situation,
+            on_trial=self.on_trial,
         )
 
     def _local_api(self, owner: OwnerApi) -> LocalApiServer:
@@ -409,5 +425,6 @@ def _status(now: Now) -> Status:
         sum_wait=now.sum_wait,
         question_wait=now.question_wait,
         budget_wait=now.budget_wait,
+        update_wait=now.update_wait,
         island=now.island,
     )

@@ -52,6 +52,8 @@ class Now(msgspec.Struct, frozen=True):
     """What the secure sum waits for that the device answers a question in."""
     budget_wait: Reason | None = None
     """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
+    update_wait: Reason | None = None
+    """What an update of the agent waits for; None: for nothing, or there is none."""
     shedding: Shedding | None = None
     """Whom it can keep as a supernode, where that is less than its owner lets it."""
     island: IslandStatus | None = None
@@ -113,6 +115,10 @@ class Situation:
     def overspend(self, reason: Reason | None) -> None:
         """Record that a round was refused which the owner's privacy budget does not pay for; None: it pays for one."""
         self._replace(budget_wait=reason)
+
+    def wait_to_update(self, reason: Reason | None) -> None:
+        """Record what an update of the agent waits for; None: for nothing, or there is none."""
+        self._replace(update_wait=reason)
 
     def shed(self, shedding: Shedding | None) -> None:
         """Record whom it can keep as a supernode; None: as many as its owner lets it."""

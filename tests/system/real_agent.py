@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,11 @@ class RealAgent:
         local_api: bool = False,
         python: str = sys.executable,
         settings: str = "",
+        variables: Mapping[str, str] | None = None,
     ) -> None:
+        """`variables` are its processes' environment; None: one in which the source is found."""
         self.home = home
+        self._variables = variables or environment()
         self._python = python
         home.mkdir()
         (home / "agent.toml").write_text(
@@ -76,7 +80,7 @@ class RealAgent:
     def start(self, command: str = "run") -> None:
         self._started_at = time.time()
         with (self.home / "agent.log").open("ab") as log:
-            self._process = subprocess.Popen(self._arguments(command), stderr=log, env=environment(), cwd=ROOT)
+            self._process = subprocess.Popen(self._arguments(command), stderr=log, env=self._variables, cwd=ROOT)
 
     def kill(self) -> None:
         """As a flat battery would."""
@@ -115,7 +119,7 @@ class RealAgent:
         """What a command prints."""
         done = subprocess.run(
             [*self._arguments(*arguments), "--json"],
-            env=environment(),
+            env=self._variables,
             cwd=ROOT,
             capture_output=True,
             timeout=COMMAND_S,

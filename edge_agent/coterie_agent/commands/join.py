@@ -15,6 +15,7 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, write_private
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import open_store
+from coterie_agent.updating.pinning import pin_update_root
 from coterie_wire.messages import Enrol, Enrolled
 from coterie_wire.version import PROTOCOL
 
@@ -58,6 +59,7 @@ def run(arguments: Arguments) -> Output:
         enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
         enrolled = link.call(enrol, Enrolled)
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
+        pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
         if not home.config.exists():
             write_private(home.config, TEMPLATE.encode())

@@ -19,6 +19,7 @@ from coterie_agent.home import Home, RunLock
 from coterie_agent.runner import Runner
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store, open_store
+from coterie_agent.versions.launching import Launcher, stopped_well
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +55,24 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
             store=store,
             read_conditions=conditions_reader(override),
             situation=situation,
+            on_trial=arguments.on_trial,
         )
         exit_code = _run(runner)
+    if exit_code is Exit.OK and not arguments.on_trial:
+        _make_way(Launcher(home, sys.argv[1:]))
     logging.shutdown()
     sys.stderr.flush()
     os._exit(exit_code)
+
+
+def _make_way(launcher: Launcher) -> None:
+    """Return unless another agent is to run in this one's place."""
+    try:
+        if launcher.is_to_change():
+            launcher.restart()
+        stopped_well(launcher.home)
+    except OSError as error:
+        log.error("the other agent could not be started: %s", error)
 
 
 def _finish_forgetting(home: Home, config: Config, store: Store) -> None:

@@ -1,11 +1,11 @@
 """``coterie-agent unit``: a systemd unit that runs the agent from the owner's login or the machine's start on."""
 
-import sys
-
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import Exit
+from coterie_agent.home import Home
+from coterie_agent.versions.standing import Versions
 
 FINAL = (Exit.USAGE, Exit.NOT_JOINED, Exit.BAD_CONFIG, Exit.ALREADY_RUNNING, Exit.REVOKED)
 """How the agent ends where starting it again would change nothing."""
@@ -35,8 +35,9 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 def run(arguments: Arguments) -> Output:
-    """Names this Python and this home, so that it needs no search path."""
-    words = (sys.executable, "-m", "coterie_agent", "--home", str(arguments.home), "run")
+    """Names the Python that the owner has installed and this home, so that it needs no search path."""
+    python = Versions(Home(arguments.home).versions).read_or_new().base.python
+    words = (python, "-m", "coterie_agent", "--home", str(arguments.home), "run")
     text = UNIT.format(command=" ".join(map(_quoted, words)), final=" ".join(str(int(code)) for code in FINAL))
     return Output(Unit(text), text.splitlines())
 

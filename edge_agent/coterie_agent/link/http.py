@@ -85,6 +85,15 @@ class HttpLink:
         """
         return self._download(f"/portions/{transfer}", offset)
 
+    def download_release(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file of the repository of releases, which the platform passes on as it is.
+
+        Raises Unreachable or Refused.
+        """
+        place = f"/releases/{path}"
+        with self._request("GET", place, body=None, headers={}) as response:
+            yield from self._received(place, response, 0)
+
     def _download(self, path: str, offset: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         preference = {"Prefer": PRESIGNED} if self._goes_to_storage else {}

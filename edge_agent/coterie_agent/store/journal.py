@@ -50,6 +50,8 @@ class Status(msgspec.Struct, frozen=True):
     """What the sum waits for that the device answers a question in."""
     budget_wait: Reason | None = None
     """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
+    update_wait: Reason | None = None
+    """What an update of the agent waits for; None: for nothing, or there is none."""
     island: IslandStatus | None = None
     """None: the device takes part in none, or the platform is there."""
 

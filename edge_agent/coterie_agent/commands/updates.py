@@ -1,0 +1,75 @@
+"""``coterie-agent updates``: which agents are installed here, how updates went, what the owner agrees to."""
+
+from importlib.util import find_spec
+
+import msgspec
+
+from coterie_agent import VERSION
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.config import load_config
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home
+from coterie_agent.updating.ability import NO_TUF, why_not
+from coterie_agent.updating.agreeing import agree, agreed
+from coterie_agent.updating.pinning import pin_update_root
+from coterie_agent.versions.standing import Ended, Versions
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import MAX_ROOT_BYTES
+
+
+class Updates(msgspec.Struct, frozen=True):
+    """The agents of this device."""
+
+    version: str
+    former: str | None
+    """What the current one can be gone back from to; blank: the one that the owner has installed; None: nothing."""
+    refuses: Reason | None
+    """Why no other is installed; None: one may be."""
+    agreed: tuple[str, ...]
+    ended: tuple[Ended, ...]
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``updates.not_pinned`` or ``config.invalid``."""
+    home = Home(arguments.home)
+    settings = load_config(home.config).updates
+    try:
+        if arguments.trust.name:
+            pin_update_root(home, _root(arguments.trust.read_bytes()))
+        if arguments.allow:
+            agree(home, arguments.allow)
+    except OSError as error:
+        raise AgentError("updates.not_pinned", f"{error.filename}: {error.strerror}", exit_code=Exit.USAGE) from error
+    standing = Versions(home.versions).read_or_new()
+    found = Updates(VERSION, standing.former, why_not(home, settings), agreed(home), standing.ended)
+    return Output(found, _lines(found))
+
+
+def _root(content: bytes) -> bytes:
+    """Raises AgentError ``updates.not_pinned``."""
+    if find_spec("tuf") is None:
+        raise AgentError("updates.not_pinned", NO_TUF.sentence, exit_code=Exit.USAGE)
+    from tuf.api.exceptions import RepositoryError
+    from tuf.api.metadata import Metadata, Root
+
+    try:
+        root = Metadata[Root].from_bytes(content[: MAX_ROOT_BYTES + 1])
+        root.verify_delegate("root", root)
+    except RepositoryError as error:
+        detail = f"the file is no root of a repository of releases: {error}"
+        raise AgentError("updates.not_pinned", detail, exit_code=Exit.USAGE) from error
+    return content
+
+
+def _lines(found: Updates) -> list[str]:
+    lines = [f"agent {found.version}"]
+    if found.former is not None:
+        lines.append(f"before it: {found.former or 'the one that you have installed'}")
+    if found.refuses is not None:
+        lines.append(f"no other is installed: {found.refuses.sentence} [{found.refuses.code}]")
+    if found.agreed:
+        lines.append(f"you have agreed to: {', '.join(found.agreed)}")
+    for one in found.ended:
+        why = "" if one.reason is None else f": {one.reason.sentence} [{one.reason.code}]"
+        lines.append(f"{one.version}: {one.outcome.replace('_', ' ')}{why}")
+    return lines

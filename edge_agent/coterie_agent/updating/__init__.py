@@ -1,0 +1,1 @@
+"""Other releases of the agent: fetched, verified, installed beside the running one."""

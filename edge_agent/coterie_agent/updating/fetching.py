@@ -1,0 +1,104 @@
+"""Fetches a release by The Update Framework: python-tuf's client verifies, from the root that the device has pinned.
+
+Needs ``coterie-agent[updates]``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from platform import machine
+from typing import TYPE_CHECKING, Protocol
+
+from coterie_agent.errors import AgentError
+from coterie_agent.link.failure import Refused, Unreachable
+from coterie_wire.updating import CUSTOM, NEEDS, RELEASE, agent_wheel
+
+if TYPE_CHECKING:
+    from tuf.api.metadata import TargetFile
+    from tuf.ngclient import FetcherInterface, Updater
+
+MAX_WHEEL_BYTES = 256 << 20
+MAX_WHEELS = 100
+_REFUSALS = {
+    "ExpiredMetadataError": ("updates.expired", "nobody has signed lately that this is the newest: {}"),
+    "BadVersionNumberError": ("updates.older_metadata", "it is older than what this device has seen: {}"),
+    "LengthOrHashMismatchError": ("updates.altered", "a file is not the one that was signed: {}"),
+    "UnsignedMetadataError": ("updates.wrong_key", "it was not signed with the keys that this device trusts: {}"),
+    "DownloadLengthMismatchError": ("updates.too_large", "a file is larger than was signed, or than is taken: {}"),
+}
+"""By python-tuf's error, its code and sentence here."""
+_MALFORMED = ("updates.malformed", "the repository of releases cannot be read: {}")
+
+
+class Link(Protocol):
+    """The way to the platform."""
+
+    def download_release(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file of the repository. Raises Unreachable or Refused."""
+
+
+def fetch_release(version: str, *, link: Link, root: bytes, folder: Path) -> list[Path]:
+    """Download a release to `folder`; the verified wheels, the agent's own first.
+
+    Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``. What lies in `folder` afterwards
+    is what was verified; a file that was fetched before is not fetched again.
+    """
+    from tuf.api.exceptions import DownloadError, DownloadLengthMismatchError, RepositoryError
+    from tuf.ngclient import Updater
+
+    metadata, wheels = folder / "metadata", folder / "wheels"
+    for directory in (metadata, wheels):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        updater = Updater(
+            str(metadata), "metadata/", str(wheels), "targets/", fetcher=_fetcher_over(link), bootstrap=root
+        )
+        updater.refresh()
+        agent = updater.get_targetinfo(agent_wheel(version))
+        return [_fetch(updater, target, wheels) for target in _release(updater, agent, version)]
+    except (RepositoryError, DownloadLengthMismatchError) as error:
+        code, sentence = _REFUSALS.get(type(error).__name__, _MALFORMED)
+        raise AgentError(code, sentence.format(error)) from error
+    except DownloadError as error:
+        raise Unreachable(f"the repository of releases: {error}") from error
+
+
+def _fetcher_over(link: Link) -> "FetcherInterface":
+    """Lets python-tuf read over the agent's own connection."""
+    from tuf.api.exceptions import DownloadError, DownloadHTTPError
+    from tuf.ngclient import FetcherInterface
+
+    class LinkFetcher(FetcherInterface):
+        def _fetch(self, url: str) -> Iterator[bytes]:
+            try:
+                yield from link.download_release(url)
+            except Refused as error:
+                raise DownloadHTTPError(error.detail, error.status) from error
+            except Unreachable as error:
+                raise DownloadError(error.detail) from error
+
+    return LinkFetcher()
+
+
+def _release(updater: "Updater", agent: "TargetFile | None", version: str) -> "list[TargetFile]":
+    """The files of a release that this machine may need. Raises AgentError ``updates.unknown_release``."""
+    custom = {} if agent is None else agent.unrecognized_fields.get(CUSTOM, {})
+    if agent is None or custom.get(RELEASE) != version:
+        raise AgentError("updates.unknown_release", f"the repository of releases has no agent {version}")
+    names = [str(name) for name in custom.get(NEEDS, ())][:MAX_WHEELS]
+    found = [agent, *(updater.get_targetinfo(name) for name in names if _fits(name))]
+    return [target for target in found if target is not None]
+
+
+def _fits(name: str) -> bool:
+    """Whether a wheel may be for this machine; which of several is used, pip decides."""
+    platform = name.removesuffix(".whl").rpartition("-")[2]
+    return platform == "any" or platform.endswith(machine())
+
+
+def _fetch(updater: "Updater", target: "TargetFile", wheels: Path) -> Path:
+    if "/" in target.path or not target.path.endswith(".whl") or target.length > MAX_WHEEL_BYTES:
+        raise AgentError("updates.malformed", f"{target.path[:100]!r} is no wheel of a release, or too large")
+    path = wheels / target.path
+    if updater.find_cached_target(target, str(path)) is None:
+        updater.download_target(target, str(path))
+    return path

@@ -1,0 +1,174 @@
+"""The thread that does what the platform asks about the agent itself, as far as the owner lets it."""
+
+import logging
+import random
+from dataclasses import dataclass, field
+
+import msgspec
+
+from coterie_agent import VERSION
+from coterie_agent.conditions.local_hour import LocalHour
+from coterie_agent.config import UpdateSettings
+from coterie_agent.errors import AgentError, reason_of
+from coterie_agent.home import Home
+from coterie_agent.link.backoff import Backoff
+from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.work import WorkStore
+from coterie_agent.updating.ability import why_not
+from coterie_agent.updating.agreeing import agreed
+from coterie_agent.versions.launching import return_to_former
+from coterie_agent.versions.standing import Candidate, Standing, Versions
+from coterie_wire.conditions import Reason, is_within
+from coterie_wire.messages import Done
+from coterie_wire.updating import WITHDRAWN, AgentUpdate, ReportUpdate, parts_of
+
+log = logging.getLogger(__name__)
+_LOOK_EVERY_S = 60.0
+"""For the owner's hours, and his word, which nothing announces."""
+_LONGEST_WAIT_S = 600.0
+
+
+@dataclass(kw_only=True)
+class UpdatingThread:
+    """Its next action follows from the files and the situation, so it can be stopped at any moment."""
+
+    home: Home
+    settings: UpdateSettings
+    work: WorkStore
+    link: HttpLink
+    situation: Situation
+    on_trial: bool
+    local_hour: LocalHour = field(default_factory=LocalHour)
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    _backoff: Backoff = field(default_factory=Backoff)
+    _told_waiting: tuple[str, Reason] | None = None
+
+    def run(self) -> None:
+        """Run until the situation's `stop` is set, which it sets itself where another agent is to take over."""
+        while not (now := self.situation.now).stopping:
+            if now.link == "offline" or now.directive is None:
+                self.situation.wait(now.edition, None)
+                continue
+            if self.on_trial:
+                self._versions.confirmation.touch()  # from here on the former agent stops this one, and it starts anew
+                return
+            try:
+                self._look(now)
+                self._backoff = Backoff()
+                self.situation.wait(now.edition, _LOOK_EVERY_S)
+            except AgentError as error:
+                if isinstance(error, Refused) and error.is_revoked:
+                    self.situation.end(error)
+                    return
+                log.info("the update of the agent waits: %s [%s]", error.detail, error.code)
+                self._backoff = self._backoff.failed()
+                self.situation.wait_for_stop(self._backoff.delay_s(longest_s=_LONGEST_WAIT_S, rng=self.rng))
+
+    @property
+    def _versions(self) -> Versions:
+        return Versions(self.home.versions)
+
+    def _look(self, now: Now) -> None:
+        """Raises Unreachable or Refused."""
+        self._tell_ended()
+        update = now.directive.update if now.directive else None
+        standing = self._versions.read_or_new()
+        if update is None or (update.to_do == "install" and standing.has_ended(update.update)):
+            self.situation.wait_to_update(None)
+            return
+        if update.to_do == "return":
+            self._return(update, standing)
+            return
+        refused = self._why_refused(update)
+        if refused is not None:
+            self._end(update, refused)
+            return
+        waits = self._why_waiting(update, now)
+        self.situation.wait_to_update(waits)
+        if waits is None:
+            self._install(update)
+        elif self._told_waiting != (update.update, waits):
+            self.link.call(ReportUpdate(update=update.update, outcome="waiting", reason=waits), Done)
+            self._told_waiting = (update.update, waits)
+
+    def _why_refused(self, update: AgentUpdate) -> Reason | None:
+        refuses = why_not(self.home, self.settings)
+        if refuses is not None:
+            return refuses
+        if parts_of(update.version) <= parts_of(VERSION):
+            return Reason("updates.not_newer", f"agent {update.version} is not newer than {VERSION}, which runs")
+        return None
+
+    def _why_waiting(self, update: AgentUpdate, now: Now) -> Reason | None:
+        if self.settings.take == "ask" and update.version not in agreed(self.home):
+            how = f"coterie-agent updates --allow {update.version}"
+            return Reason("updates.asks_owner", f"agent {update.version} waits for its owner's word: {how}")
+        if self.settings.hours is not None and not is_within(self.settings.hours, self.local_hour()):
+            first, last = self.settings.hours
+            return Reason("updates.hours", f"agent {update.version} is installed between {first} and {last} o'clock")
+        if now.progress is not None or self.work.current() is not None:
+            return Reason("updates.at_work", f"agent {update.version} waits until the round has this device's work")
+        return None
+
+    def _install(self, update: AgentUpdate) -> None:
+        """Raises Unreachable."""
+        # Only here: python-tuf takes 10 MB, and updates are rare.
+        from coterie_agent.updating.fetching import fetch_release
+        from coterie_agent.updating.staging import stage
+
+        log.info("agent %s is fetched and installed beside this one", update.version)
+        try:
+            wheels = fetch_release(
+                update.version, link=self.link, root=self.home.update_root.read_bytes(), folder=self.home.updates
+            )
+            stage(update.version, wheels, base=self._versions.read_or_new().base, versions=self._versions)
+        except AgentError as error:
+            if is_retryable(error):
+                raise
+            self._end(update, reason_of(error))
+            return
+        candidate = Candidate(update.version, update.update, update.probation_s)
+        self._versions.change(lambda standing: msgspec.structs.replace(standing, candidate=candidate))
+        self.situation.stop()
+
+    def _return(self, update: AgentUpdate, standing: Standing) -> None:
+        """Go back from what this very update has brought; from anything else there is nothing to go back from."""
+        if standing.update != update.update or standing.current != self._versions.own():
+            self.link.call(ReportUpdate(update=update.update, outcome="returned"), Done)
+            return
+        reason = Reason(WITHDRAWN, f"the platform has the fleet go back from agent {update.version}")
+        former = return_to_former(self.home, standing, reason)
+        if former is None:
+            why = Reason("updates.cannot_return", "the agent before cannot read what this one has written to its store")
+            self.link.call(ReportUpdate(update=update.update, outcome="refused", reason=why), Done)
+            return
+        log.warning("%s", reason.sentence)
+        self._versions.write(former)
+        self.situation.stop()
+
+    def _end(self, update: AgentUpdate, reason: Reason) -> None:
+        log.warning("agent %s is not installed: %s [%s]", update.version, reason.sentence, reason.code)
+        self.situation.wait_to_update(None)
+        self._versions.end(update.update, update.version, "refused", reason)
+        self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        """Raises Unreachable or Refused."""
+        standing = self._versions.read()
+        for one in standing.ended if standing else ():
+            if not one.told:
+                report = ReportUpdate(update=one.update, outcome=one.outcome, reason=one.reason)
+                try:
+                    self.link.call(report, Done)
+                except Refused as error:
+                    if error.is_revoked or is_retryable(error):
+                        raise
+                    log.info("the platform does not want to know how an update ended: %s", error.detail)
+                told = msgspec.structs.replace(one, told=True)
+                self._versions.change(
+                    lambda now, one=one, told=told: msgspec.structs.replace(  # type: ignore[misc]  # bound here
+                        now, ended=tuple(told if other == one else other for other in now.ended)
+                    )
+                )
