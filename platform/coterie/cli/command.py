@@ -40,6 +40,7 @@ SECTIONS = {
         "restore": "coterie.cli.backups:restore",
         "scrub": "coterie.cli.local:scrub",
         "collect-blobs": "coterie.cli.local:collect_blobs",
+        "releases": "coterie.cli.releases:releases",
         "seed-fleet": "coterie.cli.local:seed_fleet",
     },
     "Speak to a running platform": {
@@ -48,6 +49,7 @@ SECTIONS = {
         "overview": "coterie.cli.resources:overview",
         "repairs": "coterie.cli.resources:repairs",
         "devices": "coterie.cli.resources:devices",
+        "agent-rollouts": "coterie.cli.resources:agent_rollouts",
         "credential-renewals": "coterie.cli.resources:credential_renewals",
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",

@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "coterie.federations",
     "coterie.transfer",
     "coterie.rollouts",
+    "coterie.agent_rollouts",
     "coterie.fleet_evaluation",
     "coterie.alliances",
     "coterie.privacy",
@@ -123,6 +124,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 SECOND_FACTOR_FOR = ENV.second_factor_for
 WEBHOOK_HOSTS = ENV.webhook_hosts
+RELEASES = ENV.releases
 EMAIL_HOST, EMAIL_PORT = ENV.email_host, ENV.email_port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENV.email_user, ENV.email_password
 EMAIL_USE_TLS, EMAIL_USE_SSL = ENV.email_security == "starttls", ENV.email_security == "tls"
@@ -233,6 +235,7 @@ PERIODIC_TASKS = {
     "coterie.accounts.tasks.tidy": 600.0,
     "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.count": 10.0,
+    "coterie.agent_rollouts.tasks.advance": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.merging.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,
@@ -285,6 +288,8 @@ SPECTACULAR_SETTINGS = {
         "FederationState": "coterie.federations.models.Federation.State",
         "QuestionState": "coterie.analytics.models.Question.State",
         "RolloutState": "coterie.rollouts.models.Rollout.State",
+        "AgentRolloutState": "coterie.agent_rollouts.models.AgentRollout.State",
+        "DeviceUpdateState": "coterie.agent_rollouts.models.DeviceUpdate.State",
         "EvaluationState": "coterie.fleet_evaluation.models.Evaluation.State",
         "AllianceState": "coterie.alliances.models.Alliance.State",
         "RoundState": "coterie.rounds.models.Round.State",

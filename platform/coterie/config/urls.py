@@ -35,6 +35,7 @@ urlpatterns = [
     path("api/", include("coterie.federations.urls")),
     path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rollouts.urls")),
+    path("api/", include("coterie.agent_rollouts.urls")),
     path("api/", include("coterie.analytics.urls")),
     path("api/", include("coterie.fleet_evaluation.urls")),
     path("api/", include("coterie.alliances.urls")),

@@ -6,7 +6,9 @@ from datetime import datetime
 from coterie.core.identity import verify_key
 from coterie.fleet import credentials, peer_tickets, services
 from coterie.fleet.handler import Handler
+from coterie.fleet.kinds import is_of_first_release
 from coterie.fleet.models import Device
+from coterie.releases.served import served_releases
 from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
@@ -16,8 +18,13 @@ def enrol(message: Enrol, now: datetime) -> Enrolled:
     device, credential = services.enrol_device(
         secret=message.token, name=message.name, capabilities=message.capabilities, now=now
     )
+    releases = None if is_of_first_release(device) else served_releases()
     return Enrolled(
-        device=str(device.pk), credential=credential, platform_key=verify_key(), check_in_s=device.check_in_s
+        device=str(device.pk),
+        credential=credential,
+        platform_key=verify_key(),
+        check_in_s=device.check_in_s,
+        update_root=None if releases is None else releases.newest_root(),
     )
 
 

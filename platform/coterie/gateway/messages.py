@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from django.utils import timezone
 
+from coterie.agent_rollouts import device_api as agent_rollouts
 from coterie.alliances import device_api as alliances
 from coterie.cloud_answers import device_api as cloud_answers
 from coterie.core.errors import CoterieError, ErrorKind
@@ -46,6 +47,7 @@ HANDLERS: Mapping[str, Handler] = {
     **owners.HANDLERS,
     **fleet_evaluation.HANDLERS,
     **alliances.HANDLERS,
+    **agent_rollouts.HANDLERS,
 }
 """The apps' answers by name of the message; `STRANGERS`, `SLOW` and `BATCHED` are apart."""
 SLOW: Mapping[str, SlowHandler] = cloud_answers.SLOW_HANDLERS

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from django.db import models
 from django.db.models import Q
 
+from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.alliances.models import Letter as AllianceLetter
 from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
@@ -92,6 +93,8 @@ SECTIONS: Sequence[Section] = (
     Section("round_events", RoundEvent, "device", "What happened in its parts of rounds."),
     Section("memberships", Membership, "device", "The groups that it was in."),
     Section("trials", Trial, "device", "How candidates of new versions did on its samples."),
+    Section("agent_rollouts", AgentRollout, "device", "Roll-outs of its agent that were for it alone."),
+    Section("agent_updates", DeviceUpdate, "device", "Releases of its agent that it was asked to install."),
     Section("profiles", DeviceProfile, "device", "The newest profiles of its data that it told federations."),
     Section("reported_days", ReportedDay, "device", "How much of such profiles it told on each day."),
     Section("personal_figures", PersonalFigures, "device", "How its personal model did."),

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from django.db import transaction
 
+from coterie.agent_rollouts.selectors import updates_of
 from coterie.analytics.selectors import asked_of
 from coterie.cloud_answers.selectors import offer_to
 from coterie.federations.models import Federation
@@ -84,6 +85,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     fleet = latest_count()
     asked = asked_of(devices, now=now)
     letters = letters_for(devices, now=now)
+    updates = updates_of(devices)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
     takers = {
         message.version for _, message, _ in calls if message.variants is not None and message.version is not None
@@ -113,6 +115,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             forms = offered.get(message.version)
             if forms is not None and digest_of(forms) != message.variants:
                 directive = msgspec.structs.replace(directive, variants=forms)
+        if device.pk in updates:
+            directive = msgspec.structs.replace(directive, update=updates[device.pk])
         if device.pk in asked:
             directive = msgspec.structs.replace(directive, question=asked[device.pk])
         if device.pk in measuring and not is_of_first_release(device):

@@ -23,6 +23,7 @@ class Event(models.TextChoices):
     """Without a device that was forgotten."""
     ROLLOUT_STARTED = "rollout.started"
     ROLLOUT_ENDED = "rollout.ended"
+    AGENT_ROLLOUT_ENDED = "agent_rollout.ended"
     DEVICE_ENROLLED = "device.enrolled"
     DEVICE_ENDED = "device.ended"
     """It was revoked, or has left."""

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from coterie.accounts.projects import create_organisation, create_project, give_
 from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.agent_rollouts.models import AgentRollout
 from coterie.alerts.models import Channel, Rule
 from coterie.alerts.services import create_channel, create_rule
 from coterie.analytics.services import ask_question
@@ -46,6 +48,7 @@ from coterie_wire.tensors import encode_tensors
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.accounts.authenticator import code_of
 from tests.coterie.accounts.passkey_device import PasskeyDevice
+from tests.coterie.agent_rollouts.world import repository
 from tests.coterie.alliances.world import Two, halves
 from tests.coterie.analytics.answering import agreeing
 from tests.coterie.rollouts.world import another_version
@@ -123,6 +126,22 @@ def unused_version() -> ModelVersion:
 
 def rolled_out() -> str:
     return str(start_rollout(version=unused_version(), terms={}, now=START).pk)
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("releases")).root
+
+
+@pytest.fixture(autouse=True)
+def _releases(releases: Path, settings: Settings) -> None:
+    settings.RELEASES = releases
+
+
+def agent_rolled_out(state: str) -> str:
+    terms = {"phases": [1.0], "hold_s": 1.0, "probation_s": 1.0, "most_failures": 0.1}
+    rollout = AgentRollout.objects.create(version="9.0.0", state=state, created_at=START, phase_since=START, **terms)
+    return str(rollout.pk)
 
 
 CONTENT = {"count": {"kind": "classes", "classes": 3}, "min_devices": 3, "corrupted": 0.0}
@@ -571,6 +590,16 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/rollouts/{id}/cancel/"): lambda _: Write(
         "rollouts.cancel_rollout", f"/api/rollouts/{rolled_out()}/cancel/"
     ),
+    ("post", "/api/agent-rollouts/"): lambda _: Write(
+        "agent_rollouts.start_agent_rollout", "/api/agent-rollouts/", {"version": "9.0.0"}
+    ),
+    **{
+        ("post", f"/api/agent-rollouts/{{id}}/{path}/"): lambda _, path=path, before=before: Write(
+            f"agent_rollouts.{path.replace('-', '_')}_agent_rollout",
+            f"/api/agent-rollouts/{agent_rolled_out(before)}/{path}/",
+        )
+        for path, before in (("pause", "running"), ("resume", "paused"), ("stop", "running"), ("roll-back", "running"))
+    },
     ("post", "/api/evaluations/"): lambda _: Write(
         "fleet_evaluation.start_evaluation", "/api/evaluations/", {"version": str(unused_version().pk), "devices": 5}
     ),

@@ -1,0 +1,1 @@
+"""Releases of the agent on their way to the fleet."""

@@ -1,0 +1,112 @@
+"""A release of the agent on its way to devices, and each device's part in that."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from coterie.core.durable import Stateful
+from coterie.core.separation import ProjectRoot, Separated
+from coterie.fleet.models import Device
+
+
+class AgentRollout(Stateful, ProjectRoot):
+    """A release that a growing share of some devices is asked to install."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        RUNNING = "running"
+        PAUSED = "paused"
+        """No further device is asked, and what was asked and has not begun waits."""
+        DONE = "done"
+        """All of them were asked, and it has held in the last phase."""
+        ROLLED_BACK = "rolled_back"
+        """Devices go back to the agent that they had before."""
+        STOPPED = "stopped"
+        """By an operator: nobody else is asked, and who has it keeps it."""
+
+    ACTIVE = ("running", "paused")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    version = models.CharField(max_length=40)
+    """Of the agent."""
+    tag = models.CharField(max_length=50, blank=True)
+    """Whose devices; blank: all of the project's."""
+    device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    """The only one, where it is for one."""
+    phases = models.JSONField()
+    """Shares of the devices, ascending; the last is what it ends with."""
+    phase = models.PositiveSmallIntegerField(default=0)
+    """Place of the present share in `phases`."""
+    hold_s = models.FloatField()
+    """Seconds for which a phase is watched before the next."""
+    probation_s = models.FloatField()
+    """Seconds within which the new agent must check in on a device."""
+    most_failures = models.FloatField()
+    """Share of the devices that have tried it whose failures are borne."""
+    state = models.CharField(max_length=12, choices=State.choices, default=State.RUNNING)
+    created_at = models.DateTimeField()
+    phase_since = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    figures = models.JSONField(default=dict, blank=True)
+    """How many devices are where, by state; ``devices`` could be asked; by code why others cannot, ``left_out``."""
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(state__in=["running", "paused"]), name="one_agent_rollout_a_project"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["running", "paused", "done", "rolled_back", "stopped"]),
+                name="agent_rollout_state_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"agent {self.version}"
+
+    def share(self) -> float:
+        """Of the devices, how many are asked in the present phase."""
+        return float(self.phases[self.phase])
+
+
+class DeviceUpdate(Stateful, Separated):
+    """One device's part in a roll-out of an agent."""
+
+    project_path = "rollout__project"
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        ASKED = "asked"
+        WAITING = "waiting"
+        """For its owner's word or hours, or for a round to end."""
+        INSTALLED = "installed"
+        REFUSED = "refused"
+        """It has installed nothing; the reason says why."""
+        FAILED = "failed"
+        """The device has gone back by itself."""
+        RETURNED = "returned"
+        """It went back since the platform asked it to."""
+
+    OPEN = ("asked", "waiting")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    rollout = models.ForeignKey(AgentRollout, on_delete=models.CASCADE, related_name="updates")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="agent_updates")
+    former = models.CharField(max_length=40)
+    """Version of the agent that it had when it was asked."""
+    state = models.CharField(max_length=12, choices=State.choices, default=State.ASKED)
+    asked_at = models.DateTimeField()
+    installed_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["rollout", "asked_at", "id"]
+        constraints = [models.UniqueConstraint(fields=["rollout", "device"], name="device_once_an_agent_rollout")]
+        indexes = [models.Index(fields=["device", "state"], name="agent_update_of_device")]
+
+    def __str__(self) -> str:
+        return f"{self.device}: {self.rollout}"

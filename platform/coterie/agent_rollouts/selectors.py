@@ -1,0 +1,44 @@
+"""What is known of roll-outs of the agent."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import enrolled_devices
+from coterie_wire.updating import AgentUpdate
+
+State = AgentRollout.State
+
+
+def tells_of_updates(device: Device) -> bool:
+    """Whether its agent knows how others take its place."""
+    return device.capabilities.get("updates") is not None
+
+
+def updates_of(devices: Sequence[Device]) -> Mapping[UUID, AgentUpdate]:
+    """By device, what it is to do about its agent now; one query, and none where no device knows how."""
+    able = [device for device in devices if tells_of_updates(device)]
+    if not able:
+        return {}
+    asked = DeviceUpdate.objects.filter(device__in=able, state__in=(*DeviceUpdate.OPEN, DeviceUpdate.State.INSTALLED))
+    found = {}
+    for update in asked.filter(rollout__state__in=(State.RUNNING, State.ROLLED_BACK)).select_related("rollout"):
+        is_open = update.state in DeviceUpdate.OPEN
+        if is_open != (update.rollout.state == State.RUNNING):
+            continue
+        found[update.device_id] = AgentUpdate(
+            update=str(update.pk),
+            version=update.rollout.version,
+            probation_s=update.rollout.probation_s,
+            to_do="install" if is_open else "return",
+        )
+    return found
+
+
+def devices_of(rollout: AgentRollout) -> QuerySet[Device]:
+    """Those that it is for."""
+    devices = enrolled_devices(tag=rollout.tag).filter(project=rollout.project_id)
+    return devices if rollout.device_id is None else devices.filter(pk=rollout.device_id)

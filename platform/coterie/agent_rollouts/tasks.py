@@ -1,0 +1,12 @@
+"""The periodic work of roll-outs of the agent, as Celery performs it."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.agent_rollouts import advancing
+
+
+@shared_task(name="coterie.agent_rollouts.tasks.advance")
+def advance() -> None:
+    """Ask further devices, go on or roll back; runs every few seconds."""
+    advancing.advance_agent_rollouts(now=timezone.now())
