@@ -13,13 +13,16 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
 from coterie.gateway.example import Example
 from coterie_wire.messages import Capabilities
+from tests.coterie.agent_rollouts.world import repository
 
+PUBLIC_URL = "http://localhost"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="0.1.0")
 
@@ -51,6 +54,18 @@ def idle_example(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.Popen([sys.executable, "-c", ""], **pipes)
 
     monkeypatch.setattr("coterie.gateway.example_api.EXAMPLE", Example(launch))
+
+
+@pytest.fixture(scope="session")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of agent releases."""
+    return repository(tmp_path_factory.mktemp("releases")).root
+
+
+@pytest.fixture
+def writable(releases: Path, settings: Settings) -> None:
+    """What some writes need of an installation: an address at which passkeys work, and agent releases."""
+    settings.PUBLIC_URL, settings.RELEASES = PUBLIC_URL, releases
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from tests.coterie.conftest import CAPABILITIES
 from tests.coterie.downloads import downloaded
 from tests.coterie.world import START, make_dataset, make_device, make_federation, make_pair, make_version
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example", "writable")]
 
 OF_THE_INSTALLATION: Mapping[str, str] = {
     "accounts.Operator": "people may have roles in several projects; the list shows those of one's own",
@@ -78,6 +78,7 @@ MAKES_ITS_OWN = {
     ("post", "/api/pairs/"),
     ("post", "/api/datasets/"),
     ("post", "/api/simulated-fleets/"),
+    ("post", "/api/agent-rollouts/"),
     ("post", "/api/example/"),
 }
 """Writes that name nothing that there is: they succeed, in the project of who sends them."""

@@ -3,13 +3,11 @@
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
-from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.custom_roles import create_custom_role
@@ -48,13 +46,13 @@ from coterie_wire.tensors import encode_tensors
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.accounts.authenticator import code_of
 from tests.coterie.accounts.passkey_device import PasskeyDevice
-from tests.coterie.agent_rollouts.world import repository
 from tests.coterie.alliances.world import Two, halves
 from tests.coterie.analytics.answering import agreeing
+from tests.coterie.conftest import PUBLIC_URL
 from tests.coterie.rollouts.world import another_version
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example", "writable")]
 
 PASSWORD = "correct horse battery"
 
@@ -126,16 +124,6 @@ def unused_version() -> ModelVersion:
 
 def rolled_out() -> str:
     return str(start_rollout(version=unused_version(), terms={}, now=START).pk)
-
-
-@pytest.fixture(scope="module")
-def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return repository(tmp_path_factory.mktemp("releases")).root
-
-
-@pytest.fixture(autouse=True)
-def _releases(releases: Path, settings: Settings) -> None:
-    settings.RELEASES = releases
 
 
 def agent_rolled_out(state: str) -> str:
@@ -230,7 +218,7 @@ def recovery_code(me: Operator) -> str:
     return confirm_second_factor(operator=me, code=code, now=timezone.now())[0]
 
 
-HERE = RelyingParty("localhost", "http://localhost")
+HERE = RelyingParty("localhost", PUBLIC_URL)
 
 
 def made_passkey(me: Operator) -> dict[str, object]:
@@ -686,9 +674,8 @@ def test_every_action_is_one_that_a_service_names() -> None:
 
 
 @pytest.fixture
-def browser(settings: Settings) -> Callable[[OperatorRole], tuple[APIClient, Operator]]:
+def browser() -> Callable[[OperatorRole], tuple[APIClient, Operator]]:
     """Somebody of a role who is signed in."""
-    settings.PUBLIC_URL = HERE.origin
 
     def signed_in(role: OperatorRole) -> tuple[APIClient, Operator]:
         me = create_operator(username="me", role=role).operator

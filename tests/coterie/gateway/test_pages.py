@@ -12,6 +12,7 @@ from django.utils import timezone
 from coterie.accounts.models import Operator, Passkey
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.alerts.bundling import bundle_all
 from coterie.alerts.evaluating import apply
 from coterie.alerts.models import Channel, Rule
@@ -39,6 +40,7 @@ from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.gateway.ending import Ending
 from coterie.merging.asking import ask_for_merge
 from coterie.merging.models import Update
+from coterie.owners.models import Rebuild
 from coterie.owners.services import forget_device
 from coterie.registry.describing import describe_version
 from coterie.registry.models import ModelVersion, TeacherWeights, Variant, VersionDifference
@@ -230,7 +232,8 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     helping.tell(KNOWS_2, now)
     asking.ask(1, now)
     sweep(now=now)
-    forget_device(device=make_device("forgotten"), now=now)
+    forgetting = forget_device(device=make_device("forgotten"), now=now)
+    Rebuild.objects.create(forgetting=forgetting, federation=federation, promise={}, held=[], asked_at=now)
     renew_credential(device=delivering.row, leaked=False, now=now)
     offer_credential(device=delivering.row, sha256=hash_secret("next"), now=now)
     Exported.objects.create(exporter="mlflow", round=federation.rounds.first(), state="published", at=now)
@@ -244,6 +247,9 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     allied = Alliance.objects.create(name="insurer and bank", terms={}, created_at=now)
     Party.objects.create(alliance=allied, role=Party.Role.COLUMNS, device=delivering.row, version=version)
     begin_sum(federation=federation, cohort=1, number=1, plan=federation.plan, base_version=version, now=now)
+    terms = {"phases": [1.0], "hold_s": 60.0, "probation_s": 60.0, "most_failures": 0.2}
+    agents = AgentRollout.objects.create(version="9.0.0", **terms, created_at=now, phase_since=now)
+    DeviceUpdate.objects.create(rollout=agents, device=delivering.row, former="0.2.0", asked_at=now, changed_at=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
     hashes += [hash_secret("next"), hook.secret, channel.secret, "T0PSECRET"]
     return [*hashes, Operator.objects.get().password]

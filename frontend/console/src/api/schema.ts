@@ -8434,7 +8434,9 @@ export interface components {
             readonly asked_at: string;
             /** Format: uuid */
             readonly base: string | null;
+            /** @example 11 */
             readonly base_number: number | null;
+            /** @example 1 */
             readonly elsewhere: number;
             /**
              * Format: uuid
@@ -8449,14 +8451,22 @@ export interface components {
             readonly id: string;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
-            /** @description merges that were repeated */
+            /**
+             * @description merges that were repeated
+             * @example 3
+             */
             readonly repeated: number;
+            /** @example owners.not_kept */
             readonly restart_code: string;
+            /** @example updates that had to be merged again are not kept any more */
             readonly restart_sentence: string;
+            /** @example 14 */
             readonly result_number: number | null;
             /** Format: uuid */
             readonly result_version: string | null;
+            /** @example 4 */
             readonly retired: number;
+            /** @example 157696 */
             readonly retired_bytes: number;
             /**
              * @description what it has come to, or what it does or waits for
@@ -8464,6 +8474,7 @@ export interface components {
              */
             readonly sentence: string;
             readonly state: components["schemas"]["RebuildStateEnum"];
+            /** @example 3 */
             readonly to_repeat: number;
         };
         /**
@@ -8478,13 +8489,22 @@ export interface components {
         Rebuilt: {
             /** @description no version of the federation that has its parameters still holds the device */
             done: boolean;
-            /** @description versions outside the federation that went on from one that holds it, and stay */
+            /**
+             * @description versions outside the federation that went on from one that holds it, and stay
+             * @example 1
+             */
             elsewhere: number;
             /** @example kiosks */
             federation: string;
-            /** @description merges; 0: rounds begin again from a version before the device */
+            /**
+             * @description merges; 0: rounds begin again from a version before the device
+             * @example 3
+             */
             repeated: number;
-            /** @description versions that held it and have no parameters any more */
+            /**
+             * @description versions that held it and have no parameters any more
+             * @example 4
+             */
             retired: number;
             /** @example on battery; the federation asks for charging */
             sentence: string;

@@ -55,7 +55,7 @@ from tests.coterie.world import (
     merge_round,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example", "writable")]
 Capture = Callable[..., AbstractContextManager[object]]
 WAIT_S = 10.0
 
