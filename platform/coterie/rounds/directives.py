@@ -36,7 +36,7 @@ from coterie.rollouts.reporting import message_of, shadow_message_of
 from coterie.rounds import reasons
 from coterie.rounds.assigning import ProgressReport, record_progress
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
-from coterie.rounds.islands import island_of
+from coterie.rounds.islands import Islands
 from coterie.rounds.leading import leads_of
 from coterie.rounds.meeting import gathering_of
 from coterie.rounds.models import Assignment, Round, Route
@@ -80,7 +80,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     devices = [call.device for call in calls]
     around = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
-    leads = leads_of(devices)
+    islands = Islands()
+    leads = leads_of(devices, islands)
     measuring = open_parts(devices)
     fleet = latest_count()
     asked = asked_of(devices, now=now)
@@ -100,7 +101,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         duties = duties_of(
             device=device, federation=federation, waiting=waiting.get(device.pk), asks_about=message.help, now=now
         )
-        directive = direct(device=device, around=own, fleet=fleet, now=now)
+        directive = direct(device=device, around=own, islands=islands, fleet=fleet, now=now)
         directive = _with_duties(directive, duties, known=message.standing)
         if device.pk in leads:
             check_in_s = min(directive.check_in_s, BUSY_CHECK_IN_S)
@@ -151,7 +152,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     return directives
 
 
-def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -> Directive:
+def direct(*, device: Device, around: Surroundings, islands: Islands, fleet: int, now: datetime) -> Directive:
     """The device's assignment in one of its federations, or why it has none; a ready device may be asked at once.
 
     In a `fleet` of so many.
@@ -163,7 +164,7 @@ def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -
         round_ = assignment.round
         return Directive(
             check_in_s=busy_interval_s(at_work=round_.at_work, fleet=fleet),
-            assignment=_message(device, assignment, now),
+            assignment=_message(device, assignment, islands, now),
             requirements=round_.parsed_plan().requirements,
         )
     if around.under_way:
@@ -243,7 +244,7 @@ def _is_affordable(device: Device, federation: Federation, plan: Plan) -> bool:
     return cost_under(plan) is None or affordable(Device.objects.filter(pk=device.pk), federation, plan).exists()
 
 
-def _message(device: Device, assignment: Assignment, now: datetime) -> AssignmentMessage:
+def _message(device: Device, assignment: Assignment, islands: Islands, now: datetime) -> AssignmentMessage:
     round_ = assignment.round
     stream = stream_of(round_.parsed_plan())
     return AssignmentMessage(
@@ -256,7 +257,7 @@ def _message(device: Device, assignment: Assignment, now: datetime) -> Assignmen
         seed=assignment.seed,
         remaining_s=_remaining_s(assignment, now),
         stream_index=None if stream is None else index_of(round_.federation, stream),
-        route=_route(assignment),
+        route=_route(assignment, islands),
         difference=_difference(device, assignment.base_version_id),
         gathering=gathering_of(assignment),
         budget=_budget(round_.federation, round_.parsed_plan()),
@@ -278,7 +279,7 @@ def _difference(device: Device, version: UUID | None) -> Difference | None:
     return difference_between(device.held_version, version, has_codec=lambda name: has_kind(device, "codec", name))
 
 
-def _route(assignment: Assignment) -> RouteMessage | None:
+def _route(assignment: Assignment, islands: Islands) -> RouteMessage | None:
     """The neighbour that the update goes to, where the plan has supernodes."""
     if assignment.round.parsed_plan().topology.fan_in() is None:
         return None
@@ -287,7 +288,7 @@ def _route(assignment: Assignment) -> RouteMessage | None:
     message = None if route is None else route_message(route)
     if route is None or message is None:
         return None
-    return msgspec.structs.replace(message, island=island_of(assignment.round, route.assignment.device))
+    return msgspec.structs.replace(message, island=islands.of(assignment.round, route.assignment.device))
 
 
 def _remaining_s(assignment: Assignment, now: datetime) -> float:

@@ -19,11 +19,58 @@ from coterie_wire.island import VOTERS, Island, Voter
 from coterie_wire.version import PROTOCOL
 
 
-def voters_of(round_: Round, site: str) -> Sequence[Device]:
-    """The best three of the site that offer it; none where it has fewer.
+class Islands:
+    """As the platform knows them at one moment: the voters of a neighbourhood are found, and its list signed, once."""
 
-    Those that were there since the round opened, whether they are there now or not, so that the three stay the same.
-    """
+    def __init__(self) -> None:
+        self._voters: dict[tuple[int, str], Sequence[Device]] = {}
+        self._signed: dict[tuple[int, str], SignedManifest] = {}
+
+    def of(self, round_: Round, device: Device) -> SignedManifest | None:
+        """The island of the site of `device`; None: it has none."""
+        site = site_of(device, round_.parsed_plan().topology.site_tag())
+        if site is None or not self.voters(round_, site):
+            return None
+        key = round_.pk, site
+        if key not in self._signed:
+            self._signed[key] = _signed(round_, self._voters[key])
+        return self._signed[key]
+
+    def voters(self, round_: Round, site: str) -> Sequence[Device]:
+        """The best three of the site that offer it; none where it has fewer."""
+        key = round_.pk, site
+        if key not in self._voters:
+            self._voters[key] = _voters(round_, site)
+        return self._voters[key]
+
+    def in_reserve(self, devices: Sequence[Device]) -> Mapping[UUID, int]:
+        """By device, the open round in whose neighbourhood it is a voter; of several, the first."""
+        offering = [device for device in devices if (device.capabilities.get("relay") or {}).get("islands")]
+        if not offering:
+            return {}
+        routes = Route.objects.filter(
+            supernode__isnull=False,
+            assignment__round__state=Round.State.OPEN,
+            assignment__state__in=Assignment.UNENDED,
+        ).order_by()
+        led = sorted(routes.values_list("assignment__round", "supernode").distinct())
+        rounds = Round.objects.select_related("federation").in_bulk({round_ for round_, _ in led})
+        supernodes = Device.objects.in_bulk({supernode for _, supernode in led})
+        found: dict[UUID, int] = {}
+        sites = dict.fromkeys(
+            (key, site_of(supernodes[pk], rounds[key].parsed_plan().topology.site_tag())) for key, pk in led
+        )
+        for key, site in sites:
+            if site is not None and any(site in device.tags for device in offering):
+                voters = {voter.pk for voter in self.voters(rounds[key], site)}
+                for device in offering:
+                    if device.pk in voters:
+                        found.setdefault(device.pk, key)
+        return found
+
+
+def _voters(round_: Round, site: str) -> Sequence[Device]:
+    """Of those that were there since the round opened, there now or not, so that the three stay the same."""
     topology = round_.parsed_plan().topology
     offering = members(round_.federation).filter(
         capabilities__relay__islands=True, quarantine="", paused_at=None, present_until__gte=round_.opened_at
@@ -37,12 +84,7 @@ def voters_of(round_: Round, site: str) -> Sequence[Device]:
     return found if len(found) == VOTERS else ()
 
 
-def island_of(round_: Round, device: Device) -> SignedManifest | None:
-    """That of the site of `device`; None: it has none."""
-    site = site_of(device, round_.parsed_plan().topology.site_tag())
-    voters = () if site is None else voters_of(round_, site)
-    if not voters:
-        return None
+def _signed(round_: Round, voters: Sequence[Device]) -> SignedManifest:
     assert round_.deadline_at is not None, "an open round has a deadline"
     island = Island(
         protocol=PROTOCOL,
@@ -51,32 +93,6 @@ def island_of(round_: Round, device: Device) -> SignedManifest | None:
         expires_at=(round_.deadline_at + CLOCKS_DIFFER).timestamp(),
     )
     return sign_content(msgspec.json.encode(island), signing_key())
-
-
-def in_reserve(devices: Sequence[Device]) -> Mapping[UUID, int]:
-    """By device, the open round in whose neighbourhood it is a voter; of several, the first."""
-    offering = [device for device in devices if (device.capabilities.get("relay") or {}).get("islands")]
-    if not offering:
-        return {}
-    routes = Route.objects.filter(
-        supernode__isnull=False,
-        assignment__round__state=Round.State.OPEN,
-        assignment__state__in=Assignment.UNENDED,
-    ).order_by()
-    led = sorted(routes.values_list("assignment__round", "supernode").distinct())
-    rounds = Round.objects.select_related("federation").in_bulk({round_ for round_, _ in led})
-    supernodes = Device.objects.in_bulk({supernode for _, supernode in led})
-    found: dict[UUID, int] = {}
-    sites = dict.fromkeys(
-        (key, site_of(supernodes[pk], rounds[key].parsed_plan().topology.site_tag())) for key, pk in led
-    )
-    for key, site in sites:
-        if site is not None and any(site in device.tags for device in offering):
-            voters = {voter.pk for voter in voters_of(rounds[key], site)}
-            for device in offering:
-                if device.pk in voters:
-                    found.setdefault(device.pk, key)
-    return found
 
 
 def _voter(device: Device) -> Voter:

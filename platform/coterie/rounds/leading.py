@@ -9,7 +9,7 @@ from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
 from coterie.rounds.branches import sum_route
 from coterie.rounds.fold_tree import Folds, all_shares, live_folds, own_shares, parts_of, roll, weighed_fingerprints
-from coterie.rounds.islands import in_reserve, island_of
+from coterie.rounds.islands import Islands
 from coterie.rounds.models import Assignment, Fold, Round, Route
 from coterie.rounds.routing import tier_seeds
 from coterie_learning.device_plan import device_plan_json
@@ -17,7 +17,7 @@ from coterie_learning.partial_sums import combined
 from coterie_wire.relaying import Lead, Order, Part
 
 
-def leads_of(devices: Sequence[Device]) -> Mapping[UUID, Lead]:
+def leads_of(devices: Sequence[Device], islands: Islands) -> Mapping[UUID, Lead]:
     """Of those of `devices` that lead in an open round, or are voters of its islands; of several, of the first."""
     offering = [device.pk for device in devices if device.capabilities.get("relay")]
     if not offering:
@@ -31,17 +31,17 @@ def leads_of(devices: Sequence[Device]) -> Mapping[UUID, Lead]:
     asked = Fold.objects.filter(supernode__in=offering, state=Fold.State.ASKED, round__state=Round.State.OPEN)
     led |= set(asked.order_by().values_list("round", "supernode"))
     leading = {supernode for _, supernode in led}
-    led |= {(round_, device) for device, round_ in in_reserve(devices).items() if device not in leading}
+    led |= {(round_, device) for device, round_ in islands.in_reserve(devices).items() if device not in leading}
     rounds = Round.objects.select_related("federation", "base_version__pair").in_bulk({round_ for round_, _ in led})
     found: dict[UUID, Lead] = {}
     by_key = {device.pk: device for device in devices}
     for round_, supernode in sorted(led):
         if supernode not in found:
-            found[supernode] = _lead(rounds[round_], by_key[supernode])
+            found[supernode] = _lead(rounds[round_], by_key[supernode], islands)
     return found
 
 
-def _lead(round_: Round, supernode: Device) -> Lead:
+def _lead(round_: Round, supernode: Device, islands: Islands) -> Lead:
     assert round_.base_version_id is not None, "an open round has a base"
     plan = round_.parsed_plan()
     asked = round_.folds.filter(supernode=supernode, state=Fold.State.ASKED)
@@ -51,7 +51,7 @@ def _lead(round_: Round, supernode: Device) -> Lead:
         plan=msgspec.Raw(device_plan_json(plan.device)),
         manifest=signed_manifest(round_.base_version_id),
         order=None if fold is None else _order(fold),
-        island=island_of(round_, supernode),
+        island=islands.of(round_, supernode),
     )
 
 
