@@ -22,11 +22,11 @@ import {
   type StandingPlan,
 } from "../wire/messages";
 import { followed, pinned, trusted } from "../wire/platform_keys";
-import { type AnyTensor, decodeTensors } from "../wire/tensors";
 import { Budget, OUT_OF_BUDGET } from "./budget";
 import { type Action, decide, type Facts } from "./decide";
 import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { deliver, Link, NOTHING } from "./link";
+import { frozenOf } from "./opened";
 import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace } from "./policy";
 import { Predictor } from "./predictor";
@@ -186,8 +186,7 @@ export class Device {
 
   private async outputs(manifest: Manifest, xs: readonly Float32Array[]): Promise<number[][]> {
     const { model } = manifest;
-    const frozen: ReadonlyMap<string, AnyTensor> =
-      manifest.frozen === null ? new Map() : decodeTensors(await this.part(manifest.frozen.sha256), model.frozen);
+    const frozen = await frozenOf(manifest, (sha256) => this.part(sha256));
     const own = ownTensors(await this.store.get("own"), manifest);
     const version = own ?? readVersion(await this.part(manifest.parameters.sha256), model);
     const predictor = await Predictor.open(await this.part(manifest.predict.sha256), model, frozen);

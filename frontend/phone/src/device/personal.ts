@@ -1,7 +1,5 @@
 /** The personal model between rounds: a mirror of `coterie_agent.peers.personal_training`, for one worker that does one thing at a time. */
 import { makeBatch } from "../learning/batches";
-import { readVersion } from "../learning/client_round";
-import { trainInputs, trainOutputs } from "../learning/contract";
 import type { Measured } from "../learning/metrics";
 import type { PersonalRules } from "../learning/personal";
 import { choose, isDue, PersonalTraining, seedOf, stillAnswers, type Wanted } from "../learning/personal/training";
@@ -9,9 +7,9 @@ import { parseDevicePlan } from "../learning/plan";
 import { type Manifest, versionOf } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { ReportPersonal, StandingPlan } from "../wire/messages";
-import { type AnyTensor, decodeFloats, decodeTensors, encodeTensors, type Tensors } from "../wire/tensors";
-import { Graph } from "./graph";
-import { Predictor } from "./predictor";
+import { decodeFloats, encodeTensors, type Tensors } from "../wire/tensors";
+import { type ReadPart, withOpened } from "./opened";
+import type { Predictor } from "./predictor";
 import { nowS } from "./situation";
 import type { OwnModel, Store, Tuned, Tuning } from "./store";
 import { otherTasks } from "./training";
@@ -20,8 +18,7 @@ const CHECKPOINT_S = 5;
 
 export interface Around {
   readonly store: Store;
-  /** The bytes of a part of the version, which the device holds. */
-  readonly part: (sha256: string) => Promise<Uint8Array>;
+  readonly part: ReadPart;
   /** Called between steps: whether something else is to be done, or conditions are lost. */
   readonly mustStop: () => boolean;
   readonly report: (done: number, total: number) => void;
@@ -66,36 +63,25 @@ export async function personalise(standing: StandingPlan, manifest: Manifest, ar
   const last = tuning?.last ?? (every.at(-1) as number);
   const began = tuning?.version ?? manifest.version;
   const ids = every.filter((id) => id <= last);
-  const frozen: ReadonlyMap<string, AnyTensor> =
-    manifest.frozen === null ? new Map() : decodeTensors(await part(manifest.frozen.sha256), model.frozen);
-  const received = readVersion(await part(manifest.parameters.sha256), model);
-  const graph = await Graph.open(await part(manifest.train_step.sha256), trainInputs(model), trainOutputs(model));
-  try {
-    const predictor = await Predictor.open(await part(manifest.predict.sha256), model, frozen);
-    try {
-      const given = { rules, model, received, frozen, ids, seed: seedOf(began, last) };
-      const training = new PersonalTraining(given, (feeds) => graph.run(feeds), tuning?.client ?? null);
-      const save = (): Promise<void> =>
-        store.put("tuning", {
-          digest: standing.digest,
-          version: began,
-          trainStep: manifest.train_step.sha256,
-          first: ids[0] as number,
-          last,
-          client: training.checkpoint(),
-        });
-      const tuned = new Tuner(training, predictor, manifest, around, save);
-      return (
-        (await tuned.compare(standing, received)) &&
-        (await tuned.train()) &&
-        (await tuned.end(standing, began, last, received))
-      );
-    } finally {
-      await predictor.close();
-    }
-  } finally {
-    await graph.close();
-  }
+  return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
+    const given = { rules, model, received, frozen, ids, seed: seedOf(began, last) };
+    const training = new PersonalTraining(given, (feeds) => graph.run(feeds), tuning?.client ?? null);
+    const save = (): Promise<void> =>
+      store.put("tuning", {
+        digest: standing.digest,
+        version: began,
+        trainStep: manifest.train_step.sha256,
+        first: ids[0] as number,
+        last,
+        client: training.checkpoint(),
+      });
+    const tuned = new Tuner(training, predictor, manifest, around, save);
+    return (
+      (await tuned.compare(standing, received)) &&
+      (await tuned.train()) &&
+      (await tuned.end(standing, began, last, received))
+    );
+  });
 }
 
 /** The personal model where it fits `manifest`'s; one that does not is passed over. */

@@ -1,7 +1,6 @@
 /** One assignment, from the received parameters to the spooled update: a mirror of `coterie_agent.training.assignment`. */
 import { makeBatch } from "../learning/batches";
-import { ClientRound, readVersion } from "../learning/client_round";
-import { trainInputs, trainOutputs } from "../learning/contract";
+import { ClientRound } from "../learning/client_round";
 import { decodeState, encodeState } from "../learning/device_state";
 import { drawnKey } from "../learning/noise";
 import { type DevicePlan, parseDevicePlan } from "../learning/plan";
@@ -9,10 +8,10 @@ import type { Manifest } from "../wire/bundle";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
-import { type AnyTensor, decodeTensors, type Tensors } from "../wire/tensors";
+import type { Tensors } from "../wire/tensors";
 import { partOf } from "./budget";
-import { Graph } from "./graph";
-import { Predictor } from "./predictor";
+import { type ReadPart, withOpened } from "./opened";
+import type { Predictor } from "./predictor";
 import { nowS } from "./situation";
 import type { Saved, Store } from "./store";
 
@@ -24,8 +23,7 @@ export type Halt = "pause" | "enough" | null;
 
 export interface Surroundings {
   readonly store: Store;
-  /** The bytes of a part of the version, which the device holds. */
-  readonly part: (sha256: string) => Promise<Uint8Array>;
+  readonly part: ReadPart;
   /** Called between steps with the seconds that finishing takes. */
   readonly halt: (finishingS: number) => Halt;
   /** Called with the steps done and in total. */
@@ -45,25 +43,14 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
   if (ids.length === 0) {
     throw new CodedError("data.no_samples", "no samples are left on the device that the plan would learn from");
   }
-  const frozen: ReadonlyMap<string, AnyTensor> =
-    manifest.frozen === null ? new Map() : decodeTensors(await part(manifest.frozen.sha256), model.frozen);
-  const received = readVersion(await part(manifest.parameters.sha256), model);
-  const graph = await Graph.open(await part(manifest.train_step.sha256), trainInputs(model), trainOutputs(model));
-  try {
-    const predictor = await Predictor.open(await part(manifest.predict.sha256), model, frozen);
-    try {
-      const lost = await lostOf(store, assignment.federation);
-      const given = { plan, model, received, frozen, ids, seed: assignment.seed, secret: drawnKey(), lost };
-      const client = new ClientRound(given, (feeds) => graph.run(feeds), before?.client ?? null);
-      const start = before ?? (await measured(predictor, received, client, ids, around));
-      if (start === null) return false;
-      return await new Run(assignment, plan, client, predictor, around, start).finish(ids);
-    } finally {
-      await predictor.close();
-    }
-  } finally {
-    await graph.close();
-  }
+  return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
+    const lost = await lostOf(store, assignment.federation);
+    const given = { plan, model, received, frozen, ids, seed: assignment.seed, secret: drawnKey(), lost };
+    const client = new ClientRound(given, (feeds) => graph.run(feeds), before?.client ?? null);
+    const start = before ?? (await measured(predictor, received, client, ids, around));
+    if (start === null) return false;
+    return await new Run(assignment, plan, client, predictor, around, start).finish(ids);
+  });
 
   async function measured(
     predictor: Predictor,
