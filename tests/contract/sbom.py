@@ -1,8 +1,8 @@
 """Writes ``sbom.cdx.json``: what an installation consists of besides our own code, as CycloneDX 1.6, from the locks.
 
-``python -m tests.contract.sbom``. The Python packages are those that ``coterie`` with all extras but ``dev`` needs, as
-they are installed, and ``requirements.lock`` has the hashes of their files; the npm packages are those whose code the
-console carries.
+``python -m tests.contract.sbom``. The Python packages are those that ``coterie`` with all extras but ``dev`` needs, and
+the agent with all of its own, as they are installed, and ``requirements.lock`` has the hashes of their files; the npm
+packages are those whose code the console carries.
 """
 
 import base64
@@ -17,7 +17,10 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "sbom.cdx.json"
 OURS = {"coterie", "coterie-agent"}
-EXTRAS = ("platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry", "tensorboard")
+EXTRAS = {
+    "coterie": frozenset({"platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry", "tensorboard"}),
+    "coterie-agent": frozenset({"mdns", "p2p", "updates"}),
+}
 Component = Mapping[str, object]
 
 
@@ -30,7 +33,7 @@ def pinned() -> Mapping[str, str]:
 
 def needed() -> set[str]:
     """The Python packages of an installation, those that other machines need included."""
-    known, found, left = pinned(), set[str](), [("coterie", frozenset(EXTRAS))]
+    known, found, left = pinned(), set[str](), list(EXTRAS.items())
     seen = set(left)
     while left:
         name, extras = left.pop()
