@@ -68,8 +68,11 @@ def test_devices_of_a_federation_with_few_of_them_meet_unless_they_can_be_woken(
     row = Steering.objects.get(federation=federation)
     assert (row.devices, row.meets) == (30, True)
     assert [share for share in row.shares if share is not None] == [1.0]
+    before = told(large, 1).window
+    assert before is not None
+    met_at = 1 + before.after_s + 10  # the federation's own phase, drawn with its id, says when
     instants = set()
-    for seconds in (1, 3, 8):
+    for seconds in (met_at + 1, met_at + 3, met_at + 8):
         window = told(large, seconds).window
         assert window is not None
         assert window.within_s == 20
