@@ -77,9 +77,9 @@ class Peers:
         agent.ingest(*samples(2 * BATCH, (0, NEW), seed=99))
 
     def request(self, **query: str) -> dict[str, Any] | None:
-        """The help request, once there is one that the query asks for."""
+        """The first help request that the query asks for, once there is one: the device may ask again at once."""
         requests = self.site.operator.list("/help-requests/", federation=self.federation, **query)
-        return requests[0] if requests else None
+        return requests[-1] if requests else None
 
     def reaches(self, state: str) -> dict[str, Any]:
         return eventually(lambda: self.request(state=state))
