@@ -20,6 +20,8 @@ from tests.zoo.reference import uploaded
 
 # What follows at every length follows at one: that is compiled by itself in the longer run only.
 ONE_SHAPE = [pytest.param(name, marks=pytest.mark.zoo if name in OF_ANY_LENGTH else ()) for name in OF_ONE_SHAPE]
+OF_SECONDS = ["temporal"]
+"""Of those, what takes a few seconds to be compiled and tried."""
 
 
 @functools.cache
@@ -33,8 +35,14 @@ def test_model_follows_pytorch(name: str) -> None:
     test_zoo.follow_compiled(OF_ONE_SHAPE[name], prepared(name).model, steps=12)
 
 
-@pytest.mark.parametrize("name", ONE_SHAPE)
+@pytest.mark.parametrize("name", OF_SECONDS)
 def test_model_passes_the_trial_on_made_up_samples(name: str) -> None:
+    try_training(*prepared(name))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [one for one in ONE_SHAPE if one.values[0] not in OF_SECONDS])
+def test_larger_model_passes_the_trial_on_made_up_samples(name: str) -> None:
     try_training(*prepared(name))
 
 

@@ -183,8 +183,8 @@ def test_merges_are_repeated_without_it_bit_for_bit(settings) -> None:
     "kinds",
     [
         {"merge": {"kind": "fed_avg_m"}},
-        {"merge": {"kind": "median"}, "codec": {"kind": "float32"}},
-        {"down": {"kind": "difference"}},
+        pytest.param({"merge": {"kind": "median"}, "codec": {"kind": "float32"}}, marks=pytest.mark.long),
+        pytest.param({"down": {"kind": "difference"}}, marks=pytest.mark.long),
     ],
     ids=["momentum", "median", "differences"],
 )
@@ -212,6 +212,7 @@ def test_versions_that_hold_it_lose_their_parameters_and_no_others_do() -> None:
     assert sorted(withdrawn) == [3, 4, 5, 6], "devices drop personal models that were trained from them"
 
 
+@pytest.mark.long
 def test_rounds_go_on_from_the_version_without_it() -> None:
     world = held(REPLAY)
     world.forget("gone", 900)
@@ -223,6 +224,7 @@ def test_rounds_go_on_from_the_version_without_it() -> None:
     )
 
 
+@pytest.mark.long
 def test_another_device_is_then_taken_out_of_what_was_repeated() -> None:
     world = held(REPLAY, (("a", "b"), ("a", "b", "gone", "late"), ("a", "late"), ("b", "gone"), ("a", "b")))
     world.forget("gone", 900)
@@ -321,6 +323,7 @@ def test_a_failure_is_told_and_tried_again() -> None:
     assert work(1100).state == "done"
 
 
+@pytest.mark.long
 def test_what_is_published_meanwhile_is_repeated_too() -> None:
     world = held(REPLAY, (("a", "b"), ("a", "gone")))
     world.forget("gone", 250)
@@ -337,6 +340,7 @@ def test_what_is_published_meanwhile_is_repeated_too() -> None:
     assert world.in_use().parameters_id == made_of(("a", "b"), ("a",), ("a", "b"))
 
 
+@pytest.mark.long
 def test_a_round_that_is_open_ends_and_its_updates_are_merged_into_nothing() -> None:
     world = held(REPLAY)
     for name in ("a", "b"):
@@ -370,6 +374,7 @@ def test_restarted_the_version_before_it_is_used_again() -> None:
     )
 
 
+@pytest.mark.long
 def test_updates_that_are_lost_have_it_restarted_and_say_so() -> None:
     world = held(REPLAY)
     world.forget("gone", 900)
@@ -380,6 +385,7 @@ def test_updates_that_are_lost_have_it_restarted_and_say_so() -> None:
     assert "since merges could not be repeated" in news_of(Forgetting.objects.get()).rebuilt[0].sentence
 
 
+@pytest.mark.long
 def test_updates_are_kept_as_long_as_promised_and_then_it_is_restarted() -> None:
     world = held(REPLAY)
     tidy(now=later(RETENTION.total_seconds() + 2000))
@@ -400,6 +406,7 @@ def test_without_a_promise_nothing_is_kept_longer_or_rebuilt() -> None:
     assert Round.objects.filter(tidied_at=None).exclude(state="planned").count() == 0
 
 
+@pytest.mark.long
 def test_a_promise_that_was_taken_back_since_is_kept() -> None:
     world = held(REPLAY)
     change_plan(federation=world.federation, plan={"pace": world.federation.plan["pace"]})
@@ -408,6 +415,7 @@ def test_a_promise_that_was_taken_back_since_is_kept() -> None:
     assert world.in_use().origin == "rebuild"
 
 
+@pytest.mark.long
 def test_what_is_not_in_use_any_more_is_only_removed() -> None:
     world = held(REPLAY)
     version = ModelVersion.objects.get(pair=world.pair, number=2)
@@ -419,6 +427,7 @@ def test_what_is_not_in_use_any_more_is_only_removed() -> None:
     assert "the version in use holds nothing of the device" in news_of(Forgetting.objects.get()).rebuilt[0].sentence
 
 
+@pytest.mark.long
 def test_other_weights_put_to_use_meanwhile_end_the_search() -> None:
     world = held(REPLAY)
     world.forget("gone", 900)
@@ -432,6 +441,7 @@ def test_other_weights_put_to_use_meanwhile_end_the_search() -> None:
     assert work(1010).reason_code == "owners.not_in_use"
 
 
+@pytest.mark.long
 def test_a_pinned_device_keeps_its_version_until_it_is_free() -> None:
     world = held(REPLAY)
     pinned = ModelVersion.objects.get(pair=world.pair, number=4)
@@ -470,6 +480,7 @@ def test_operators_see_how_far_it_is_and_not_whose_it_is() -> None:
         assert str(secret) not in answer.content.decode()
 
 
+@pytest.mark.long
 def test_a_rollout_is_waited_for() -> None:
     world = held(REPLAY)
     started = start_rollout(version=ModelVersion.objects.get(pair=world.pair, number=4), terms=CANARY, now=later(890))
@@ -480,6 +491,7 @@ def test_a_rollout_is_waited_for() -> None:
     assert work(1020).state == "done"
 
 
+@pytest.mark.long
 def test_versions_of_other_federations_that_went_on_from_one_are_counted_and_stay() -> None:
     world = held(REPLAY)
     copy = copy_champion(pair_id=world.pair.pk, role=Role.DEVICE, source="", target="trial/base", now=later(890))
@@ -502,6 +514,7 @@ def test_without_a_version_from_before_it_waits_until_others_are_there() -> None
     assert work(1020).reason_code == "owners.not_in_use"
 
 
+@pytest.mark.long
 def test_what_was_made_otherwise_meanwhile_has_it_restarted() -> None:
     world = held(REPLAY)
     publish_version(

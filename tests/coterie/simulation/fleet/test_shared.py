@@ -70,20 +70,19 @@ def changed(**tensors: Array) -> bytes:
     return encode_tensors({**found, **tensors})
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        encode_fleet(run())[:-1],
-        encode_tensors({"told": np.zeros(2, np.uint8)}),
-        changed(labels=np.full(400, 99)),
-        changed(labels=np.zeros(0, np.int64)),
-        changed(**{"input/x": np.zeros((400, 1, 8, 7), np.float32)}),
-    ],
-    ids=["nothing", "cut off", "no fleet", "no classes", "no samples", "other samples"],
-)
-def test_what_is_no_fleet_is_refused(content: bytes, tmp_path: Path) -> None:
-    wanted = wanted_of(run())
+SPOILT: dict[str, Callable[[], bytes]] = {
+    "nothing": lambda: b"",
+    "cut off": lambda: encode_fleet(run())[:-1],
+    "no fleet": lambda: encode_tensors({"told": np.zeros(2, np.uint8)}),
+    "no classes": lambda: changed(labels=np.full(400, 99)),
+    "no samples": lambda: changed(labels=np.zeros(0, np.int64)),
+    "other samples": lambda: changed(**{"input/x": np.zeros((400, 1, 8, 7), np.float32)}),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
+def test_what_is_no_fleet_is_refused(spoilt: Callable[[], bytes], tmp_path: Path) -> None:
+    content, wanted = spoilt(), wanted_of(run())
     with pytest.raises(DoesNotFit):
         decode_fleet(content, wanted)
     with pytest.raises(CannotRun):
