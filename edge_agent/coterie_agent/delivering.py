@@ -17,9 +17,9 @@ from coterie_agent.store.work import WorkStore
 from coterie_agent.upload import Delivery
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.errors import WireError
-from coterie_wire.island import Voter, read_island
+from coterie_wire.island import read_island
 from coterie_wire.messages import Assignment, OfferUpdate, UploadState
-from coterie_wire.relaying import HandIn, Route, SignedReceipt, verify_receipt
+from coterie_wire.relaying import HandIn, Peer, Route, SignedReceipt, verify_receipt
 
 if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
@@ -162,7 +162,7 @@ class Delivering:
                 return None
             raise Unreachable(error.detail) from error
 
-    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Voter | None = None) -> HandingOver:
+    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Peer | None = None) -> HandingOver:
         """To the supernode of the route, or to a voter of the island while the platform is away."""
         if to is not None:
             route = msgspec.structs.replace(route, supernode=to.device, key=to.key, address=to.address)

@@ -55,7 +55,7 @@ from coterie_wire.helping import PORTIONS_PATH
 from coterie_wire.island import ISLAND_PATH
 from coterie_wire.meeting import MEETINGS_PATH, OfferToMeet
 from coterie_wire.messages import Done
-from coterie_wire.paths import LeaveLetter
+from coterie_wire.paths import SendSignal
 from coterie_wire.relaying import PATH, OfferToLead, public_key
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Runner:
             self._start("updating", self._updating(link).run),
         ]
         if paths is not None:
-            threads.append(self._start("direct-letters", partial(paths.attend, self.situation)))
+            threads.append(self._start("direct-signals", partial(paths.attend, self.situation)))
         relay = None
         if relay_desk is not None and island is not None:
             relay = self._relay(relay_desk, link, book, {**beside, ISLAND_PATH: island})
@@ -348,7 +348,7 @@ class Runner:
         return DirectPaths(
             own=identity.device,
             secret=load_peer_key(self.home),
-            leave=partial(_leave, link),
+            send=partial(_send_signal, link),
             desks=desks,
         )
 
@@ -407,8 +407,8 @@ class Runner:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day
 
 
-def _leave(link: HttpLink, letter: LeaveLetter) -> None:
-    link.call(letter, Done)
+def _send_signal(link: HttpLink, signal: SendSignal) -> None:
+    link.call(signal, Done)
 
 
 def _status(now: Now) -> Status:

@@ -14,7 +14,7 @@ from msgspec import Meta
 from coterie_wire.bundle import Sha256, SignedManifest, read_signed
 from coterie_wire.errors import WireError
 from coterie_wire.message import Count, Identifier
-from coterie_wire.relaying import Address, PublicKey
+from coterie_wire.relaying import Peer
 
 ISLAND_PATH = "/island"
 """Where a supernode answers the others of its island."""
@@ -25,20 +25,13 @@ MAX_HOLDINGS = 1000
 MAX_ENTRIES = 1000
 
 
-class Voter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A supernode of the neighbourhood, at work or in reserve."""
-
-    device: Identifier
-    key: PublicKey
-    address: Address
-
-
 class Island(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Those who keep the roles of a neighbourhood in one round while they are cut off."""
 
     protocol: Count
     round: Identifier
-    voters: Annotated[tuple[Voter, ...], Meta(min_length=VOTERS, max_length=MAX_VOTERS)]
+    voters: Annotated[tuple[Peer, ...], Meta(min_length=VOTERS, max_length=MAX_VOTERS)]
+    """Supernodes of the neighbourhood, at work or in reserve."""
     expires_at: float
     """Seconds since 1970."""
 
@@ -48,7 +41,7 @@ class Island(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         voters = sorted((voter.device, voter.key.hex()) for voter in self.voters)
         return hashlib.sha256(msgspec.json.encode([self.round, voters])).hexdigest()
 
-    def voter(self, device: str) -> Voter | None:
+    def voter(self, device: str) -> Peer | None:
         """None: it is not one of them."""
         return next((voter for voter in self.voters if voter.device == device), None)
 

@@ -181,9 +181,9 @@ LEAVES: Mapping[str, Told] = {
     "DeclineTransfer.transfer": Told("which transfer it declines", "not sent", "not sent"),
     "ReportReceived.transfer": Told("which transfer it fetches from the helper itself", "not sent", "not sent"),
     # What it tells another device, sealed, so as to meet it by a direct path.
-    "LeaveLetter.path": Told("random name of a direct path"),
-    "LeaveLetter.to": Told("which device it would meet"),
-    "LeaveLetter.letter": Told("where it may be reached, sealed for that device; the platform does not read it"),
+    "SendSignal.path": Told("random name of a direct path"),
+    "SendSignal.to": Told("which device it would meet"),
+    "SendSignal.sealed": Told("where it may be reached, sealed for that device; the platform does not read it"),
     "ReportMerged.transfer": Told("which transfer it has merged", "not sent", "not sent"),
     "GiveVerdict.transfer": Told("which transfer it judged", "not sent", "not sent"),
     "GiveVerdict.kept": Told("whether it kept what it merged", "not sent", "not sent"),

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from coterie_wire.bundle import Sha256, SignedManifest
 from coterie_wire.message import Count, Identifier, Message, Seconds
-from coterie_wire.relaying import Address, PublicKey
+from coterie_wire.relaying import Address, Peer
 
 MAX_PEERS = 1000
 MAX_GROUP = 100
@@ -24,14 +24,6 @@ MEETINGS_PATH = "/meetings"
 class OfferToMeet(Message, frozen=True):
     """The device's owner lets it average its model with those of its peers."""
 
-    address: Address
-
-
-class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device of the round that meets others."""
-
-    device: Identifier
-    key: PublicKey
     address: Address
 
 

@@ -35,7 +35,7 @@ from coterie_wire.latency import Latency
 from coterie_wire.meeting import Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, ReadExport, ReadReceipt
-from coterie_wire.paths import MAX_LETTERS, LeaveLetter, Letter
+from coterie_wire.paths import MAX_SIGNALS, SendSignal, Signal
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.relaying import HandIn, HandInSum, Lead, OfferPartial, OfferToLead, PublicKey, Route
 from coterie_wire.secure_sum import (
@@ -276,7 +276,7 @@ class Directive(Message, frozen=True):
     """The platform answers for the device, whose owner allows it; None: it does not."""
     window: CheckInWindow | None = None
     """When to check in again, in place of `check_in_s`; None: as `check_in_s` says."""
-    letters: Annotated[tuple[Letter, ...], Meta(max_length=MAX_LETTERS)] = ()
+    signals: Annotated[tuple[Signal, ...], Meta(max_length=MAX_SIGNALS)] = ()
     """Of devices that want to meet this one by a direct path."""
     update: AgentUpdate | None = None
     """What is to be done about the agent itself; None: nothing."""
@@ -375,7 +375,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "read-receipt": Exchange(ReadReceipt, ForgetNews),
     "next-credential": Exchange(NextCredential, Done),
     "ask-platform": Exchange(AskPlatform, PlatformAnswer),
-    "leave-letter": Exchange(LeaveLetter, Done),
+    "send-signal": Exchange(SendSignal, Done),
     "report-received": Exchange(ReportReceived, Done),
     "ask-peer-ticket": Exchange(AskPeerTicket, PeerTicketGiven),
     "report-update": Exchange(ReportUpdate, Done),

@@ -1,7 +1,7 @@
 """Direct paths: what two devices tell each other so as to meet in spite of the address translators before them.
 
-Each lists where it may be reached (candidates of ICE, RFC 8445) in a letter that is sealed for the other one
-(`coterie_wire.relaying.seal`); the platform passes letters on, to devices that have to do with one another. Over the
+Each lists where it may be reached (candidates of ICE, RFC 8445) in a signal, which is sealed for the other one
+(`coterie_wire.relaying.seal`). The platform passes signals on, to devices that have to do with one another. Over the
 path one device asks and the other answers, with the bodies that they would send to each other's doors.
 """
 
@@ -16,32 +16,32 @@ from coterie_wire.errors import WireError
 from coterie_wire.message import Identifier, Message
 from coterie_wire.relaying import Way
 
-LETTER_S = 60.0
-"""So long a letter is passed on: whoever wrote it has given up by then."""
-MAX_LETTERS = 8
+SIGNAL_S = 60.0
+"""So long a signal is passed on: whoever sent it has given up by then."""
+MAX_SIGNALS = 8
 MAX_CANDIDATES = 24
-MAX_LETTER_BYTES = 8 << 10
+MAX_SIGNAL_BYTES = 8 << 10
 PathName = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 """Drawn by the device that calls."""
 _LENGTH = struct.Struct("!I")
 
 
-class LeaveLetter(Message, frozen=True):
+class SendSignal(Message, frozen=True):
     """Pass this on to a device that this one has to do with now."""
 
     path: PathName
     to: Identifier
-    letter: Annotated[bytes, Meta(max_length=MAX_LETTER_BYTES)]
+    sealed: Annotated[bytes, Meta(max_length=MAX_SIGNAL_BYTES)]
     """A `Candidates`, sealed."""
 
 
-class Letter(Message, frozen=True):
-    """What another device has left for this one."""
+class Signal(Message, frozen=True):
+    """What another device has sent this one."""
 
     path: PathName
     way: Way
-    """To the device that wrote it."""
-    letter: Annotated[bytes, Meta(max_length=MAX_LETTER_BYTES)]
+    """To the device that sent it."""
+    sealed: Annotated[bytes, Meta(max_length=MAX_SIGNAL_BYTES)]
 
 
 class Candidates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

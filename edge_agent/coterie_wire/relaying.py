@@ -71,6 +71,14 @@ class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds since 1970."""
 
 
+class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A device of a list that the platform signs: who has the list knows it by this key, and calls it there."""
+
+    device: Identifier
+    key: PublicKey
+    address: Address
+
+
 class Way(Message, frozen=True):
     """Another device, which may be reached by a direct path."""
 

@@ -54,7 +54,7 @@ from coterie_wire.messages import (
     Wake,
 )
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
-from coterie_wire.paths import LeaveLetter
+from coterie_wire.paths import SendSignal
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.platform_keys import sign_next_key
 from coterie_wire.predictions import Output, Prediction
@@ -319,7 +319,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         excluded=sign_content(msgspec.json.encode(Excluded(1, ("d-2",), written_at=1_767_225_600.0)), bytes(32)),
     ),
-    LeaveLetter(path="0123456789abcdef" * 2, to="d-2", letter=b"sealed"),
+    SendSignal(path="0123456789abcdef" * 2, to="d-2", sealed=b"sealed"),
     ReportReceived(transfer="t-1", failed=Reason("transfer.no_direct_path", "the networks between let none through")),
     Leave(),
     Done(),

@@ -5,11 +5,11 @@ import pytest
 
 from coterie_wire.bundle import sign_content
 from coterie_wire.errors import WireError
-from coterie_wire.island import Island, Voter, read_island
-from coterie_wire.relaying import public_key
+from coterie_wire.island import Island, read_island
+from coterie_wire.relaying import Peer, public_key
 
 KEY, OTHER = bytes([1]) * 32, bytes([2]) * 32
-VOTERS = tuple(Voter(name, public_key(bytes([number]) * 32), "host:1") for number, name in enumerate("abc", 3))
+VOTERS = tuple(Peer(name, public_key(bytes([number]) * 32), "host:1") for number, name in enumerate("abc", 3))
 ISLAND = Island(1, "7", VOTERS, 100.0)
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
-from coterie_wire.paths import LeaveLetter, Letter
+from coterie_wire.paths import SendSignal, Signal
 from coterie_wire.relaying import Way, public_key
 from tests.nat.network import SERVER
 from tests.nat.post import PORT, STUN_PORT
@@ -59,18 +59,18 @@ def way_to(name: str) -> Way:
 
 
 def opened(own: str) -> DirectPaths:
-    """The paths of a device whose letters go by the post."""
+    """The paths of a device whose signals go by the post."""
 
-    def leave(left: LeaveLetter) -> None:
-        letter = Letter(left.path, way_to(own), left.letter)
-        post(f"/letters/{left.to}", msgspec.json.encode(letter))
+    def send(sent: SendSignal) -> None:
+        signal = Signal(sent.path, way_to(own), sent.sealed)
+        post(f"/signals/{sent.to}", msgspec.json.encode(signal))
 
     def look() -> None:
         while True:
-            paths.hear(msgspec.json.decode(post(f"/letters/{own}"), type=list[Letter]))
+            paths.hear(msgspec.json.decode(post(f"/signals/{own}"), type=list[Signal]))
             time.sleep(LOOK_S)
 
-    paths = DirectPaths(own=own, secret=SECRETS[own], leave=leave, desks={DESK: Giver()})
+    paths = DirectPaths(own=own, secret=SECRETS[own], send=send, desks={DESK: Giver()})
     threading.Thread(target=look, daemon=True).start()
     return paths
 

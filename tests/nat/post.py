@@ -1,4 +1,4 @@
-"""Stands in for the platform: passes letters on, keeps what is to be fetched, and answers STUN."""
+"""Stands in for the platform: passes signals on, keeps what is to be fetched, and answers STUN."""
 
 import threading
 from collections import defaultdict
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from coterie_wire.paths import Letter
+from coterie_wire.paths import Signal
 from coterie_wire.stun import answer_stun
 from tests.nat.network import SERVER
 
@@ -14,23 +14,23 @@ PORT, STUN_PORT = 8000, 3478
 
 
 class Post(BaseHTTPRequestHandler):
-    """``POST`` adds to what lies at a path, ``GET`` takes it all: a list of letters, or bytes."""
+    """``POST`` adds to what lies at a path, ``GET`` takes it all: a list of signals, or bytes."""
 
     protocol_version = "HTTP/1.1"
-    letters: defaultdict[str, list[Letter]] = defaultdict(list)
+    signals: defaultdict[str, list[Signal]] = defaultdict(list)
     kept: defaultdict[str, bytes] = defaultdict(bytes)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path.startswith("/letters/"):
-            self.letters[self.path].append(msgspec.json.decode(body, type=Letter))
+        if self.path.startswith("/signals/"):
+            self.signals[self.path].append(msgspec.json.decode(body, type=Signal))
         else:
             self.kept[self.path] = body
         self._answer(b"")
 
     def do_GET(self) -> None:
-        if self.path.startswith("/letters/"):
-            self._answer(msgspec.json.encode(self.letters.pop(self.path, [])))
+        if self.path.startswith("/signals/"):
+            self._answer(msgspec.json.encode(self.signals.pop(self.path, [])))
         else:
             self._answer(self.kept[self.path])
 

@@ -17,7 +17,7 @@ from coterie_agent.peer_door import MAX_BODY_BYTES, Desk
 from coterie_agent.situation import Situation
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.paths import Answered, Asked, Candidates, LeaveLetter, Letter, first_line
+from coterie_wire.paths import Answered, Asked, Candidates, SendSignal, Signal, first_line
 from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never need
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 ANSWERED_AT_ONCE = 16
 """Paths that others have opened; each may hold a body at its largest."""
-LETTER_BACK_S = 15.0
+SIGNAL_BACK_S = 15.0
 """For the other device to check in and to answer."""
 ANSWER_S = 90.0
 REST_S = 120.0
@@ -48,7 +48,7 @@ def check_installed() -> None:
 class _Call:
     """A path that this device has opened."""
 
-    letter: "asyncio.Future[Candidates]"
+    signal: "asyncio.Future[Candidates]"
     path: "IcePath | None" = None
     answer: "asyncio.Future[bytes] | None" = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -65,8 +65,8 @@ class DirectPaths:
     own: str
     """This device's name at the platform."""
     secret: bytes
-    leave: Callable[[LeaveLetter], None]
-    """Have the platform pass a letter on. Raises AgentError."""
+    send: Callable[[SendSignal], None]
+    """Have the platform pass a signal on. Raises AgentError."""
     desks: Mapping[str, Desk[Any]]
     """Who answers, by the same paths as at the device's doors."""
     most_bytes: int = MAX_BODY_BYTES
@@ -76,7 +76,7 @@ class DirectPaths:
     _calls: dict[str, _Call] = field(default_factory=dict)
     """By device. Those below too are used in the loop alone."""
     _expected: dict[str, _Call] = field(default_factory=dict)
-    """By the name of the path, those whose other side has not written yet."""
+    """By the name of the path, those whose other side has sent no signal yet."""
     _heard: dict[str, None] = field(default_factory=dict)
     """Names of paths that this device or others have opened, the oldest first."""
     _answering: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
@@ -113,16 +113,16 @@ class DirectPaths:
             self._silent[address] = time.monotonic() + REST_S
         return answer
 
-    def hear(self, letters: Sequence[Letter]) -> None:
-        """What others have left for this device; the same letters may come again."""
-        if letters:
-            self._run(self._hear(letters))
+    def hear(self, signals: Sequence[Signal]) -> None:
+        """What others have sent this device; the same signals may come again."""
+        if signals:
+            self._run(self._hear(signals))
 
     def attend(self, situation: Situation) -> None:
-        """Hear the letters of each directive until `situation` says to stop."""
+        """Hear the signals of each directive until `situation` says to stop."""
         while not (now := situation.now).stopping:
             if now.directive is not None:
-                self.hear(now.directive.letters)
+                self.hear(now.directive.signals)
             situation.wait(now.edition, None)
         self.close()
 
@@ -188,11 +188,11 @@ class DirectPaths:
         name = secrets.token_hex(16)
         path = self._path(name, way, call.heard, calls=True)
         self._expected[name] = call
-        self._remember(name)  # the other side's letter comes again, which is no call of its own
+        self._remember(name)  # the other side's signal comes again, which is no call of its own
         try:
-            await self._leave(way, await path.gather())
-            async with asyncio.timeout(LETTER_BACK_S):
-                theirs = await call.letter
+            await self._signal(way, await path.gather())
+            async with asyncio.timeout(SIGNAL_BACK_S):
+                theirs = await call.signal
             await path.connect(theirs)
         except TimeoutError as error:
             await path.close()
@@ -205,22 +205,22 @@ class DirectPaths:
         log.info("a direct path to device %s is open", way.device)
         return path
 
-    async def _hear(self, letters: Sequence[Letter]) -> None:
-        for letter in letters:
+    async def _hear(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
             try:
-                content = unseal(letter.letter, secret=self.secret, by=letter.way.key)
+                content = unseal(signal.sealed, secret=self.secret, by=signal.way.key)
                 theirs, _ = read_with_body(content, Candidates)
             except WireError as error:
-                log.warning("a letter of device %s is not read: %s", letter.way.device, error.detail)
+                log.warning("a signal of device %s is not read: %s", signal.way.device, error.detail)
                 continue
-            if theirs.path != letter.path or theirs.sender != letter.way.device:
-                log.warning("a letter of device %s was written by another one, or for another path", letter.way.device)
-            elif (call := self._expected.get(letter.path)) is not None:
-                if not call.letter.done():
-                    call.letter.set_result(theirs)
-            elif letter.path not in self._heard and len(self._answering) < ANSWERED_AT_ONCE:
-                self._remember(letter.path)
-                self._answering[letter.path] = asyncio.create_task(self._answer(letter.way, theirs))
+            if theirs.path != signal.path or theirs.sender != signal.way.device:
+                log.warning("a signal of device %s was sent by another one, or for another path", signal.way.device)
+            elif (call := self._expected.get(signal.path)) is not None:
+                if not call.signal.done():
+                    call.signal.set_result(theirs)
+            elif signal.path not in self._heard and len(self._answering) < ANSWERED_AT_ONCE:
+                self._remember(signal.path)
+                self._answering[signal.path] = asyncio.create_task(self._answer(signal.way, theirs))
 
     async def _answer(self, way: Way, theirs: Candidates) -> None:
         """Meet the device that calls, and answer it until the path ends."""
@@ -230,7 +230,7 @@ class DirectPaths:
 
         path = self._path(theirs.path, way, heard, calls=False)
         try:
-            await self._leave(way, await path.gather())
+            await self._signal(way, await path.gather())
             await path.connect(theirs)
             log.info("device %s has opened a direct path", way.device)
             await path.ended.wait()
@@ -259,9 +259,9 @@ class DirectPaths:
 
         return IcePath(name=name, own=self.own, calls=calls, stun=way.stun, most_bytes=self.most_bytes, heard=heard)
 
-    async def _leave(self, way: Way, own: Candidates) -> None:
-        letter = seal(with_body(own), secret=self.secret, to=way.key)
-        await asyncio.to_thread(self.leave, LeaveLetter(own.path, way.device, letter))
+    async def _signal(self, way: Way, own: Candidates) -> None:
+        sealed = seal(with_body(own), secret=self.secret, to=way.key)
+        await asyncio.to_thread(self.send, SendSignal(own.path, way.device, sealed))
 
     async def _drop(self, device: str) -> None:
         call = self._calls.pop(device, None)

@@ -12,7 +12,7 @@ from coterie_agent.gossip.desk import Desk
 from coterie_agent.link.failure import Unreachable
 from coterie_learning.meetings import Meeting
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import Peer
+from coterie_wire.relaying import Peer
 
 log = logging.getLogger(__name__)
 _PATIENCE_S = 3.0

@@ -9,8 +9,8 @@ from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Peer
-from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope
+from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
 
 RecordSent = Callable[[str, int], None]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from coterie_wire.bundle import SignedManifest, read_signed
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import Answer, Call, Envelope, Peer, Roster
-from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+from coterie_wire.meeting import Answer, Call, Envelope, Roster
+from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads NumPy
     from coterie_learning.meetings import Meeting

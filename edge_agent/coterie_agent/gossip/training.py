@@ -31,7 +31,8 @@ from coterie_learning.meetings import (
 )
 from coterie_learning.random import derive_seed
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import Gathering, Peer, Roster
+from coterie_wire.meeting import Gathering, Roster
+from coterie_wire.relaying import Peer
 from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
 
 log = logging.getLogger(__name__)

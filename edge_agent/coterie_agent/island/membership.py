@@ -17,8 +17,8 @@ from coterie_agent.link.failure import is_retryable
 from coterie_agent.store.island import IslandStore
 from coterie_agent.store.journal import IslandStatus
 from coterie_wire.errors import WireError
-from coterie_wire.island import Calling, Holding, Island, Parcel, RaftMessage, Voter, read_island
-from coterie_wire.relaying import Lead, read_with_body, seal, unseal, with_body
+from coterie_wire.island import Calling, Holding, Island, Parcel, RaftMessage, read_island
+from coterie_wire.relaying import Lead, Peer, read_with_body, seal, unseal, with_body
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
@@ -161,12 +161,12 @@ class Membership:
 
     # What voters send one another.
 
-    def others(self) -> Sequence[Voter]:
+    def others(self) -> Sequence[Peer]:
         """The other voters of the island that it takes part in."""
         island = self.island
         return () if island is None else [voter for voter in island.voters if voter.device != self.device]
 
-    def parcel(self, voter: Voter) -> tuple[Parcel, bytes] | None:
+    def parcel(self, voter: Peer) -> tuple[Parcel, bytes] | None:
         """What is to be sent to it, also as it is sent, once there is something; None: it takes part no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._outbox.get(voter.device) or voter not in self.others())
@@ -179,7 +179,7 @@ class Membership:
         sealed = seal(with_body(parcel), secret=self.secret, to=voter.key)
         return parcel, with_body(Calling(island.name, self.device), sealed)
 
-    def hear(self, voter: Voter, asked: Parcel, sealed: bytes) -> None:
+    def hear(self, voter: Peer, asked: Parcel, sealed: bytes) -> None:
         """Its answer to `asked`. Raises WireError ``relay.*`` or ``island.*``."""
         answer = self._open(voter, sealed)
         if answer.told != asked.session or answer.number != asked.number:
@@ -190,7 +190,7 @@ class Membership:
                 self._outbox[voter.device][:0] = asked.messages
             self._receive(answer)
 
-    def admit(self, line: bytes) -> Voter:
+    def admit(self, line: bytes) -> Peer:
         """Which voter calls. Raises WireError ``island.*`` or ``relay.malformed``."""
         calling, _ = read_with_body(line, Calling)
         island = self._island
@@ -199,7 +199,7 @@ class Membership:
             raise WireError("island.not_a_voter", f"device {calling.sender} is no voter of an island of this device")
         return voter
 
-    def receive(self, voter: Voter, sealed: bytes) -> bytes:
+    def receive(self, voter: Peer, sealed: bytes) -> bytes:
         """The sealed answer to a voter; with nothing in it while this device reaches the platform.
 
         Raises WireError ``relay.*`` or ``island.*``.
@@ -228,7 +228,7 @@ class Membership:
     def _wrap(self, island: str, to: str, told: bytes, number: int, messages: Sequence[RaftMessage]) -> Parcel:
         return Parcel(island, self.device, to, self._session, told, number, tuple(messages))
 
-    def _open(self, voter: Voter, sealed: bytes) -> Parcel:
+    def _open(self, voter: Peer, sealed: bytes) -> Parcel:
         if len(sealed) > MAX_PARCEL_BYTES:
             raise WireError("relay.malformed", f"a parcel of more than {MAX_PARCEL_BYTES} bytes")
         parcel, _ = read_with_body(unseal(sealed, secret=self.secret, by=voter.key), Parcel)

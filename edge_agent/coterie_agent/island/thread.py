@@ -13,8 +13,8 @@ from coterie_agent.link.neighbour import ask_neighbour
 from coterie_agent.situation import Now, Situation
 from coterie_agent.threads import start_guarded
 from coterie_wire.errors import WireError
-from coterie_wire.island import ISLAND_PATH, Voter
-from coterie_wire.relaying import Lead
+from coterie_wire.island import ISLAND_PATH
+from coterie_wire.relaying import Lead, Peer
 
 log = logging.getLogger(__name__)
 SENT = "roles of an island"
@@ -41,7 +41,7 @@ class IslandThread:
     situation: Situation
     record_sent: Callable[[str, int], None]
     book: AddressBook | None = None
-    _callers: dict[Voter, threading.Thread] = field(default_factory=dict)
+    _callers: dict[Peer, threading.Thread] = field(default_factory=dict)
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
@@ -75,7 +75,7 @@ class IslandThread:
                 self._callers[voter] = thread
                 thread.start()
 
-    def _call(self, voter: Voter) -> None:
+    def _call(self, voter: Peer) -> None:
         """Bring one voter what is for it, for as long as the island lasts."""
         unsaid_bytes, said_at = 0, -float("inf")
         while (found := self.membership.parcel(voter)) is not None:
@@ -92,7 +92,7 @@ class IslandThread:
         if unsaid_bytes:
             self.record_sent(SENT, unsaid_bytes)
 
-    def _ask(self, voter: Voter, body: bytes) -> bytes:
+    def _ask(self, voter: Peer, body: bytes) -> bytes:
         """Raises Unreachable."""
         if self.book is None:
             return self._ask_at(voter.address, body)

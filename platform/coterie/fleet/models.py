@@ -175,26 +175,26 @@ class OtherCredential(Separated):
         return f"{'next' if self.until is None else 'former'} credential of {self.device}"
 
 
-class PathLetter(Separated):
-    """What one device has left for another, so that they meet by a direct path; only the other one can read it."""
+class PathSignal(Separated):
+    """What one device has sent another, so that they meet by a direct path; only the other one can read it."""
 
     project_path = "receiver__project"
 
     path = models.CharField(max_length=32)
-    sender = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="path_letters_left")
-    receiver = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="path_letters")
+    sender = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="path_signals_sent")
+    receiver = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="path_signals")
     content = models.BinaryField(editable=False)
     """A sealed `coterie_wire.paths.Candidates`."""
-    left_at = models.DateTimeField(db_index=True)
+    sent_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        ordering = ["left_at", "id"]
+        ordering = ["sent_at", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["path", "sender"], name="one_letter_a_side_of_a_path"),
+            models.UniqueConstraint(fields=["path", "sender"], name="one_signal_a_side_of_a_path"),
         ]
 
     def __str__(self) -> str:
-        return f"letter of {self.sender} to {self.receiver}"
+        return f"signal of {self.sender} to {self.receiver}"
 
 
 class DeviceLatency(Separated):

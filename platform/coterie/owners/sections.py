@@ -12,7 +12,7 @@ from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
 from coterie.federations.models import Membership
-from coterie.fleet.models import Device, DeviceLatency, Observation, OtherCredential, PathLetter
+from coterie.fleet.models import Device, DeviceLatency, Observation, OtherCredential, PathSignal
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.models import Partial, Update
 from coterie.privacy.models import Account, Budget, Charge
@@ -114,17 +114,17 @@ SECTIONS: Sequence[Section] = (
         without=frozenset({"content"}),
     ),
     Section(
-        "path_letters_for_it",
-        PathLetter,
+        "path_signals_for_it",
+        PathSignal,
         "receiver",
-        "What such devices have left for it, which the platform cannot read.",
+        "What such devices have sent it, which the platform cannot read.",
         without=frozenset({"content"}),
     ),
     Section(
-        "path_letters",
-        PathLetter,
+        "path_signals",
+        PathSignal,
         "sender",
-        "What it has left in the last minute for devices that it would meet, which the platform cannot read.",
+        "What it has sent in the last minute to devices that it would meet, which the platform cannot read.",
         without=frozenset({"content"}),
     ),
     Section("evaluations", EvaluationPart, "device", "How versions did on its samples that it was to evaluate."),

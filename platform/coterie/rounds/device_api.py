@@ -8,10 +8,10 @@ from coterie.analytics.models import Part
 from coterie.analytics.selectors import part_of
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie.rounds import assigning, directives, handing_in, letters, partials, summing, uploads
+from coterie.rounds import assigning, directives, handing_in, partials, signalling, summing, uploads
 from coterie.secure_sums import identity_log
 from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
-from coterie_wire.paths import LeaveLetter
+from coterie_wire.paths import SendSignal
 from coterie_wire.relaying import HandIn, HandInSum, OfferPartial
 from coterie_wire.secure_sum import (
     AskSum,
@@ -50,9 +50,9 @@ def offer_partial(device: Device, message: OfferPartial, now: datetime) -> Uploa
     return partials.offer_partial(device=device, offer=message, now=now)
 
 
-def leave_letter(device: Device, message: LeaveLetter, now: datetime) -> Done:
+def send_signal(device: Device, message: SendSignal, now: datetime) -> Done:
     """Pass on what one device tells another."""
-    letters.leave_letter(device=device, message=message, now=now)
+    signalling.send_signal(device=device, message=message, now=now)
     return Done()
 
 
@@ -122,7 +122,7 @@ HANDLERS: Mapping[str, Handler] = {
     "hand-in": hand_in,
     "hand-in-sum": hand_in_sum,
     "offer-partial": offer_partial,
-    "leave-letter": leave_letter,
+    "send-signal": send_signal,
     "release-assignment": release_assignment,
     "read-log": read_log,
     "ask-sum": ask_sum,

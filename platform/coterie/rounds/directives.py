@@ -15,10 +15,10 @@ from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
 from coterie.fleet.credentials import is_able, is_due
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
-from coterie.fleet.letters import letters_for
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+from coterie.fleet.signalling import signals_for
 from coterie.fleet.signing_keys import Succession
 from coterie.fleet_evaluation.reporting import message_of as evaluation_message_of
 from coterie.fleet_evaluation.selectors import open_parts
@@ -85,7 +85,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     measuring = open_parts(devices)
     fleet = latest_count()
     asked = asked_of(devices, now=now)
-    letters = letters_for(devices, now=now)
+    signals = signals_for(devices, now=now)
     updates = updates_of(devices)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
     takers = {
@@ -125,8 +125,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             directive = msgspec.structs.replace(directive, evaluate=evaluate)
         if not is_of_first_release(device):
             directive = msgspec.structs.replace(directive, ignores_unknown=True)
-        if device.pk in letters:
-            directive = msgspec.structs.replace(directive, letters=tuple(letters[device.pk]))
+        if device.pk in signals:
+            directive = msgspec.structs.replace(directive, signals=tuple(signals[device.pk]))
         if device.capabilities.get("platform_key") is not None:
             statements = succession.statements(device.trusted_key)
             if statements:

@@ -15,7 +15,8 @@ from coterie.fleet.selectors import with_tag
 from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, score_of, site_of
 from coterie_wire.bundle import SignedManifest, sign_content
-from coterie_wire.island import VOTERS, Island, Voter
+from coterie_wire.island import VOTERS, Island
+from coterie_wire.relaying import Peer
 from coterie_wire.version import PROTOCOL
 
 
@@ -95,7 +96,7 @@ def _signed(round_: Round, voters: Sequence[Device]) -> SignedManifest:
     return sign_content(msgspec.json.encode(island), signing_key())
 
 
-def _voter(device: Device) -> Voter:
+def _voter(device: Device) -> Peer:
     told = capabilities_of(device)
     assert told.relay is not None and told.peer_key is not None, "a voter has both"
-    return Voter(device=str(device.pk), key=told.peer_key, address=told.relay.address)
+    return Peer(device=str(device.pk), key=told.peer_key, address=told.relay.address)

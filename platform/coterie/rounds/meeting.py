@@ -8,8 +8,9 @@ from coterie.core.identity import signing_key
 from coterie.fleet.models import Device
 from coterie.rounds.models import Assignment
 from coterie_wire.bundle import sign_content
-from coterie_wire.meeting import Gathering, Peer, Roster
+from coterie_wire.meeting import Gathering, Roster
 from coterie_wire.messages import Capabilities
+from coterie_wire.relaying import Peer
 from coterie_wire.structs import from_values
 from coterie_wire.version import PROTOCOL
 

@@ -19,8 +19,8 @@ from coterie.core.events import tell_consoles, wake_devices
 from coterie.core.identity import signing_key
 from coterie.core.rows import insert_all
 from coterie.federations.selectors import members
-from coterie.fleet.letters import way_to
 from coterie.fleet.models import Device
+from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, Route
 from coterie_learning.partial_sums import saved_bytes

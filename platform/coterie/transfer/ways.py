@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from coterie.core.events import tell_consoles
-from coterie.fleet.letters import way_to
 from coterie.fleet.models import Device
+from coterie.fleet.signalling import way_to
 from coterie.transfer import reasons
 from coterie.transfer.models import Transfer
 from coterie_wire.conditions import Reason

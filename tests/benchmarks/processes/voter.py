@@ -4,8 +4,8 @@ import sys
 import time
 from pathlib import Path
 
-from coterie_wire.island import Holding, Island, Voter
-from coterie_wire.relaying import public_key
+from coterie_wire.island import Holding, Island
+from coterie_wire.relaying import Peer, public_key
 from tests.coterie_agent.island.supernodes import NAMES, SECRETS, Supernode
 
 PAUSE_S = 0.05
@@ -16,7 +16,7 @@ ASSIGNMENTS = 500
 def main(folder: str, name: str, *ports: str) -> None:
     """Run until it is killed."""
     voters = tuple(
-        Voter(one, public_key(SECRETS[one]), f"127.0.0.1:{port}") for one, port in zip(NAMES, ports, strict=True)
+        Peer(one, public_key(SECRETS[one]), f"127.0.0.1:{port}") for one, port in zip(NAMES, ports, strict=True)
     )
     voter = Supernode(name, Path(folder) / name, Island(1, "7", voters, time.time() + 3600))
     voter.lose_the_platform()

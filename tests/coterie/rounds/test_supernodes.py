@@ -13,9 +13,9 @@ from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded, NotYourFold, RouteEnded
 from coterie.rounds.handing_in import hand_in
-from coterie.rounds.letters import NoBusiness, leave_letter
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
+from coterie.rounds.signalling import NoBusiness, send_signal
 from coterie_agent.relay.desk import Desk
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
@@ -27,7 +27,7 @@ from coterie_learning.plan import LOCAL
 from coterie_learning.update_files import Contents
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
-from coterie_wire.paths import LeaveLetter
+from coterie_wire.paths import SendSignal
 from coterie_wire.relaying import (
     OfferPartial,
     Order,
@@ -360,7 +360,7 @@ def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Pat
     assert Update.objects.filter(merge=site.round.merge).count() == MEMBERS + 1
 
 
-def test_a_supernode_that_opens_direct_paths_is_told_so_and_letters_pass_between_it_and_its_members(
+def test_a_supernode_that_opens_direct_paths_is_told_so_and_signals_pass_between_it_and_its_members(
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path, paths=True)
@@ -368,10 +368,10 @@ def test_a_supernode_that_opens_direct_paths_is_told_so_and_letters_pass_between
     assert unable.assignment(later(1)).route.direct is None
     assert able.assignment(later(1)).route.direct.device == str(site.leader.row.pk)
     path = "0" * 32
-    leave_letter(device=able.row, message=LeaveLetter(path, str(site.leader.row.pk), b"sealed"), now=later(1))
-    (letter,) = site.leader.say(later(2)).letters
-    assert (letter.way.device, letter.letter) == (str(able.row.pk), b"sealed")
-    leave_letter(device=site.leader.row, message=LeaveLetter(path, letter.way.device, b"back"), now=later(2))
-    assert [one.letter for one in able.say(later(3)).letters] == [b"back"]
+    send_signal(device=able.row, message=SendSignal(path, str(site.leader.row.pk), b"sealed"), now=later(1))
+    (signal,) = site.leader.say(later(2)).signals
+    assert (signal.way.device, signal.sealed) == (str(able.row.pk), b"sealed")
+    send_signal(device=site.leader.row, message=SendSignal(path, signal.way.device, b"back"), now=later(2))
+    assert [one.sealed for one in able.say(later(3)).signals] == [b"back"]
     with pytest.raises(NoBusiness):
-        leave_letter(device=able.row, message=LeaveLetter(path, str(unable.row.pk), b"sealed"), now=later(3))
+        send_signal(device=able.row, message=SendSignal(path, str(unable.row.pk), b"sealed"), now=later(3))

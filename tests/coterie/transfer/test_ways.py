@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 from django.conf import LazySettings
 
-from coterie.fleet.models import PathLetter
+from coterie.fleet.models import PathSignal
 from coterie.rounds import device_api
-from coterie.rounds.letters import NoBusiness
+from coterie.rounds.signalling import NoBusiness
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import Transfer
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import DIRECT_S
-from coterie_wire.paths import LETTER_S, MAX_LETTERS, LeaveLetter
+from coterie_wire.paths import MAX_SIGNALS, SIGNAL_S, SendSignal
 from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers, portion
 from tests.coterie.world import later
 
@@ -94,25 +94,25 @@ def test_a_device_that_opens_no_paths_is_told_of_none(helper_opens: bool, target
     assert way(transfer)[:2] == ("delivered", "platform")
 
 
-def test_letters_are_passed_on_for_a_minute_between_the_two_and_to_nobody_else() -> None:
+def test_signals_are_passed_on_for_a_minute_between_the_two_and_to_nobody_else() -> None:
     helper, target, _ = matched()
     stranger = Member("stranger", opens_paths=True)
 
     def leave(sender: Member, receiver: Member, number: int, at: float) -> None:
-        letter = LeaveLetter(f"{number:032x}", str(receiver.row.pk), b"sealed %d" % number)
-        device_api.leave_letter(sender.row, letter, later(at))
+        signal = SendSignal(f"{number:032x}", str(receiver.row.pk), b"sealed %d" % number)
+        device_api.send_signal(sender.row, signal, later(at))
 
     leave(target, helper, 1, 2)
-    (letter,) = helper.check_in(later(3)).letters
-    assert (letter.way.device, letter.letter) == (str(target.row.pk), b"sealed 1")
+    (signal,) = helper.check_in(later(3)).signals
+    assert (signal.way.device, signal.sealed) == (str(target.row.pk), b"sealed 1")
     leave(helper, target, 1, 3)
-    assert [one.letter for one in target.check_in(later(4)).letters] == [b"sealed 1"]
-    assert helper.check_in(later(3 + LETTER_S)).letters == ()
+    assert [one.sealed for one in target.check_in(later(4)).signals] == [b"sealed 1"]
+    assert helper.check_in(later(3 + SIGNAL_S)).signals == ()
     for number in range(2, 20):
         leave(target, helper, number, 4)
-    assert PathLetter.objects.filter(sender=target.row).count() == MAX_LETTERS
+    assert PathSignal.objects.filter(sender=target.row).count() == MAX_SIGNALS
     for receiver in (target, helper):
         with pytest.raises(NoBusiness):
             leave(stranger, receiver, 99, 5)
     with pytest.raises(NoBusiness):
-        device_api.leave_letter(target.row, LeaveLetter("0" * 32, "nobody", b""), later(5))
+        device_api.send_signal(target.row, SendSignal("0" * 32, "nobody", b""), later(5))

@@ -10,7 +10,7 @@ from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_wire.errors import WireError
-from coterie_wire.paths import LeaveLetter, Letter
+from coterie_wire.paths import SendSignal, Signal
 from coterie_wire.relaying import Way, public_key, seal
 from coterie_wire.stun import answer_stun
 
@@ -31,28 +31,28 @@ class Echo:
 
 
 class Post:
-    """Passes letters on at once, as the platform would."""
+    """Passes signals on at once, as the platform would."""
 
     def __init__(self) -> None:
         self.is_broken = False
         self.stun: str | None = None
-        self.letters: list[LeaveLetter] = []
+        self.signals: list[SendSignal] = []
         self.devices = {name: self._device(name) for name in SECRETS}
 
     def _device(self, name: str) -> DirectPaths:
         return DirectPaths(
-            own=name, secret=SECRETS[name], leave=lambda letter: self._leave(name, letter), desks={"/echo": Echo()}
+            own=name, secret=SECRETS[name], send=lambda signal: self._pass_on(name, signal), desks={"/echo": Echo()}
         )
 
     def way(self, name: str) -> Way:
         return Way(name, public_key(SECRETS[name]), self.stun)
 
-    def _leave(self, sender: str, left: LeaveLetter) -> None:
+    def _pass_on(self, sender: str, sent: SendSignal) -> None:
         if self.is_broken:
             raise Unreachable("no post today")
-        self.letters.append(left)
-        passed = Letter(left.path, self.way(sender), left.letter)
-        threading.Thread(target=self.devices[left.to].hear, args=[[passed, passed]]).start()
+        self.signals.append(sent)
+        passed = Signal(sent.path, self.way(sender), sent.sealed)
+        threading.Thread(target=self.devices[sent.to].hear, args=[[passed, passed]]).start()
 
 
 @pytest.fixture
@@ -67,10 +67,10 @@ def test_a_large_body_comes_back(post: Post) -> None:
     caller, way = post.devices["caller"], post.way("called")
     assert caller.ask(way, "/echo", b"me\n" + CONTENT, at_most_bytes=2 << 20) == b"me\n" + CONTENT
     assert caller.ask(way, "/echo", b"me\nagain", at_most_bytes=100) == b"me\nagain"
-    way_back = Letter(post.letters[1].path, way, post.letters[1].letter)
+    way_back = Signal(post.signals[1].path, way, post.signals[1].sealed)
     caller.hear([way_back])
     assert caller.ask(way, "/echo", b"me\nonce more", at_most_bytes=100) == b"me\nonce more"
-    assert len(post.letters) == 2, "the path is used again, and a letter that comes again opens no other"
+    assert len(post.signals) == 2, "the path is used again, and a signal that comes again opens no other"
 
 
 def test_a_device_is_asked_at_its_door_and_by_a_path_where_that_is_shut(post: Post) -> None:
@@ -79,12 +79,12 @@ def test_a_device_is_asked_at_its_door_and_by_a_path_where_that_is_shut(post: Po
     threading.Thread(target=door.run, daemon=True).start()
     address = f"127.0.0.1:{door.server_port}"
     assert caller.ask_nearest(address, way, "/echo", b"me\n1", at_most_bytes=9) == b"me\n1"
-    assert post.letters == []
+    assert post.signals == []
     door.shutdown()
     door.server_close()
     for body in (b"me\n2", b"me\n3"):
         assert caller.ask_nearest(address, way, "/echo", body, at_most_bytes=9) == body
-    assert len(post.letters) == 2
+    assert len(post.signals) == 2
     post.is_broken = True
     with pytest.raises(Unreachable, match=r"does not answer: .*; no post today"):
         caller.ask_nearest(
@@ -125,11 +125,11 @@ def test_a_path_that_the_other_side_ends_is_opened_anew(post: Post) -> None:
         pytest.fail("no other path was opened")
 
 
-def test_a_letter_of_somebody_else_is_not_answered(post: Post) -> None:
+def test_a_signal_of_somebody_else_is_not_answered(post: Post) -> None:
     called = post.devices["called"]
     forged = seal(b"{}\n", secret=b"x" * 32, to=public_key(SECRETS["called"]))
-    called.hear([Letter("0" * 32, post.way("caller"), forged)])
-    assert post.letters == []
+    called.hear([Signal("0" * 32, post.way("caller"), forged)])
+    assert post.signals == []
 
 
 def test_the_address_that_others_see_is_asked_for(post: Post) -> None:

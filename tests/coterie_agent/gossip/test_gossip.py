@@ -19,8 +19,8 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Peer, Roster
-from coterie_wire.relaying import public_key, read_with_body, seal, unseal, with_body
+from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Roster
+from coterie_wire.relaying import Peer, public_key, read_with_body, seal, unseal, with_body
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
 
 NOW, ROUND = 1e9, "7"

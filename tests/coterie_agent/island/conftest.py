@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coterie_wire.island import Island, Voter
-from coterie_wire.relaying import public_key
+from coterie_wire.island import Island
+from coterie_wire.relaying import Peer, public_key
 from tests.coterie_agent.island.supernodes import NAMES, SECRETS, Supernode
 from tests.system.test_supernodes import free_port
 
@@ -16,7 +16,7 @@ from tests.system.test_supernodes import free_port
 @pytest.fixture
 def island(tmp_path: Path) -> Iterator[dict[str, Supernode]]:
     """Its supernodes, by name."""
-    voters = tuple(Voter(name, public_key(SECRETS[name]), f"127.0.0.1:{free_port()}") for name in NAMES)
+    voters = tuple(Peer(name, public_key(SECRETS[name]), f"127.0.0.1:{free_port()}") for name in NAMES)
     told = Island(1, "7", voters, time.time() + 600)
     found = {name: Supernode(name, tmp_path / name, told) for name in NAMES}
     yield found

@@ -15,9 +15,8 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Spooled
 from coterie_wire.bundle import sign_content
-from coterie_wire.island import Voter
 from coterie_wire.messages import Assignment, OfferUpdate
-from coterie_wire.relaying import Route, Ticket, public_key, verify_receipt
+from coterie_wire.relaying import Peer, Route, Ticket, public_key, verify_receipt
 from tests.coterie_agent.bundles import SIGNING_KEY
 from tests.coterie_agent.island.supernodes import AWAY, BUNDLE, SECRETS, Supernode, led
 from tests.coterie_agent.relay.test_relay import ASSIGNMENT, MEMBER, update
@@ -27,7 +26,7 @@ PAYLOAD = update(1)
 SHA256 = hashlib.sha256(PAYLOAD).hexdigest()
 
 
-def voter_of(island: Mapping[str, Supernode], name: str) -> Voter:
+def voter_of(island: Mapping[str, Supernode], name: str) -> Peer:
     known = island[name].membership._island
     assert known is not None
     voter = known.voter(name)

@@ -25,7 +25,7 @@ from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
 from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
-from coterie_wire.paths import LeaveLetter, first_line
+from coterie_wire.paths import SendSignal, first_line
 from coterie_wire.relaying import (
     PATH,
     Lead,
@@ -132,10 +132,10 @@ def test_a_supernode_that_no_address_leads_to_is_reached_by_a_direct_path(door: 
             line, sealed = first_line(body)
             return self.desks[desk].receive(self.desks[desk].admit(line), sealed)
 
-    def leave(_letter: LeaveLetter) -> None:
+    def send(_signal: SendSignal) -> None:
         """Nobody is written to."""
 
-    tunnel = Tunnel(own="member", secret=MEMBER, leave=leave, desks={PATH: door.desk})
+    tunnel = Tunnel(own="member", secret=MEMBER, send=send, desks={PATH: door.desk})
     direct = Way("supernode", public_key(SUPERNODE))
     route = msgspec.structs.replace(door.route(), address="127.0.0.1:1", direct=direct)
     assert door.hand_over(update(1), route, paths=tunnel) == door.hand_over(update(1))

@@ -1,30 +1,30 @@
-"""Letters between devices that have to do with one another now, so that they meet by a direct path."""
+"""Signals between devices that have to do with one another now, so that they meet by a direct path."""
 
 from datetime import datetime
 from uuid import UUID
 
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.fleet.letters import keep_letter
 from coterie.fleet.models import Device
+from coterie.fleet.signalling import keep_signal
 from coterie.rounds.routing import are_on_a_route
 from coterie.transfer.selectors import are_in_transfer
-from coterie_wire.paths import LeaveLetter
+from coterie_wire.paths import SendSignal
 
 
 class NoBusiness(CoterieError):
-    """Fields: device. A letter for a device that its sender has nothing to do with."""
+    """Fields: device. A signal for a device that its sender has nothing to do with."""
 
     code = "rounds.no_business"
     kind = ErrorKind.FORBIDDEN
     sentence = "This device has nothing to bring to device {device} now, nor to fetch from it."
 
 
-def leave_letter(*, device: Device, message: LeaveLetter, now: datetime) -> None:
-    """Have the letter passed on. Raises NoBusiness."""
+def send_signal(*, device: Device, message: SendSignal, now: datetime) -> None:
+    """Have the signal passed on. Raises NoBusiness."""
     try:
         receiver = Device.objects.filter(pk=UUID(message.to), state=Device.State.ENROLLED).first()
     except ValueError:
         receiver = None
     if receiver is None or not (are_in_transfer(device, receiver) or are_on_a_route(device, receiver)):
         raise NoBusiness(device=message.to)
-    keep_letter(sender=device, receiver=receiver, message=message, now=now)
+    keep_signal(sender=device, receiver=receiver, message=message, now=now)
