@@ -95,7 +95,7 @@ class HandingOver:
         return answer
 
     def _ask(self, address: str, body: bytes) -> HandedOver:
-        direct = self.route.direct if isinstance(self.route, Route) else None
+        direct = self.route.direct
         if self.paths is None or direct is None or direct.device != self.route.supernode:
             reply = ask_neighbour(address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
         else:

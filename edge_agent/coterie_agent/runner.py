@@ -19,7 +19,9 @@ from coterie_agent.device import capabilities, offer_to_answer, own_address
 from coterie_agent.discovery.book import AddressBook, Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.forgetting import forget_platform
-from coterie_agent.gossip.desk import MAX_BODY_BYTES, Desk
+from coterie_agent.gossip.desk import MAX_BODY_BYTES
+from coterie_agent.gossip.opened import Gossip, open_gossip
+from coterie_agent.gossip.signalling import PeerSignalling
 from coterie_agent.home import Home, load_peer_key
 from coterie_agent.island.membership import Membership
 from coterie_agent.island.thread import IslandThread
@@ -116,17 +118,15 @@ class Runner:
         discovery = self._discovery(identity, link)
         book = None if discovery is None else discovery.book
         beside: dict[str, PeerDesk[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.desk}
-        desk = door = None
-        if self.config.gossip.meet:
-            desk = Desk(device=identity.device, trusted=self.store.identity.trusted, secret=load_peer_key(self.home))
-            port = self.config.gossip.port
-            door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES, beside=beside)
+        gossip, door = self._gossip(identity), None
+        if gossip is not None:
+            door = self._meetings_door(gossip, beside)
             self._start("meetings-door", door.run)
         portions = self._portion_desk() if self.config.direct.connect else None
-        paths = None if portions is None else self._paths(identity, link, portions, relay_desk)
+        paths = None if portions is None else self._paths(identity, link, portions, relay_desk, gossip)
         threads = [
             self._start("contact", self._contact(identity, link, renewing).run),
-            self._start("worker", self._worker(identity, link, desk, book, paths).run),
+            self._start("worker", self._worker(identity, link, gossip, book, paths).run),
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
             self._start("updating", self._updating(link).run),
@@ -135,7 +135,7 @@ class Runner:
             threads.append(self._start("direct-signals", partial(paths.attend, self.situation)))
         relay = None
         if relay_desk is not None and island is not None:
-            relay = self._relay(relay_desk, link, book, {**beside, ISLAND_PATH: island})
+            relay = self._relay(relay_desk, link, book, paths, {**beside, ISLAND_PATH: island})
             voting = IslandThread(membership=island, situation=self.situation, record_sent=self._record_sent, book=book)
             self._start("island", voting.run)
         if relay is not None:
@@ -230,7 +230,7 @@ class Runner:
         self,
         identity: Identity,
         link: HttpLink,
-        desk: Desk | None,
+        gossip: Gossip | None,
         book: AddressBook | None,
         paths: "DirectPaths | None",
     ) -> Worker:
@@ -244,9 +244,32 @@ class Runner:
             situation=self.situation,
             peer_secret=load_peer_key(self.home),
             record_sent=self._record_sent,
-            desk=desk,
+            gossip=gossip,
             book=book,
             paths=paths,
+        )
+
+    def _gossip(self, identity: Identity) -> Gossip | None:
+        """None: the owner lets the device meet nobody."""
+        if not self.config.gossip.meet:
+            return None
+        return open_gossip(
+            device=identity.device,
+            trusted=self.store.identity.trusted,
+            secret=load_peer_key(self.home),
+            record_sent=self._record_sent,
+            is_relay=self.config.relay.serve,
+        )
+
+    def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerDesk[Any]]) -> PeerDoor:
+        """Raises AgentError ``relay.port_taken``."""
+        others = {path: desk for path, desk in gossip.desks.items() if path != MEETINGS_PATH}
+        return PeerDoor(
+            self.config.gossip.port,
+            gossip.desk,
+            path=MEETINGS_PATH,
+            max_body_bytes=MAX_BODY_BYTES,
+            beside={**beside, **others},
         )
 
     def _island(self, identity: Identity) -> Membership:
@@ -269,7 +292,12 @@ class Runner:
         )
 
     def _relay(
-        self, desk: RelayDesk, link: HttpLink, book: AddressBook | None, beside: Mapping[str, PeerDesk[Any]]
+        self,
+        desk: RelayDesk,
+        link: HttpLink,
+        book: AddressBook | None,
+        paths: "DirectPaths | None",
+        beside: Mapping[str, PeerDesk[Any]],
     ) -> PeerDoor:
         """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
         server = PeerDoor(self.config.relay.port, desk, path=PATH, beside=beside)
@@ -280,6 +308,7 @@ class Runner:
             chunk_bytes=self.config.chunk_bytes,
             record_sent=self._record_sent,
             book=book,
+            paths=paths,
         )
         self._start("relay", thread.run)
         return server
@@ -336,7 +365,12 @@ class Runner:
         return PortionDesk(store=self.store.peers, secret=load_peer_key(self.home), record_sent=self._record_sent)
 
     def _paths(
-        self, identity: Identity, link: HttpLink, portions: PortionDesk, relay_desk: RelayDesk | None
+        self,
+        identity: Identity,
+        link: HttpLink,
+        portions: PortionDesk,
+        relay_desk: RelayDesk | None,
+        gossip: Gossip | None,
     ) -> "DirectPaths":
         """Raises AgentError ``direct.no_aioice``."""
         from coterie_agent.direct.paths import DirectPaths, check_installed  # only here: it loads asyncio
@@ -345,12 +379,24 @@ class Runner:
         desks: dict[str, PeerDesk[Any]] = {PORTIONS_PATH: portions}
         if relay_desk is not None:
             desks[PATH] = relay_desk
-        return DirectPaths(
+        paths = DirectPaths(
             own=identity.device,
             secret=load_peer_key(self.home),
             send=partial(_send_signal, link),
             desks=desks,
         )
+        if gossip is not None:
+            desks.update(gossip.desks)
+            signalling = PeerSignalling(
+                own=identity.device,
+                reaching=gossip.reaching,
+                situation=self.situation,
+                to_platform=paths.send,
+                passing=gossip.passing,
+            )
+            paths.send, paths.most_bytes, gossip.reaching.paths = signalling.send, MAX_BODY_BYTES, paths
+            self._start("peer-signals", partial(signalling.attend, paths.hear))
+        return paths
 
     def _companion(
         self, identity: Identity, link: HttpLink, paths: "DirectPaths | None", desk: PortionDesk | None

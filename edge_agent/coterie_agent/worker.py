@@ -32,7 +32,7 @@ from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.evaluating import Evaluations
 from coterie_agent.gossip.calling import PeerCalls
-from coterie_agent.gossip.desk import Desk
+from coterie_agent.gossip.opened import Gossip
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, held_manifest, parts
@@ -51,7 +51,7 @@ from coterie_agent.variants import FLOAT32, take_forms
 from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, verify_manifest
 from coterie_wire.errors import WireError
 from coterie_wire.latency import Histogram, Work
-from coterie_wire.meeting import Gathering
+from coterie_wire.meeting import Gathering, Roster
 from coterie_wire.messages import Assignment, OfferUpdate, Progress
 from coterie_wire.secure_sum import SumNews
 from coterie_wire.variants import digest_of
@@ -87,7 +87,7 @@ class Worker:
     situation: Situation
     peer_secret: bytes
     record_sent: Callable[[str, int], None]
-    desk: Desk | None = None
+    gossip: Gossip | None = None
     """Where the owner lets the device meet its peers."""
     book: AddressBook | None = None
     """Where others are found that are not where the platform last said."""
@@ -295,7 +295,7 @@ class Worker:
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         )
-        done = self._gossip(training, assignment.gathering, self.desk) or training.run
+        done = self._gossip(training, assignment.gathering, self.gossip) or training.run
         if done():
             self._report(assignment, "uploading")
         else:
@@ -303,10 +303,10 @@ class Worker:
             self._report(assignment, "waiting")
 
     def _gossip(
-        self, training: "Training", gathering: Gathering | None, desk: Desk | None
+        self, training: "Training", gathering: Gathering | None, gossip: Gossip | None
     ) -> Callable[[], bool] | None:
         """How the assignment is done with the other devices of the round; None: by this device alone."""
-        if gathering is None or desk is None:
+        if gathering is None or gossip is None:
             return None
         from coterie_agent.gossip.training import GossipTraining
 
@@ -320,17 +320,22 @@ class Worker:
             stored = self.store.meetings.load()
             return gathering if stored is None else stored[0].gathering
 
-        return GossipTraining(
-            training=training,
-            gathering=newest,
-            desk=desk,
-            calls_in=lambda roster: PeerCalls(
+        def calls_in(roster: Roster) -> PeerCalls:
+            gossip.reaching.follow(roster, newest())
+            return PeerCalls(
                 device=self.identity.device,
                 secret=self.peer_secret,
                 round_=roster.round,
                 record_sent=self.record_sent,
+                reaching=gossip.reaching,
                 book=self.book,
-            ),
+            )
+
+        return GossipTraining(
+            training=training,
+            gathering=newest,
+            desk=gossip.desk,
+            calls_in=calls_in,
             wait=lambda at_most_s: self.situation.wait(self.situation.now.edition, at_most_s),
         ).run
 

@@ -17,6 +17,7 @@ from coterie_wire.relaying import Address, Peer
 
 MAX_PEERS = 1000
 MAX_GROUP = 100
+MAX_RELAYS = 8
 MEETINGS_PATH = "/meetings"
 """Where a device answers its peers."""
 
@@ -48,6 +49,12 @@ class Gathering(Message, frozen=True):
     settling: Annotated[int, Meta(ge=0, le=2**20)]
     group: Annotated[int, Meta(ge=2, le=MAX_GROUP)]
     wait_s: Seconds
+    paths: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()
+    """Peers that open direct paths; a device is told them that does, too."""
+    stun: Address | None = None
+    """Who tells a device the address under which others see it, as in `Way`."""
+    relays: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_RELAYS)] = ()
+    """Peers that pass on what two others cannot send each other (`coterie_wire.passing_on`)."""
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

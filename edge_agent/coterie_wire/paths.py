@@ -18,12 +18,14 @@ from coterie_wire.relaying import Way
 
 SIGNAL_S = 60.0
 """So long a signal is passed on: whoever sent it has given up by then."""
-MAX_SIGNALS = 8
+MAX_SIGNALS = 32
+"""Of one device, and for one: a meeting has it open a path to each of its group, and answer as many."""
 MAX_CANDIDATES = 24
 MAX_SIGNAL_BYTES = 8 << 10
 PathName = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 """Drawn by the device that calls."""
 _LENGTH = struct.Struct("!I")
+FRAME_HEAD_BYTES = _LENGTH.size
 
 
 class SendSignal(Message, frozen=True):

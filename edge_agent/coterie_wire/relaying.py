@@ -167,6 +167,8 @@ class SumRoute(Message, frozen=True):
     epoch: Count
     ticket: SignedManifest
     """A signed `Ticket`."""
+    direct: Way | None = None
+    """The same supernode, which opens direct paths: where it does not answer at its address."""
 
 
 class Order(Message, frozen=True):

@@ -3,7 +3,6 @@
 ``python -m tests.nat.line NAMESPACE NAMESPACE DELAY_MS LOSS`` makes a device ``line`` in each, and says so.
 """
 
-import ctypes
 import fcntl
 import heapq
 import os
@@ -16,17 +15,16 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from tests.nat.network import enter
+
 _TUNSETIFF, _TUN, _NO_INFO = 0x400454CA, 0x0001, 0x1000
-_NETWORK = 0x40000000
 PACKET_BYTES = 2048
 
 
 def open_tun(namespace: str) -> int:
     """A device ``line`` in the namespace, which this thread enters."""
-    libc = ctypes.CDLL(None, use_errno=True)
     with Path("/run/netns", namespace).open("rb") as entry:
-        if libc.setns(entry.fileno(), _NETWORK):
-            raise OSError(ctypes.get_errno(), "setns")
+        enter(entry)
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH", b"line", _TUN | _NO_INFO))
     return tun

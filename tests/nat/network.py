@@ -7,23 +7,28 @@
 A router translates addresses as its kind says. A line may delay and lose packets (`tests.nat.line`).
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import combinations_with_replacement
-from typing import Literal, NamedTuple, Self, get_args
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Self, get_args
 
 from tests.system.processes import ROOT, environment
 
 Nat = Literal["none", "full cone", "address-restricted", "port-restricted", "symmetric"]
+Place = Literal["net", "ha", "hb"]
 KINDS: Sequence[Nat] = get_args(Nat)
 PAIRS: Sequence[tuple[Nat, Nat]] = list(combinations_with_replacement(KINDS, 2))
 _UNMEETABLE = {frozenset({"symmetric"}), frozenset({"symmetric", "port-restricted"})}
 SERVER = "10.9.0.1"
 """Which all reach."""
+_NETWORK = 0x40000000
+"""Of ``setns``: CLONE_NEWNET."""
 HOSTS: Mapping[str, str] = {"a": "10.11.1.2", "b": "10.11.2.2"}
 # What no one inside has asked for is dropped before it takes a place in the table of connections: an unsolicited packet
 # would occupy the very port that the answer to a punch is to come through.
@@ -110,7 +115,18 @@ class Network:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, place: Literal["net", "ha", "hb"], *arguments: str) -> "subprocess.Popen[bytes]":
+    @contextmanager
+    def inside(self, place: Place) -> Iterator[None]:
+        """What this thread opens and starts meanwhile is in that namespace."""
+        with Path("/proc/thread-self/ns/net").open("rb") as own:
+            try:
+                with Path("/run/netns", self._space(place)).open("rb") as entry:
+                    enter(entry)
+                yield
+            finally:
+                enter(own)
+
+    def start(self, place: Place, *arguments: str) -> "subprocess.Popen[bytes]":
         """``python -m ARGUMENTS`` in a namespace; ended with the network."""
         process = subprocess.Popen(
             ["ip", "netns", "exec", self._space(place), sys.executable, "-m", *arguments],
@@ -169,6 +185,13 @@ class Network:
 
     def _run(self, *command: str, given: str | None = None) -> None:
         subprocess.run(command, check=True, input=None if given is None else given.encode())
+
+
+def enter(namespace: BinaryIO) -> None:
+    """Have this thread be in a network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace.fileno(), _NETWORK):
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

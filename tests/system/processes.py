@@ -63,8 +63,8 @@ def kill_with_children(process: psutil.Process) -> None:
 class Platform:
     """``coterie up`` on one state directory, started as often as it is killed."""
 
-    def __init__(self, state: Path, *, python: str = sys.executable, **settings: str) -> None:
-        self.state = state
+    def __init__(self, state: Path, *, python: str = sys.executable, host: str = "127.0.0.1", **settings: str) -> None:
+        self.state, self._host = state, host
         self._python = python
         self._settings = settings
         self.url = ""
@@ -77,7 +77,8 @@ class Platform:
         """Start it, at the address it had before, and wait until it answers."""
         port = self.url.rpartition(":")[2] or "0"
         readies = len(self.told(Ready))
-        command = [self._python, "manage.py", "up", "--state", str(self.state), "--port", port, "--json"]
+        where = ["--host", self._host, "--port", port]
+        command = [self._python, "manage.py", "up", "--state", str(self.state), *where, "--json"]
         with self._log.open("ab") as log, self._told.open("ab") as told:
             self._process = subprocess.Popen(
                 command, env=environment(**self._settings), stdout=told, stderr=log, cwd=ROOT

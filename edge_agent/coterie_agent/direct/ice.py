@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 
 from coterie_agent.direct.stream import ReliableStream
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.peer_door import NoRoom, Room
 from coterie_wire.errors import WireError
-from coterie_wire.paths import MAX_CANDIDATES, Candidates, Frames, framed
+from coterie_wire.paths import FRAME_HEAD_BYTES, MAX_CANDIDATES, Candidates, Frames, framed
 
 GATHER_S = 5.0
 CONNECT_S = 8.0
@@ -19,11 +20,17 @@ Heard = Callable[[bytes], Awaitable[None]]
 class IcePath:
     """Belongs to the event loop that it is made in."""
 
-    def __init__(self, *, name: str, own: str, calls: bool, stun: str | None, most_bytes: int, heard: Heard) -> None:
-        """`name` is the path's, `own` this device's; `heard` is given each frame, of so many bytes at most."""
+    def __init__(
+        self, *, name: str, own: str, calls: bool, stun: str | None, most_bytes: int, room: Room, heard: Heard
+    ) -> None:
+        """`name` is the path's, `own` this device's; `heard` is given each frame, of so many bytes at most.
+
+        What has come and is not heard to its end yet takes from `room`; where that has none left, the path ends.
+        """
         from aioice import Connection
 
-        self._name, self._own, self._heard = name, own, heard
+        self._name, self._own, self._heard, self._room = name, own, heard, room
+        self._held_bytes = 0
         self._connection = Connection(ice_controlling=calls, stun_server=None if stun is None else _split(stun))
         self._stream, self._frames = ReliableStream(), Frames(most_bytes)
         self._loop = asyncio.get_running_loop()
@@ -84,16 +91,26 @@ class IcePath:
                 datagram = await self._connection.recv()
                 self._stream.receive(datagram, now=self._loop.time())
                 await self._pump()
-                for frame in self._frames.take(self._stream.read()):
+                content = self._stream.read()
+                self._hold(len(content))
+                for frame in self._frames.take(content):
                     self._used_at = self._loop.time()
                     self._start(self._hear(frame))
-        except (OSError, WireError):  # the other side is gone, or does not keep to what was agreed
+        except (OSError, WireError, NoRoom):  # the other side is gone, or brings what or more than was agreed
             pass
         finally:
             self.ended.set()
 
     async def _hear(self, frame: bytes) -> None:
-        await self._heard(frame)
+        try:
+            await self._heard(frame)
+        finally:
+            self._hold(-(FRAME_HEAD_BYTES + len(frame)))
+
+    def _hold(self, size_bytes: int) -> None:
+        """Raises NoRoom."""
+        self._room.take(size_bytes)
+        self._held_bytes += size_bytes
 
     async def _watch(self) -> None:
         """End what has failed, and what nobody uses."""
@@ -124,6 +141,7 @@ class IcePath:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        self._hold(-self._held_bytes)
         await self._connection.close()
 
     def _start(self, work: "asyncio._CoroutineLike[None]") -> None:

@@ -7,13 +7,14 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
-from coterie_agent.peer_door import MAX_BODY_BYTES, Desk
+from coterie_agent.peer_door import BODIES_AT_ONCE, MAX_BODY_BYTES, Desk, Room
 from coterie_agent.situation import Situation
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -25,8 +26,8 @@ if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never 
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-ANSWERED_AT_ONCE = 16
-"""Paths that others have opened; each may hold a body at its largest."""
+ANSWERED_AT_ONCE = 32
+"""Paths that others have opened, and answers that are being made."""
 SIGNAL_BACK_S = 15.0
 """For the other device to check in and to answer."""
 ANSWER_S = 90.0
@@ -42,6 +43,16 @@ def check_installed() -> None:
         detail = "direct paths to other devices need aioice: pip install 'coterie-agent[p2p]'"
         message = f"{detail}, or take connect = false in agent.toml, [direct]"
         raise AgentError("direct.no_aioice", message, exit_code=Exit.BAD_CONFIG)
+
+
+class _Running(NamedTuple):
+    """What serves the paths while there are any."""
+
+    loop: asyncio.AbstractEventLoop
+    thread: threading.Thread
+    replies: ThreadPoolExecutor
+    room: Room
+    """Of all bodies that come."""
 
 
 @dataclass
@@ -70,9 +81,10 @@ class DirectPaths:
     desks: Mapping[str, Desk[Any]]
     """Who answers, by the same paths as at the device's doors."""
     most_bytes: int = MAX_BODY_BYTES
+    """Of a body."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _loop: asyncio.AbstractEventLoop | None = None
-    _thread: threading.Thread | None = None
+    _running: "_Running | None" = None
+    """From the first path on."""
     _calls: dict[str, _Call] = field(default_factory=dict)
     """By device. Those below too are used in the loop alone."""
     _expected: dict[str, _Call] = field(default_factory=dict)
@@ -113,6 +125,11 @@ class DirectPaths:
             self._silent[address] = time.monotonic() + REST_S
         return answer
 
+    def is_open(self, device: str) -> bool:
+        """Whether a path to the device is there, so that nothing need be signalled."""
+        call = self._calls.get(device)
+        return call is not None and call.path is not None and not call.path.ended.is_set()
+
     def hear(self, signals: Sequence[Signal]) -> None:
         """What others have sent this device; the same signals may come again."""
         if signals:
@@ -129,22 +146,30 @@ class DirectPaths:
     def close(self) -> None:
         """End all paths."""
         with self._lock:
-            loop, self._loop = self._loop, None
-            thread, self._thread = self._thread, None
-        if loop is not None and thread is not None:
-            asyncio.run_coroutine_threadsafe(self._close(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+            running, self._running = self._running, None
+        if running is not None:
+            asyncio.run_coroutine_threadsafe(self._close(), running.loop).result()
+            running.replies.shutdown(wait=False, cancel_futures=True)
+            running.loop.call_soon_threadsafe(running.loop.stop)
+            running.thread.join()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
-            if self._loop is None:
+            if self._running is None:
                 logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of each candidate
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_turn, args=[self._loop], name="direct-paths", daemon=True)
-                self._thread.start()
-            loop = self._loop
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_turn, args=[loop], name="direct-paths", daemon=True)
+                replies = ThreadPoolExecutor(ANSWERED_AT_ONCE, "direct-reply")
+                self._running = _Running(loop, thread, replies, Room(BODIES_AT_ONCE * self.most_bytes))
+                thread.start()
+            running = self._running
+        return asyncio.run_coroutine_threadsafe(work, running.loop).result()
+
+    def _now_running(self) -> _Running:
+        """Raises Unreachable where all paths are being ended."""
+        if self._running is None:
+            raise Unreachable("this device ends its direct paths")
+        return self._running
 
     async def _ask(self, way: Way, desk: str, body: bytes) -> bytes:
         call = await self._called(way)
@@ -224,9 +249,11 @@ class DirectPaths:
 
     async def _answer(self, way: Way, theirs: Candidates) -> None:
         """Meet the device that calls, and answer it until the path ends."""
+        running = self._now_running()
 
         async def heard(frame: bytes) -> None:
-            await path.send(await asyncio.to_thread(self._reply, frame))
+            # Not in the threads that signal: an answer may wait for a path that this device has to open.
+            await path.send(await running.loop.run_in_executor(running.replies, self._reply, frame))
 
         path = self._path(theirs.path, way, heard, calls=False)
         try:
@@ -257,7 +284,15 @@ class DirectPaths:
     def _path(self, name: str, way: Way, heard: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401 - a Heard
         from coterie_agent.direct.ice import IcePath
 
-        return IcePath(name=name, own=self.own, calls=calls, stun=way.stun, most_bytes=self.most_bytes, heard=heard)
+        return IcePath(
+            name=name,
+            own=self.own,
+            calls=calls,
+            stun=way.stun,
+            most_bytes=self.most_bytes,
+            room=self._now_running().room,
+            heard=heard,
+        )
 
     async def _signal(self, way: Way, own: Candidates) -> None:
         sealed = seal(with_body(own), secret=self.secret, to=way.key)

@@ -1,6 +1,7 @@
 """One meeting of real devices: who is there, the shares, the averages; whoever does not answer in time is left out."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,8 @@ class Attending:
     """Waits for so many seconds at most."""
     clock: Callable[[], float] = time.monotonic
     _ahead: dict[str, int] = field(default_factory=dict)
+    _greeting: dict[str, threading.Thread] = field(default_factory=dict)
+    """By member."""
 
     def run(self) -> Attended | None:
         """None if it was stopped before the list was fixed; then nothing has changed."""
@@ -68,8 +71,7 @@ class Attending:
         for _ in self._rounds(until + _PATIENCE_S):
             is_late = self.clock() >= until
             if not is_late:
-                for member in self._missing():
-                    self._greet(member)
+                self._greet_missing()
             with self.desk.lock:
                 if self.meeting.leader == self.meeting.own and (is_late or not self._missing()):
                     self.meeting.fix()
@@ -82,6 +84,16 @@ class Attending:
     def _missing(self) -> Sequence[str]:
         """Those who may still come."""
         return [member for member in self.meeting.absent if self._ahead.get(member, 0) <= self.number]
+
+    def _greet_missing(self) -> None:
+        """Each in a thread of its own: until a way to one is found, the others need not wait."""
+        for member in self._missing():
+            thread = self._greeting.get(member)
+            if thread is None or not thread.is_alive():
+                self._greeting[member] = threading.Thread(
+                    target=self._greet, args=[member], name="greeting", daemon=True
+                )
+                self._greeting[member].start()
 
     def _greet(self, member: str) -> None:
         replied = self._ask(member, "who is there")

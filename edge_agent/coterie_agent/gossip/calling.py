@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from coterie_agent.discovery.book import AddressBook
-from coterie_agent.gossip.desk import MAX_BODY_BYTES
+from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope
+from coterie_wire.meeting import Answer, Call, Envelope
 from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
 
 RecordSent = Callable[[str, int], None]
@@ -26,11 +25,18 @@ class PeerCalls:
     """Calls of one device in one round."""
 
     def __init__(
-        self, *, device: str, secret: bytes, round_: str, record_sent: RecordSent, book: AddressBook | None = None
+        self,
+        *,
+        device: str,
+        secret: bytes,
+        round_: str,
+        record_sent: RecordSent,
+        reaching: Reaching,
+        book: AddressBook | None = None,
     ) -> None:
         """`book`: where peers are found that are not where the roster says; None: nowhere."""
         self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
-        self._book = book
+        self._reaching, self._book = reaching, book
 
     def call(
         self,
@@ -55,11 +61,13 @@ class PeerCalls:
             return self._ask(peer, address, body, number)
 
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
-        reply = ask_neighbour(address, MEETINGS_PATH, body, at_most_bytes=MAX_BODY_BYTES)
-        try:
-            answer, found = read_with_body(unseal(reply, secret=self._secret, by=peer.key), Answer)
-        except WireError as error:
-            raise Unreachable(f"what answers at {address} is not the peer: {error.detail}") from error
-        if answer.number != number:
-            raise Unreachable(f"what answers at {address} repeats an older answer")
-        return Replied(answer, found)
+        def read(reply: bytes) -> Replied:
+            try:
+                answer, found = read_with_body(unseal(reply, secret=self._secret, by=peer.key), Answer)
+            except WireError as error:
+                raise Unreachable(f"what answers is not device {peer.device}: {error.detail}") from error
+            if answer.number != number:
+                raise Unreachable(f"what answers for device {peer.device} repeats an older answer")
+            return Replied(answer, found)
+
+        return self._reaching.ask(peer, address, body, read)

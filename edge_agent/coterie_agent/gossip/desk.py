@@ -89,6 +89,11 @@ class Desk:
             self._check_time(roster)
             return peer
 
+    def peer(self, device: str) -> Peer | None:
+        """A device of the roster; None: it is not in it."""
+        with self.lock:
+            return self._peers.get(device)
+
     def receive(self, peer: Peer, sealed: bytes) -> bytes:
         """The sealed answer to a peer's call. Raises WireError ``meeting.*``, ``relay.*`` or ``update.*``."""
         call, payload = read_with_body(unseal(sealed, secret=self.secret, by=peer.key), Call)

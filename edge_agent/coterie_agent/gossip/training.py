@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -158,18 +159,18 @@ class GossipTraining:
 
         What the device has trained since its last meeting is lost; its own model is too old to be averaged with theirs.
         """
-        ahead: list[tuple[int, Peer]] = []
-        rules, peers = self._rules(), _by_name(roster)
-        for name in self._group(state.number, rules, roster):
-            if peers[name].device != self.training.store.identity.get().device:
-                try:
-                    found = calls.call(
-                        peers[name], "who is there", roster=self.desk.digest, meeting=state.number
-                    ).answer.meeting
-                except Unreachable:
-                    continue
-                if found > state.number + self._has_trained(state):
-                    ahead.append((found, peers[name]))
+        own, peers = self.training.store.identity.get().device, _by_name(roster)
+        others = [peers[name] for name in self._group(state.number, self._rules(), roster) if name != own]
+
+        def at(peer: Peer) -> int:
+            try:
+                return calls.call(peer, "who is there", roster=self.desk.digest, meeting=state.number).answer.meeting
+            except Unreachable:
+                return 0
+
+        with ThreadPoolExecutor(max(1, len(others))) as pool:
+            found = list(zip(pool.map(at, others), others, strict=True))
+        ahead = [(number, peer) for number, peer in found if number > state.number + self._has_trained(state)]
         for number, peer in sorted(ahead, key=lambda one: one[0], reverse=True):
             try:
                 content = calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content

@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
@@ -18,6 +19,9 @@ from coterie_agent.upload import Delivery
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
 from coterie_wire.relaying import HandInSum, Lead, OfferPartial, Order, SumRoute
+
+if TYPE_CHECKING:  # it loads asyncio
+    from coterie_agent.direct.paths import DirectPaths
 
 log = logging.getLogger(__name__)
 _TRIES = 6
@@ -38,6 +42,8 @@ class RelayThread:
     chunk_bytes: int
     record_sent: Callable[[str, int], None]
     book: AddressBook | None = None
+    paths: "DirectPaths | None" = None
+    """By which supernodes above are reached that do not answer at their addresses."""
     _done: Way | None = None
     """Of the sum that was sent last, or that cannot be."""
     _away: tuple[Way, int] | None = None
@@ -115,6 +121,7 @@ class RelayThread:
                 chunk_bytes=self.chunk_bytes,
                 record_sent=self.record_sent,
                 book=self.book,
+                paths=self.paths,
             ).run(stop=self.situation.is_offline)
         except (Unreachable, NeighbourRefused) as error:
             way = _way(order)

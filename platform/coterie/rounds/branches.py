@@ -14,6 +14,7 @@ from coterie.core.events import tell_consoles, wake_device
 from coterie.core.identity import signing_key
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
+from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.fold_tree import live_folds
 from coterie.rounds.models import Fold, Round, Route
@@ -120,6 +121,7 @@ def sum_route(fold: Fold) -> SumRoute | None:
         key=told.peer_key,
         epoch=fold.epoch,
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
+        direct=way_to(parent) if own.paths else None,
     )
 
 

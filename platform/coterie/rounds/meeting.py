@@ -1,21 +1,21 @@
 """Who meets whom in a round of gossip: the roster that devices know each other by, with or without the platform."""
 
-from datetime import timedelta
+from collections.abc import Sequence
 
 import msgspec
+from django.db.models import QuerySet
 
 from coterie.core.identity import signing_key
 from coterie.fleet.models import Device
-from coterie.rounds.models import Assignment
+from coterie.fleet.signalling import way_to
+from coterie.rounds.models import Assignment, Round
+from coterie.rounds.routing import CLOCKS_DIFFER, score_of
 from coterie_wire.bundle import sign_content
-from coterie_wire.meeting import Gathering, Roster
+from coterie_wire.meeting import MAX_RELAYS, Gathering, Roster
 from coterie_wire.messages import Capabilities
 from coterie_wire.relaying import Peer
 from coterie_wire.structs import from_values
 from coterie_wire.version import PROTOCOL
-
-CLOCKS_DIFFER = timedelta(hours=1)
-"""By how much a device's clock may be wrong: rosters expire so long after their round's deadline."""
 
 
 def gathering_of(assignment: Assignment) -> Gathering | None:
@@ -27,16 +27,19 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
     rules = round_.parsed_plan().topology.meeting_rules()
     if rules is None:
         return None
-    asked = Assignment.objects.filter(round=round_).exclude(
-        state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED)
-    )
-    devices = Device.objects.filter(
-        assignments__in=asked, capabilities__meets__isnull=False, quarantine="", state=Device.State.ENROLLED
+    devices = list(
+        Device.objects.filter(
+            assignments__in=_taking_part().filter(round=round_),
+            capabilities__meets__isnull=False,
+            quarantine="",
+            state=Device.State.ENROLLED,
+        )
     )
     peers = tuple(sorted(filter(None, map(_peer, devices)), key=lambda peer: peer.device))
     if all(peer.device != str(assignment.device_id) for peer in peers):
         return None
     assert round_.deadline_at is not None, "an open round has a deadline"
+    opens = way_to(next(device for device in devices if device.pk == assignment.device_id))
     roster = Roster(
         protocol=PROTOCOL,
         round=str(round_.pk),
@@ -50,7 +53,29 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         settling=rules.settling,
         group=rules.group,
         wait_s=rules.wait_s,
+        paths=tuple(str(device.pk) for device in devices if opens and way_to(device) is not None),
+        stun=opens.stun if opens else None,
+        relays=_relays(devices),
     )
+
+
+def are_in_a_meeting(device: Device, other: Device) -> bool:
+    """Whether the two meet, in a round that is open."""
+    own, its = (_taking_part().filter(device=one, round__state=Round.State.OPEN) for one in (device, other))
+    rounds = Round.objects.filter(assignments__in=own).filter(assignments__in=its).select_related("federation")
+    meets = all(one.capabilities.get("meets") for one in (device, other))
+    return meets and any(round_.parsed_plan().topology.meeting_rules() is not None for round_ in rounds)
+
+
+def _taking_part() -> QuerySet[Assignment]:
+    """Of all rounds."""
+    return Assignment.objects.exclude(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
+
+
+def _relays(devices: Sequence[Device]) -> tuple[str, ...]:
+    """The strongest of those whose owners let them serve their neighbours."""
+    offering = [device for device in devices if device.capabilities.get("relay")]
+    return tuple(str(device.pk) for device in sorted(offering, key=lambda one: (-score_of(one), one.pk))[:MAX_RELAYS])
 
 
 def _peer(device: Device) -> Peer | None:

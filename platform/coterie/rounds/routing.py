@@ -22,7 +22,7 @@ from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
-from coterie.rounds.models import Assignment, Round, Route
+from coterie.rounds.models import Assignment, Fold, Round, Route
 from coterie_learning.partial_sums import saved_bytes
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Conditions, Reason
@@ -184,10 +184,11 @@ def route_message(route: Route) -> RouteMessage | None:
 
 
 def are_on_a_route(device: Device, other: Device) -> bool:
-    """Whether one of the two sends its update to the other now."""
+    """Whether one of the two sends its update, or its sum, to the other now."""
     live = Route.objects.filter(assignment__state__in=Assignment.UNENDED)
     pair = Q(supernode=other, assignment__device=device) | Q(supernode=device, assignment__device=other)
-    return live.filter(pair).exists()
+    sums = Q(supernode=device, parent=other) | Q(supernode=other, parent=device)
+    return live.filter(pair).exists() or Fold.objects.filter(sums, state=Fold.State.ASKED).exists()
 
 
 def check_seed(round_: Round, supernode: Device) -> bytes:

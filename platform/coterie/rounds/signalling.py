@@ -6,9 +6,13 @@ from uuid import UUID
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
 from coterie.fleet.signalling import keep_signal
+from coterie.rounds.meeting import are_in_a_meeting
 from coterie.rounds.routing import are_on_a_route
 from coterie.transfer.selectors import are_in_transfer
 from coterie_wire.paths import SendSignal
+
+_TOGETHER = (are_in_transfer, are_on_a_route, are_in_a_meeting)
+"""Why two devices may have to do with one another."""
 
 
 class NoBusiness(CoterieError):
@@ -25,6 +29,6 @@ def send_signal(*, device: Device, message: SendSignal, now: datetime) -> None:
         receiver = Device.objects.filter(pk=UUID(message.to), state=Device.State.ENROLLED).first()
     except ValueError:
         receiver = None
-    if receiver is None or not (are_in_transfer(device, receiver) or are_on_a_route(device, receiver)):
+    if receiver is None or not any(together(device, receiver) for together in _TOGETHER):
         raise NoBusiness(device=message.to)
     keep_signal(sender=device, receiver=receiver, message=message, now=now)

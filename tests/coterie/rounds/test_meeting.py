@@ -5,13 +5,16 @@ from datetime import datetime
 
 import msgspec
 import pytest
+from pytest_django.fixtures import Settings
 
 from coterie.core.identity import verify_key
 from coterie.rounds.advancing import advance_federation
+from coterie.rounds.signalling import NoBusiness, send_signal
 from coterie_wire.bundle import read_signed
 from coterie_wire.meeting import Gathering, OfferToMeet, Roster
 from coterie_wire.messages import Capabilities
-from coterie_wire.relaying import public_key
+from coterie_wire.paths import SendSignal
+from coterie_wire.relaying import OfferToLead, public_key
 from tests.coterie.world import ScriptedDevice, later, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +23,7 @@ pytestmark = pytest.mark.django_db
 class Peer(ScriptedDevice):
     """A device that may meet others, or not."""
 
-    def __init__(self, name: str, place: int, *, meets: bool = True) -> None:
+    def __init__(self, name: str, place: int, *, meets: bool = True, paths: bool = False, relays: bool = False) -> None:
         super().__init__(make_device(name))
         told = Capabilities(
             cores=4,
@@ -29,6 +32,8 @@ class Peer(ScriptedDevice):
             agent="0.2.0",
             peer_key=public_key(bytes([place + 1]) * 32),
             meets=OfferToMeet(address=f"10.0.0.{place}:8718") if meets else None,
+            paths=paths,
+            relay=OfferToLead(address=f"10.0.0.{place}:8717", members=8) if relays else None,
         )
         self.row.capabilities = msgspec.to_builtins(told)
         self.row.save()
@@ -80,3 +85,29 @@ def test_under_a_star_nobody_meets() -> None:
     peers = [Peer(f"device-{place}", place) for place in range(2)]
     opened(peers, {"kind": "star"}, now)
     assert [peer.gathering(now) for peer in peers] == [None, None]
+
+
+def test_who_opens_paths_is_told_who_else_does_and_all_are_told_of_relays(settings: Settings) -> None:
+    settings.STUN = "stun.example:3478"
+    now = later(0)
+    peers = [Peer(f"device-{place}", place, paths=place < 2, relays=place == 2) for place in range(3)]
+    opened(peers, {"kind": "gossip"}, now)
+    told = [one for one in (peer.gathering(now) for peer in peers) if one is not None]
+    both = {str(peer.row.pk) for peer in peers[:2]}
+    assert [set(one.paths) for one in told] == [both, both, set()]
+    assert [one.stun for one in told] == ["stun.example:3478", "stun.example:3478", None]
+    assert [one.relays for one in told] == [(str(peers[2].row.pk),)] * 3
+
+
+def test_signals_pass_between_devices_that_meet_and_to_nobody_else() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place, paths=True, meets=place != 2) for place in range(3)]
+    opened(peers, {"kind": "gossip"}, now)
+    own, other, stays_away = (str(peer.row.pk) for peer in peers)
+    send_signal(device=peers[0].row, message=SendSignal("0" * 32, other, b"sealed"), now=now)
+    (signal,) = peers[1].say(now).signals
+    assert (signal.way.device, signal.sealed) == (own, b"sealed")
+    stranger = Peer("stranger", 3, paths=True)
+    for receiver in (stays_away, str(stranger.row.pk)):
+        with pytest.raises(NoBusiness):
+            send_signal(device=peers[0].row, message=SendSignal("1" * 32, receiver, b"sealed"), now=now)

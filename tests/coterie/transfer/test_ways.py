@@ -98,18 +98,18 @@ def test_signals_are_passed_on_for_a_minute_between_the_two_and_to_nobody_else()
     helper, target, _ = matched()
     stranger = Member("stranger", opens_paths=True)
 
-    def leave(sender: Member, receiver: Member, number: int, at: float) -> None:
+    def send(sender: Member, receiver: Member, number: int, at: float) -> None:
         signal = SendSignal(f"{number:032x}", str(receiver.row.pk), b"sealed %d" % number)
         device_api.send_signal(sender.row, signal, later(at))
 
-    leave(target, helper, 1, 2)
+    send(target, helper, 1, 2)
     (signal,) = helper.check_in(later(3)).signals
     assert (signal.way.device, signal.sealed) == (str(target.row.pk), b"sealed 1")
-    leave(helper, target, 1, 3)
+    send(helper, target, 1, 3)
     assert [one.sealed for one in target.check_in(later(4)).signals] == [b"sealed 1"]
     assert helper.check_in(later(3 + SIGNAL_S)).signals == ()
-    for number in range(2, 20):
-        leave(target, helper, number, 4)
+    for number in range(2, MAX_SIGNALS + 8):
+        send(target, helper, number, 4)
     assert PathSignal.objects.filter(sender=target.row).count() == MAX_SIGNALS
     for receiver in (target, helper):
         with pytest.raises(NoBusiness):

@@ -13,6 +13,7 @@ from coterie_agent.gossip import desk
 from coterie_agent.gossip.attending import Attended, Attending
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
+from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_learning.codec.float32 import Float32Codec
@@ -29,6 +30,10 @@ SECRETS = {name: bytes([ord(name[0])]) * 32 for name in (*NAMES, "stranger")}
 PLATFORM_KEY = make_bundle().platform_key
 
 
+def _uncounted(what: str, size_bytes: int) -> None:
+    pass
+
+
 class Device:
     """One device of the round: its desk, its door, and its calls."""
 
@@ -36,8 +41,11 @@ class Device:
         self.name = name
         self.desk = Desk(device=name, trusted=lambda: (PLATFORM_KEY,), secret=SECRETS[name], clock=lambda: NOW)
         self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
-        threading.Thread(target=self.server.run, daemon=True).start()
-        self.calls = PeerCalls(device=name, secret=SECRETS[name], round_=ROUND, record_sent=lambda _what, _size: None)
+        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
+        reaching = Reaching(own=name, secret=SECRETS[name], record_sent=_uncounted)
+        self.calls = PeerCalls(
+            device=name, secret=SECRETS[name], round_=ROUND, record_sent=_uncounted, reaching=reaching
+        )
         self.difference = {spec.name: np.full(spec.shape, ord(name) / 1000, np.float32) for spec in SPEC.parameters}
 
     @property
@@ -229,7 +237,7 @@ def test_an_answer_that_is_sent_again_is_not_taken(devices: dict[str, Device]) -
     answer, _ = read_with_body(unseal(recorded, secret=SECRETS["b"], by=public_key(SECRETS["a"])), Answer)
     assert answer.number == bytes(16)
     replaying = PeerDoor(0, Replaying(recorded), path=MEETINGS_PATH)
-    threading.Thread(target=replaying.run, daemon=True).start()
+    threading.Thread(target=replaying.serve_forever, args=[0.01], daemon=True).start()
     liar = msgspec.structs.replace(devices["a"].peer, address=f"127.0.0.1:{replaying.server_port}")
     with pytest.raises(Unreachable, match="older answer"):
         devices["b"].calls.call(liar, "who is there", roster=devices["b"].desk.digest, meeting=0)
