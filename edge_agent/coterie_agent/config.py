@@ -37,7 +37,7 @@ class RelaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the owner lets the device do for its neighbours: as their supernode it sums their updates."""
 
     serve: bool = False
-    """Offer to be a supernode while the agent runs."""
+    """Offer to be a supernode while the agent runs; and, where it meets its peers, to bring their calls to others."""
     address: str = ""
     """Name or address that neighbours reach the device by; blank: its own on the network that leads to the platform."""
     port: Annotated[int, Meta(ge=1, le=65535)] = 8717
@@ -88,8 +88,8 @@ class DirectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the owner lets the device meet others by direct paths, through address translators (ICE)."""
 
     connect: bool = False
-    """Open paths to devices that help it and to its supernode, and answer those that open one. They learn this device's
-    addresses, sealed for each of them; the platform does not read them. Needs ``coterie-agent[p2p]``."""
+    """Open paths to devices that help it, to its supernode and to its peers, and answer those that open one. They learn
+    this device's addresses, sealed for each of them; the platform does not read them. Needs ``coterie-agent[p2p]``."""
 
 
 class DiscoverySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -267,7 +267,8 @@ TEMPLATE = """\
 # help_others = true           # send parts of its model to devices that ask for help
 # ask = true                   # ask for help when its personal model fails
 
-# Whether this device sums the updates of its neighbours, so that one sum leaves the site instead of many updates.
+# Whether this device sums the updates of its neighbours, so that one sum leaves the site instead of many updates. If it
+# also meets its peers ([gossip]), it brings sealed calls from those to others that do not reach each other.
 [relay]
 # serve = false                # offer to be a supernode
 # address = ""                 # that neighbours reach it by; blank: its own on this network

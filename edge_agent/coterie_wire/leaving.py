@@ -119,6 +119,7 @@ LEAVES: Mapping[str, Told] = {
     "partial aggregate": Told("the sum of its neighbours' updates", "noise", "not sent"),
     # What goes to peers, not to the platform, which reads none of it: only under topology `gossip`.
     "model among peers": Told("its model and how many samples it has, which peers read", "not sent", "not sent"),
+    "signal": Told("where it may be reached, sealed for a peer; who passes it on does not read it"),
     # What goes to other devices alone, where its owner lets it find them, or be found, without the platform.
     "address record": Told("its name at the platform, its public key, and the addresses that it answers at"),
     "announcement": Told("its public key and its port, to whoever is on its local network"),

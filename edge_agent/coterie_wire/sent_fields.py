@@ -17,6 +17,7 @@ FILES_SENT: Mapping[str, Sequence[str]] = {
     "partial": ("partial aggregate",),
     "sum to a supernode": ("partial aggregate",),
     "model to a peer": ("model among peers",),
+    "signal to a peer": ("signal",),
     "address record": ("address record",),
     "announcement": ("announcement",),
     "roles of an island": ("roles of an island",),
