@@ -113,6 +113,6 @@ def test_signals_are_passed_on_for_a_minute_between_the_two_and_to_nobody_else()
     assert PathSignal.objects.filter(sender=target.row).count() == MAX_SIGNALS
     for receiver in (target, helper):
         with pytest.raises(NoBusiness):
-            leave(stranger, receiver, 99, 5)
+            send(stranger, receiver, 99, 5)
     with pytest.raises(NoBusiness):
         device_api.send_signal(target.row, SendSignal("0" * 32, "nobody", b""), later(5))
