@@ -1,11 +1,9 @@
 """What workers of a gang say to each other all at once, by gloo: over the loopback interface, or between hosts."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple, Protocol
 
 import torch
@@ -16,6 +14,7 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import read_file, replace_file
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
 from coterie.cloud.learner import Learner
+from coterie.cloud.meter import Meter
 from coterie.cloud.parts import forget_other_parts, part_path, part_paths
 from coterie.cloud.training_state import RANDOM, restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
@@ -28,53 +27,6 @@ MEETING = timedelta(minutes=3)
 STOP, GO = 0, 1
 BACKEND = "addressed_gloo"
 """Gloo with the options that it is given: for its own name, PyTorch 2.13 leaves them out, and with them the address."""
-
-
-class Meter:
-    """Seconds in which at least one message was on its way."""
-
-    def __init__(self) -> None:
-        self._lock, self._under_way, self._since, self._total = Lock(), 0, 0.0, 0.0
-
-    def begin(self) -> None:
-        """A message leaves."""
-        with self._lock:
-            if self._under_way == 0:
-                self._since = time.perf_counter()
-            self._under_way += 1
-
-    def end(self) -> None:
-        """It has arrived."""
-        with self._lock:
-            self._under_way -= 1
-            if self._under_way == 0:
-                self._total += time.perf_counter() - self._since
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """A message is on its way meanwhile."""
-        self.begin()
-        try:
-            yield
-        finally:
-            self.end()
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """This thread speaks with others meanwhile, and waits for them whenever it does not compute."""
-        begun, computed = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            waited = time.perf_counter() - begun - (time.thread_time() - computed)
-            with self._lock:
-                self._total += max(0.0, waited)
-
-    def read(self) -> float:
-        """The seconds since it was last read."""
-        with self._lock:
-            total, self._total = self._total, 0.0
-        return total
 
 
 class Rank:

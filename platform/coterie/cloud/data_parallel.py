@@ -11,9 +11,13 @@ from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.collective import Meter, Rank, everyone, gang_of, replica, run_rank
+from coterie.cloud.collective import Rank, everyone, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Forward, Rows, share_of
+from coterie.cloud.meter import Meter
+from coterie.cloud.priority.layers import layers_of
+from coterie.cloud.priority.order import numbers_in
+from coterie.cloud.priority.sums import Sums
 from coterie.cloud.priority.transfers import Transfers
 from coterie.cloud.program import CloudProgram
 from coterie.cloud.strategy.data_parallel import DataParallel
@@ -131,7 +135,10 @@ def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress
 
 
 def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgress) -> WorkerResult:
-    transfers = Transfers(rank, piece_bytes=1024 * strategy.piece_kib)
+    most = numbers_in(strategy.piece_kib)
+    layers = layers_of(rank.learner.cloud, most, beside=1)  # with the first travels how long the last step took
+    transfers = Transfers(rank.learner.cloud, layers, Sums(rank, layers), most=most)
+    sent_bytes = sum(4 * len(layer.numbers) for layer in layers)
 
     def train(epoch: int) -> Epoch:
         losses = []
@@ -139,7 +146,7 @@ def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgres
             losses.append(_backward(rank, rows, transfers.forward))
             transfers.backward_is_done()
         transfers.finish()
-        return _epoch(rank, losses, transfers.sent_bytes * len(losses))
+        return _epoch(rank, losses, sent_bytes * len(losses))
 
     return run_rank(rank, train, report, replica(rank))
 

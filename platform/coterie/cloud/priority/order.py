@@ -22,6 +22,11 @@ class Piece(NamedTuple):
         return self.stop - self.start
 
 
+def numbers_in(kib: int) -> int:
+    """How many a piece of so many KiB has."""
+    return 256 * kib
+
+
 def cut(sizes: Sequence[int], most: int) -> list[Piece]:
     """Layers of so many numbers in pieces of at most `most`, in the order of need."""
     return [
