@@ -204,8 +204,8 @@ def _answer(job: BootstrapArguments, workers: int, number: int, port: int, secre
     torch.set_num_threads(1)
     shares = Shares(Learner(job), workers)
 
-    def answer(frame: Frame) -> bytes:
-        time.sleep(late_s)
+    async def answer(frame: Frame) -> bytes:
+        await asyncio.sleep(late_s)
         return shares.answer(frame)
 
     hello = {SECRET: secret, WORKER: str(number)}

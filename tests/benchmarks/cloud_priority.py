@@ -2,7 +2,8 @@
 
 The simulation is of one worker and a parameter server, as in Peng et al. 2019 (SOSP): its line sends and receives at
 once, and a piece comes back after it was sent. Layers are VGG16's and ResNet50's; order, window and credit are those
-that `data_parallel` has. The real run is `data_parallel` in two network namespaces with a shaped link between them.
+that `data_parallel` and `parameter_server` have. The real runs are `data_parallel` in two network namespaces with a
+shaped link between them, and `parameter_server` in one, whose loopback interface is shaped.
 """
 
 import json
@@ -10,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate
 from pathlib import Path
@@ -38,6 +39,7 @@ def priority() -> Iterator[Figure]:
     """All figures."""
     yield from _simulated()
     yield from _real()
+    yield from _served()
 
 
 class Network(NamedTuple):
@@ -181,7 +183,8 @@ def _real() -> Iterator[Figure]:
             found: dict[str, list[_Run]] = {"buckets": [], "priority": []}
             for _ in range(TURNS):
                 for arm, runs in found.items():
-                    runs.append(_run(directory, arm, mbit))
+                    strategy = {"kind": "data_parallel", "workers": 2, "transfers": arm}
+                    runs.append(_run(directory, strategy, mbit, "two_hosts"))
             if not found["buckets"][0].step_s:
                 sys.stderr.write("no network namespaces here: the real link is not measured\n")
                 return
@@ -193,6 +196,38 @@ def _real() -> Iterator[Figure]:
                 yield Figure(f"{case}, {arm}", "time of a step", 1e3 * seconds, "ms", against, ratio)
             weights = {run.weights for runs in found.values() for run in runs}
             yield Figure(case, "different weights at the end", len(weights), "", "target 1")
+
+
+SERVED_MBIT = 400
+"""Of a loopback interface: what two workers send and get shares it, four times the model in a step."""
+SERVED: tuple[tuple[str, dict[str, object], str], ...] = (
+    ("one server, at once", {"servers": 1}, "-"),
+    ("two servers, at once", {"servers": 2}, "-"),
+    ("two servers, priority", {"servers": 2, "transfers": "priority"}, "no target"),
+)
+
+
+def _served() -> Iterator[Figure]:
+    """Two workers and their servers on two cores. Runs take turns, for the machine changes."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        _write_job(directory)
+        found: dict[str, list[_Run]] = {arm: [] for arm, _, _ in SERVED}
+        for _ in range(TURNS):
+            for arm, settings, _ in SERVED:
+                strategy = {"kind": "parameter_server", "workers": 2, **settings}
+                found[arm].append(_run(directory, strategy, SERVED_MBIT, "shaped_loopback"))
+        if not found[SERVED[0][0]][0].step_s:
+            sys.stderr.write("no network namespaces here: the shaped loopback is not measured\n")
+            return
+        case = f"parameter_server, two workers, loopback of {SERVED_MBIT} Mbit/s"
+        step = {arm: statistics.median(s for run in runs for s in run.step_s) for arm, runs in found.items()}
+        one = step[SERVED[0][0]]
+        for arm, _, goal in SERVED:
+            against = f"one server at once, {1e3 * one:.0f} ms; {goal}"
+            yield Figure(f"{case}, {arm}", "time of a step", 1e3 * step[arm], "ms", against, one / step[arm])
+        weights = {run.weights for runs in found.values() for run in runs}
+        yield Figure(case, "different weights at the end", len(weights), "", "target 1")
 
 
 def _write_job(directory: Path) -> None:
@@ -215,9 +250,8 @@ class _Run(msgspec.Struct, frozen=True):
     """Their SHA-256."""
 
 
-def _run(directory: Path, transfers: str, mbit: int) -> _Run:
-    strategy = {"kind": "data_parallel", "workers": 2, "transfers": transfers}
+def _run(directory: Path, strategy: Mapping[str, object], mbit: int, process: str) -> _Run:
     told = {"directory": str(directory), "strategy": strategy, "batch": BATCH, "epochs": EPOCHS, "mbit": mbit}
-    program = [sys.executable, "-m", "tests.benchmarks.processes.two_hosts", json.dumps(told)]
+    program = [sys.executable, "-m", f"tests.benchmarks.processes.{process}", json.dumps(told)]
     inside = subprocess.run(["unshare", "-r", "-n", *program], stdout=subprocess.PIPE)
     return msgspec.json.decode(inside.stdout.splitlines()[-1], type=_Run) if inside.returncode == 0 else _Run()

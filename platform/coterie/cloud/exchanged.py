@@ -1,10 +1,10 @@
-"""Strategies `coded` and `parameter_server` in the job's first process: it keeps the model, workers send gradients."""
+"""Strategy `coded` in the job's first process: it keeps the model, and workers send gradients."""
 
 import asyncio
 import json
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,60 +17,43 @@ from coterie.cloud.exchange.frames import Frame, largest, pack
 from coterie.cloud.exchange.server import Exchange, Reply
 from coterie.cloud.exchange.vector import Layout
 from coterie.cloud.exchange.worker import COMPUTE_S, EPOCH, EXACT, FACTORS, IDLE, NUMBER, REMAINDER, STEP, VECTOR
-from coterie.cloud.gang import Volunteers
-from coterie.cloud.gradient_code import GradientCode, plain_code
-from coterie.cloud.learner import Learner, share_of
+from coterie.cloud.gang import Deaths, Volunteers
+from coterie.cloud.gradient_code import GradientCode
+from coterie.cloud.learner import Learner
 from coterie.cloud.strategy.coded import Coded
-from coterie.cloud.strategy.parameter_server import ParameterServer
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_values
-
-Train = Callable[[int], Coroutine[None, None, Epoch]]
 
 
 def train_synchronously(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
     """Each step needs as many replies as the code does. Raises WorkersDied, Diverged, or what `Learner` raises."""
     strategy = from_values(arguments.strategy, Coded)  # the kind whose work this is
     with asyncio.Runner() as runner:
-        master = Master(arguments, strategy.gradient_code(arguments.seed))
-        return _trained(runner, master, master.synchronous_epoch, report)
+        return _trained(runner, Master(arguments, strategy.gradient_code(arguments.seed)), report)
 
 
-def train_with_server(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
-    """Change the model by all gradients of a step at once, or by each as it comes. Raises as `train_synchronously`."""
-    strategy = from_values(arguments.strategy, ParameterServer)  # the kind whose work this is
-    with asyncio.Runner() as runner:
-        master = Master(arguments, plain_code(strategy.workers))
-
-        async def one_by_one(epoch: int) -> Epoch:
-            return await master.asynchronous_epoch(epoch, bound=strategy.bound)
-
-        train = master.synchronous_epoch if strategy.updates == "synchronous" else one_by_one
-        return _trained(runner, master, train, report)
-
-
-def _trained(runner: asyncio.Runner, master: "Master", train: Train, report: ReportProgress) -> BootstrapResult:
-    learner = master.learner
+def _trained(runner: asyncio.Runner, master: "Master", report: ReportProgress) -> BootstrapResult:
+    learner, deaths = master.learner, Deaths()
 
     def restore(saved: bytes) -> None:
         restore_training(learner.cloud, learner.optimiser, saved)
 
     kept = Kept(lambda: save_training(learner.cloud, learner.optimiser), restore)
-    with _volunteers(runner, master) as volunteers:
+    with _volunteers(runner, master, deaths):
 
-        def epoch_of(epoch: int) -> Epoch:
-            found = runner.run(train(epoch))
-            volunteers.deaths.forget()
+        def train(epoch: int) -> Epoch:
+            found = runner.run(master.synchronous_epoch(epoch))
+            deaths.forget()
             return found
 
         stored = stored_epochs(learner.arguments.checkpoints)
-        return train_epochs(learner, epoch_of, kept, report, stored=stored, workers=master.workers)
+        return train_epochs(learner, train, kept, report, stored=stored, workers=master.workers)
 
 
 @contextmanager
-def _volunteers(runner: asyncio.Runner, master: "Master") -> Iterator[Volunteers]:
+def _volunteers(runner: asyncio.Runner, master: "Master", deaths: Deaths) -> Iterator[None]:
     secret = secrets.token_hex(16)
     port = runner.run(master.open(secret))
     loop = runner.get_loop()
@@ -81,9 +64,9 @@ def _volunteers(runner: asyncio.Runner, master: "Master") -> Iterator[Volunteers
     workers = [
         WorkerArguments(master.learner.arguments, number, port=port, secret=secret) for number in range(master.workers)
     ]
-    volunteers = Volunteers(workers, failed=failed)
+    volunteers = Volunteers(workers, deaths=deaths, failed=failed)
     try:
-        yield volunteers
+        yield
     finally:
         volunteers.end()
         runner.run(master.exchange.close())
@@ -130,40 +113,6 @@ class Master:
             self.learner.optimiser.step()
         sent = len(losses) * self._reply_bytes
         return Epoch(float(np.mean(losses)), max(0.0, waited), sent)
-
-    async def asynchronous_epoch(self, epoch: int, *, bound: int | None) -> Epoch:
-        """Each reply changes the model at once; a worker goes on unless it is more than `bound` steps ahead."""
-        batches, begun = list(self.learner.batches(epoch)), time.perf_counter()
-        done = [0] * self.workers
-        asked: dict[int, int] = {}
-        losses, computed = [], 0.0
-
-        def go_on() -> None:
-            slowest = min(done)
-            for worker, step in enumerate(done):
-                ahead = bound is not None and step - slowest > bound
-                if worker not in asked and step < len(batches) and not ahead:
-                    self._number += 1
-                    asked[worker] = self._number
-                    share = share_of(batches[step], worker, self.workers)
-                    whole = len(batches[step]) / max(1, len(share))  # the share's own mean, not its part of the batch's
-                    self._ask(worker, self._number, epoch, step, [(worker, whole)])
-
-        go_on()
-        while asked:
-            reply = await self.exchange.reply()
-            if asked.get(reply.worker) != _number(reply):
-                continue
-            del asked[reply.worker]
-            if len(share_of(batches[done[reply.worker]], reply.worker, self.workers)):
-                vector, idle = _vector(reply.frame), _idle(reply.frame)
-                losses.append(self._layout.spread(vector, idle, weight=1 / self.workers))
-                self.learner.optimiser.step()
-            done[reply.worker] += 1
-            computed += _compute_s(reply.frame)
-            go_on()
-        waited = time.perf_counter() - begun - computed / self.workers
-        return Epoch(float(np.mean(losses)), max(0.0, waited), len(batches) * self._reply_bytes)
 
     def _ask(self, worker: int, number: int, epoch: int, step: int, factors: list[tuple[int, float]]) -> None:
         words = {

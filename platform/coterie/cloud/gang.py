@@ -40,13 +40,12 @@ class Deaths:
         """An epoch is done: what kills workers is not what they compute."""
         self._count = 0
 
-    def add(self, worker: int, death: Crashed) -> None:
-        """Raises WorkersDied where it is the last that is suffered."""
+    def add(self, worker: int, output: str) -> None:
+        """`output`: its last words. Raises WorkersDied where it is the last death that is suffered."""
         self._count += 1
-        output = str(death.fields["output"])
         logger.warning("worker %d died: %s", worker, output)
         if self._count >= self._most:
-            raise WorkersDied(worker=worker, times=self._count, output=output[-400:]) from death
+            raise WorkersDied(worker=worker, times=self._count, output=output[-400:])
 
 
 def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
@@ -69,7 +68,7 @@ def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> Boot
             try:
                 return _first_of(_attempt(workers, told))
             except _Died as died:
-                deaths.add(died.worker, died.death)
+                deaths.add(died.worker, died.output)
 
 
 def run_share(arguments: BootstrapArguments, report: ReportProgress) -> ShareResult:
@@ -87,7 +86,7 @@ def _part(arguments: BootstrapArguments, together: Together, report: ReportProgr
     try:
         return _attempt([WorkerArguments(arguments, number) for number in numbers], report)
     except _Died as died:
-        Deaths(most=1).add(died.worker, died.death)
+        Deaths(most=1).add(died.worker, died.output)
         raise
 
 
@@ -96,7 +95,7 @@ class _Died(Exception):
 
     def __init__(self, worker: int, death: Crashed) -> None:
         super().__init__(worker, death)
-        self.worker, self.death = worker, death
+        self.worker, self.output = worker, _last_words(death)
 
 
 def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> list[WorkerResult]:
@@ -136,17 +135,23 @@ def _first_of(results: list[WorkerResult]) -> BootstrapResult:
 class Volunteers:
     """Workers each of which begins again by itself when it dies, while the others go on."""
 
-    def __init__(self, workers: list[WorkerArguments], *, failed: Callable[[CoterieError], None]) -> None:
-        """`failed` is called from a thread when one can't go on."""
-        self.deaths = Deaths()
+    def __init__(
+        self, workers: list[WorkerArguments], *, deaths: Deaths, failed: Callable[[CoterieError], None]
+    ) -> None:
+        """`failed` is called from a thread when one can't go on, as after the last of `deaths`."""
+        self._deaths = deaths
         self._stop = threading.Event()
         self._failed = failed
         self._threads = ThreadPoolExecutor(len(workers), thread_name_prefix="worker")
         for worker in workers:
             self._threads.submit(self._run, worker)
 
+    def stop(self) -> None:
+        """Have all of them end."""
+        self._stop.set()
+
     def end(self) -> None:
-        """End all of them."""
+        """End all of them, and wait until they have."""
         self._stop.set()
         self._threads.shutdown(wait=True)
 
@@ -158,10 +163,14 @@ class Volunteers:
                 return
             except Crashed as death:
                 try:
-                    self.deaths.add(worker.number, death)
+                    self._deaths.add(worker.number, _last_words(death))
                 except WorkersDied as error:
                     self._failed(error)
                     return
             except CoterieError as error:
                 self._failed(error)
                 return
+
+
+def _last_words(death: Crashed) -> str:
+    return str(death.fields["output"])

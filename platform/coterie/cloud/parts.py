@@ -28,18 +28,18 @@ def share_of_rows(rows: int, worker: int, workers: int) -> Span:
 
 def part_paths(directory: Path, epochs: int) -> list[Path]:
     """The parts that were written after so many epochs, in the order of workers; none where one is missing."""
-    found = sorted(directory.glob(f"worker-*-of-*.{epochs}"), key=_place)
+    found = sorted(directory.glob(f"part-*-of-*.{epochs}"), key=_place)
     return found if found and [_place(path) for path in found] == [(n, len(found)) for n in range(len(found))] else []
 
 
 def part_path(directory: Path, worker: int, workers: int, epochs: int) -> Path:
-    """Where a worker writes its part."""
-    return directory / f"worker-{worker}-of-{workers}.{epochs}"
+    """Where a worker, or a server, writes its part."""
+    return directory / f"part-{worker}-of-{workers}.{epochs}"
 
 
 def forget_other_parts(directory: Path, epochs: int) -> None:
     """Remove the parts of attempts that came further than the checkpoint which counts, and of older ones."""
-    for path in directory.glob("worker-*"):
+    for path in directory.glob("part-*"):
         if path.suffix != f".{epochs}":
             path.unlink(missing_ok=True)
 

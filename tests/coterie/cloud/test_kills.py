@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,8 @@ from tests.coterie.cloud.training import arguments_of, write_job
 
 LIMITS = Limits(memory_bytes=8 << 30, confined=True)
 EPOCHS = 6
+LISTENS = "0A"
+"""The state of a socket that listens, in /proc/PID/net/tcp."""
 STRATEGIES = [
     {"kind": "data_parallel", "workers": 2, "hook": "power_sgd", "warm_up_steps": 4},
     {"kind": "data_parallel", "workers": 3, "transfers": "priority", "piece_kib": 1},
@@ -24,23 +27,47 @@ STRATEGIES = [
     {"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8},
     {"kind": "coded", "workers": 2, "stragglers": 1},
     {"kind": "parameter_server", "workers": 2},
+    {"kind": "parameter_server", "workers": 2, "servers": 2, "transfers": "priority", "piece_kib": 1},
 ]
 
 
-def train(arguments: BootstrapArguments, *, at: int = 0, kill: str = "") -> tuple[BootstrapResult, bytes, list[int]]:
-    """Train in the child of a job; as soon as epoch `at` is told, kill a process whose command has `kill`."""
+Chosen = Callable[[psutil.Process], bool]
+
+
+def train(
+    arguments: BootstrapArguments, *, at: int = 0, kill: Chosen | None = None
+) -> tuple[BootstrapResult, bytes, list[int]]:
+    """Train in the child of a job; as soon as epoch `at` is told, kill one of the processes below it."""
     told: list[int] = []
 
     def follow(progress: Progress) -> None:
         told.append(progress.done)
-        if kill and told.count(at) == 1 and progress.done == at:
-            victims = [
-                process for process in psutil.Process().children(recursive=True) if process.cmdline()[-1] == kill
-            ]
+        if kill is not None and told.count(at) == 1 and progress.done == at:
+            victims = [process for process in psutil.Process().children(recursive=True) if kill(process)]
             victims[-1].kill()
 
     result = run_child(bootstrap_job.JOB, arguments, limits=LIMITS, on_progress=follow)
     return result, Path(arguments.output).read_bytes(), told
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether it computes gradients."""
+    return process.cmdline()[-1:] == [worker_job.__name__] and not _listens(process)
+
+
+def is_server(process: psutil.Process) -> bool:
+    """Whether it keeps a part of the model for workers."""
+    return process.cmdline()[-1:] == [worker_job.__name__] and _listens(process)
+
+
+def _listens(process: psutil.Process) -> bool:
+    """Its sockets are in a network namespace of the job's, where psutil does not look."""
+    about = Path(f"/proc/{process.pid}")
+    mine = {entry.readlink().as_posix() for entry in (about / "fd").iterdir() if entry.is_symlink()}
+    sockets = [line.split() for line in (about / "net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return any(
+        state == LISTENS and f"socket:[{inode}]" in mine for _, _, _, state, *_, inode in (s[:10] for s in sockets)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +86,7 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
 
     whole, expected, _ = train(arguments("whole"))
     # A worker dies; the job goes on by itself.
-    result, trained, told = train(arguments("worker"), at=2, kill=worker_job.__name__)
+    result, trained, told = train(arguments("worker"), at=2, kill=is_worker)
     assert (result, trained) == (whole, expected)
     assert told == list(range(1, EPOCHS + 1)), "every epoch counts once"
     # The platform dies; another one takes the job from its last checkpoint.
@@ -76,6 +103,45 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
     result, trained, told = train(arguments("platform"))
     assert (result, trained) == (whole, expected)
     assert told[0] in (4, 5, 6), "it does not begin anew"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("transfers", ["at_once", "priority"])
+def test_any_server_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Path, transfers: str) -> None:
+    strategy: dict[str, object] = {"kind": "parameter_server", "servers": 2, "piece_kib": 1, "transfers": transfers}
+    (tmp_path / "cut").mkdir()
+    whole, expected, _ = train(arguments_of(job, strategy, epochs=EPOCHS))
+    result, trained, told = train(
+        arguments_of(job, strategy, epochs=EPOCHS, checkpoints=tmp_path / "cut"), at=2, kill=is_server
+    )
+    assert (result, trained) == (whole, expected)
+    assert told == list(range(1, EPOCHS + 1)), "every epoch counts once"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("updates", ["asynchronous", "bounded"])
+def test_where_steps_do_not_wait_any_server_or_worker_is_killed_and_it_learns(
+    job: Path, tmp_path: Path, updates: str
+) -> None:
+    strategy: dict[str, object] = {"kind": "parameter_server", "servers": 2, "piece_kib": 1, "updates": updates}
+    for kill in (is_server, is_worker):
+        (tmp_path / kill.__name__).mkdir()
+        arguments = arguments_of(job, strategy, epochs=EPOCHS, checkpoints=tmp_path / kill.__name__)
+        result, _, told = train(arguments, at=2, kill=kill)
+        assert told == list(range(1, EPOCHS + 1)), "every epoch counts once"
+        assert result.validation_accuracy is not None
+        assert result.validation_accuracy > 0.75
+
+
+@pytest.mark.long
+def test_servers_whose_checkpoint_is_damaged_begin_anew(job: Path, tmp_path: Path) -> None:
+    strategy: dict[str, object] = {"kind": "parameter_server", "servers": 2, "piece_kib": 1}
+    train(arguments_of(job, strategy, epochs=2, checkpoints=tmp_path))
+    (part,) = tmp_path.glob("part-1-of-2.2")
+    part.write_bytes(part.read_bytes()[:-1])
+    _, trained, told = train(arguments_of(job, strategy, epochs=3, checkpoints=tmp_path))
+    assert told == [1, 2, 3]
+    assert trained == train(arguments_of(job, strategy, epochs=3))[1]
 
 
 @pytest.mark.long

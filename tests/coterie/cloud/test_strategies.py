@@ -123,6 +123,7 @@ def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str)
         pytest.param({"kind": "sharded", "workers": 3}, marks=pytest.mark.long),
         pytest.param({"kind": "pipeline", "workers": 2}, marks=pytest.mark.long),
         pytest.param({"kind": "parameter_server", "workers": 3}, marks=pytest.mark.long),
+        pytest.param({"kind": "parameter_server", "workers": 2, "servers": 2, "piece_kib": 1}, marks=pytest.mark.long),
         pytest.param({"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"}, marks=pytest.mark.long),
         pytest.param({"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"}, marks=pytest.mark.long),
     ],
@@ -151,6 +152,13 @@ def test_whatever_travels_first_two_workers_have_the_same_bits(job: Path, piece_
         assert next(told) == next(told)
 
 
+@pytest.mark.long
+def test_neither_servers_nor_what_travels_first_change_the_bits(job: Path) -> None:
+    one = train(job, kind="parameter_server")[1]
+    for settings in ({"servers": 2}, {"servers": 2, "transfers": "priority"}):
+        assert train(job, kind="parameter_server", piece_kib=1, **settings)[1] == one
+
+
 def test_compressed_gradients_do_not_travel_by_priority() -> None:
     with pytest.raises(WireError, match="hook fp16 compresses buckets"):
         parse_strategy({"kind": "data_parallel", "hook": "fp16", "transfers": "priority"})
@@ -164,7 +172,7 @@ def test_compressed_gradients_do_not_travel_by_priority() -> None:
         {"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2},
         {"kind": "local_sgd", "period": 4, "interval_steps": 8},
         {"kind": "parameter_server", "updates": "asynchronous"},
-        {"kind": "parameter_server", "updates": "bounded", "staleness": 1},
+        {"kind": "parameter_server", "updates": "bounded", "staleness": 1, "servers": 2, "piece_kib": 1},
     ],
     ids=lambda strategy: " ".join(map(str, strategy.values())),
 )

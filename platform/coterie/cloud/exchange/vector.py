@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from coterie.cloud.exchange.statistics import Statistics
 from coterie.cloud.program import CloudProgram
 from coterie_wire.tensors import Array
 
@@ -16,9 +17,9 @@ class Layout:
     def __init__(self, cloud: CloudProgram) -> None:
         self._cloud = cloud
         self._parameters = list(cloud.parameters.values())
-        self._statistics = [tensor for name, tensor in cloud.state.items() if name not in cloud.parameters]
+        self._statistics = Statistics(cloud)
         self.parameters = range(len(self._parameters))
-        self.size = sum(tensor.numel() for tensor in (*self._parameters, *self._statistics)) + 1
+        self.size = sum(parameter.numel() for parameter in self._parameters) + self._statistics.size + 1
 
     def state(self) -> Mapping[str, Array]:
         """The model, as it travels to workers."""
@@ -40,20 +41,16 @@ class Layout:
             np.zeros(parameter.numel()) if parameter.grad is None else parameter.grad.numpy().reshape(-1)
             for parameter in self._parameters
         ]
-        statistics = [tensor.numpy().reshape(-1) for tensor in self._statistics]
-        found: NDArray[np.float64] = np.concatenate([*gradients, *statistics, [loss]], dtype=np.float64)
+        parts = [*gradients, self._statistics.gather(), [loss]]
+        found: NDArray[np.float64] = np.concatenate(parts, dtype=np.float64)
         return found
 
-    def spread(self, vector: NDArray[np.float64], idle: set[int], *, weight: float = 1.0) -> float:
-        """Give parameters their gradients, and statistics `weight` of what the vector says; returns the loss."""
+    def spread(self, vector: NDArray[np.float64], idle: set[int]) -> float:
+        """Give parameters their gradients, and statistics what the vector says; returns the loss."""
         start = 0
         for place, parameter in enumerate(self._parameters):
             part = torch.from_numpy(vector[start : start + parameter.numel()].astype(np.float32))
             parameter.grad = None if place in idle else part.reshape(parameter.shape)
             start += parameter.numel()
-        for tensor in self._statistics:
-            part = torch.from_numpy(vector[start : start + tensor.numel()]).reshape(tensor.shape)
-            mixed = weight * part + (1 - weight) * tensor.double()
-            tensor.copy_(mixed if tensor.is_floating_point() else mixed.round())
-            start += tensor.numel()
-        return float(vector[start])
+        self._statistics.spread(vector[start:-1])
+        return float(vector[-1])

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +23,18 @@ from coterie_wire.tensors import Array
 NUMBER, EPOCH, STEP, FACTORS, EXACT = "number", "epoch", "step", "factors", "exact"
 VECTOR, REMAINDER = "vector", "remainder"
 IDLE, COMPUTE_S = "idle", "compute_s"
-Answer = Callable[[Frame], bytes]
+Answer = Callable[[Frame], Awaitable[bytes]]
 
 
 def serve_gradients(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:  # noqa: ARG001 - as all members
     """Answer until the job ends. Raises MalformedDataset, ConnectionError, or what `Learner` raises."""
     shares = Shares(Learner(arguments.training), parse_strategy(arguments.training.strategy).count)
     hello = {SECRET: arguments.secret, WORKER: str(arguments.number)}
-    asyncio.run(answer_all(arguments.port, hello, shares.answer, most_bytes=largest(shares.layout.size)))
+
+    async def answer(frame: Frame) -> bytes:
+        return await asyncio.to_thread(shares.answer, frame)
+
+    asyncio.run(answer_all(arguments.port, hello, answer, most_bytes=largest(shares.layout.size)))
     return WorkerResult()
 
 
@@ -50,7 +54,7 @@ async def answer_all(port: int, hello: Mapping[str, str], answer: Answer, *, mos
     async def speak() -> None:
         while True:
             frame = await newest.get()
-            writer.write(await asyncio.to_thread(answer, frame))
+            writer.write(await answer(frame))
             await writer.drain()
 
     try:

@@ -84,7 +84,7 @@ def test_what_is_given_to_the_scheduler_trains_what_one_host_would(tmp_path: Pat
     epochs = [progress for progress in told if progress.values]
     assert [progress.values["loss"] for progress in epochs] == [progress.values["loss"] for progress in alone]
     assert not gang.directory.exists(), "what was shared is removed"
-    assert list(gang.directory.parent.glob("worker-*")), "checkpoints are there"
+    assert list(gang.directory.parent.glob("part-*")), "checkpoints are there"
     assert not (commands / "pods").exists()
     assert not (commands / "job").exists()
 

@@ -1,0 +1,31 @@
+"""What a model stores besides its parameters, as one vector: running statistics, which no gradient changes."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from coterie.cloud.program import CloudProgram
+
+
+class Statistics:
+    """The numbers of all tensors of the state that are no parameters, one tensor after the other."""
+
+    def __init__(self, cloud: CloudProgram) -> None:
+        self._tensors = [tensor for name, tensor in cloud.state.items() if name not in cloud.parameters]
+        self.size = sum(tensor.numel() for tensor in self._tensors)
+
+    def gather(self) -> NDArray[np.float64]:
+        """The vector, [size]."""
+        parts = [tensor.numpy().reshape(-1) for tensor in self._tensors]
+        found: NDArray[np.float64] = np.concatenate([np.zeros(0), *parts], dtype=np.float64)
+        return found
+
+    def spread(self, vector: NDArray[np.floating[Any]]) -> None:
+        """Take the numbers of a vector [size]; whole numbers and truth values are rounded."""
+        start = 0
+        for tensor in self._tensors:
+            part = torch.from_numpy(np.array(vector[start : start + tensor.numel()])).reshape(tensor.shape)
+            tensor.copy_(part if tensor.is_floating_point() else part.round())
+            start += tensor.numel()
