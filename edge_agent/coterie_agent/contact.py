@@ -14,7 +14,7 @@ from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
 from coterie_agent.renewing import Renewing
-from coterie_agent.sharing import Telling, share_counts
+from coterie_agent.sharing import Telling, has_profile_noise, share_counts
 from coterie_agent.situation import Now, Situation, comes_back
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
@@ -339,9 +339,11 @@ class Contact:
         return found
 
     def _metadata(self) -> DataMetadata:
+        """Without counts by class where profiles have noise, which would hide nothing beside them."""
+        classes = () if has_profile_noise(self.peers.standing()) else self.samples.class_counts()
         return DataMetadata(
             samples=self.samples.count(),
-            class_counts=share_counts(self.samples.class_counts(), self.tell),
+            class_counts=share_counts(classes, self.tell),
             labels=self._labels() if self._may_say_more and self.tell == "counts" else UNSET,
         )
 

@@ -135,22 +135,21 @@ def status_lines(report: Report) -> list[str]:
         lines += _island_lines(status.island)
     if status is not None and status.peers is not None:
         lines.append(_peers_line(status.peers))
-        if status.peers.sample_epsilon is not None:
-            lines.append(
-                f"profiles have noise: with requests they tell epsilon {status.peers.sample_epsilon:.3g} of one sample"
-                f" at delta {report.privacy.delta:g}"
-            )
+        noise = status.peers.noise
+        if noise is not None:
+            told = f"epsilon {noise.epsilon:.3g} of one sample at delta {noise.delta:g}"
+            lines.append(f"profiles have noise: with requests they tell {told}")
     lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
     lines += [
         f"question of {question.federation}: {question.outcome}: {question.sentence}"
         for question in report.questions[:_TOLD_OUTCOMES]
     ]
-    told = report.privacy
-    if told.epsilon is None:
+    privacy = report.privacy
+    if privacy.epsilon is None:
         lines.append("the account of what was told under noise was damaged on the disk: nothing more is told")
-    elif told.epsilon:
-        allowed = f"{told.allowed_epsilon:g} that you allow, at delta {told.delta:g}"
-        lines.append(f"told under noise: epsilon {told.epsilon:.3g} of {allowed}")
+    elif privacy.epsilon:
+        allowed = f"{privacy.allowed_epsilon:g} that you allow, at delta {privacy.delta:g}"
+        lines.append(f"told under noise: epsilon {privacy.epsilon:.3g} of {allowed}")
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))

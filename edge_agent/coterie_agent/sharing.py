@@ -6,8 +6,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from coterie_wire.helping import MAX_REPORTED_CLASSES, Profile
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.helping import MAX_REPORTED_CLASSES, Profile, SampleNoise, StandingPlan
 from coterie_wire.personal import ReportPersonal
+from coterie_wire.structs import from_json
 
 Telling = Literal["counts", "rounded", "classes", "nothing"]
 """Counts as they are; to the nearest power of two; only which classes there are; nothing."""
@@ -19,6 +21,26 @@ class ClassFound(NamedTuple):
     label: int
     samples: int
     hits: int
+
+
+class _Help(msgspec.Struct, frozen=True):
+    noise_multiplier: float = 0.0
+
+
+class _Standing(msgspec.Struct, frozen=True):
+    """The part of a device plan that is wanted here; parsing all of it would load NumPy."""
+
+    help: _Help = _Help()
+
+
+def has_profile_noise(standing: StandingPlan | None) -> bool:
+    """Whether counts by class are told under noise alone; so also under a plan that cannot be read."""
+    if standing is None:
+        return False
+    try:
+        return from_json(standing.plan, _Standing).help.noise_multiplier > 0
+    except UNREADABLE:
+        return True
 
 
 def share_counts(counts: tuple[int, ...], telling: Telling) -> tuple[int, ...]:
@@ -35,24 +57,32 @@ def share_counts(counts: tuple[int, ...], telling: Telling) -> tuple[int, ...]:
 
 
 def share_profile(
-    found: Sequence[ClassFound], telling: Telling, *, batch: int, drifting: bool, willing: bool
+    found: Sequence[ClassFound],
+    telling: Telling,
+    *,
+    batch: int,
+    drifting: bool,
+    willing: bool,
+    noise: SampleNoise | None = None,
 ) -> Profile:
     """The profile of the newest samples, as the owner lets it be reported; without classes where he allows nothing.
 
-    Of more classes than a profile holds, the most frequent are reported.
+    Of more classes than a profile holds, the most frequent are reported. `noise`: what `found` has.
     """
     if telling == "nothing":
-        return Profile(batch=batch, willing=False)
+        return Profile(batch=batch, willing=False, noise=noise)
     frequent = sorted(found, key=lambda one: (-one.samples, one.label))[:MAX_REPORTED_CLASSES]
     shared = sorted(one for one in frequent if one.samples)
     classes = tuple(one.label for one in shared)
     counts = share_counts(tuple(one.samples for one in shared), telling)
     if telling == "classes":
-        return Profile(batch=batch, classes=classes, counts=counts, drifting=drifting, willing=False)
+        return Profile(batch=batch, classes=classes, counts=counts, drifting=drifting, willing=False, noise=noise)
     hits = tuple(
         round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, shared, strict=True)
     )
-    return Profile(batch=batch, classes=classes, counts=counts, hits=hits, drifting=drifting, willing=willing)
+    return Profile(
+        batch=batch, classes=classes, counts=counts, hits=hits, drifting=drifting, willing=willing, noise=noise
+    )
 
 
 def share_personal(report: ReportPersonal, telling: Telling) -> ReportPersonal | None:

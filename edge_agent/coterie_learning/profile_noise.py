@@ -4,7 +4,8 @@ The Gaussian mechanism (Dwork and Roth 2014, doi 10.1561/0400000042, Appendix A)
 Wang 2018, arXiv 1805.06530, Theorem 8). The unit is one sample: another in its place moves one count down and one up,
 so that two profiles are √2 apart. A guarantee for the device as a whole would need noise as large as the window, and
 nothing would be left to match by. It holds for what one sample is counted as; that a model trained on a sample
-predicts later ones otherwise is not covered, nor are portions, nor that and when a device asks.
+predicts later ones otherwise is not covered, nor are portions, nor that and when a device asks or has recovered, nor
+what it says of a portion that it has judged.
 """
 
 import math
@@ -15,6 +16,7 @@ from coterie_learning.accounting import cost_of, epsilon_of
 from coterie_learning.help import WatchRules
 from coterie_learning.noise import whole_noise
 from coterie_learning.profile import Counts
+from coterie_wire.helping import SampleNoise
 
 SENSITIVITY = math.sqrt(2)
 _KEPT = 2.0
@@ -34,8 +36,8 @@ def noised(counts: Counts, noise_multiplier: float, key: bytes) -> Counts:
     return Counts(samples, samples - np.clip(found, 0, samples))
 
 
-def sample_epsilon(rules: WatchRules, delta: float) -> float | None:
-    """What profiles and requests together tell of one sample, while a plan lasts; None: they have no noise.
+def sample_noise(rules: WatchRules, delta: float) -> SampleNoise | None:
+    """What profiles and requests together tell of one sample, while a plan lasts; None: nothing bounds that.
 
     It is counted in as many as its batches are among the newest of.
     """
@@ -43,4 +45,5 @@ def sample_epsilon(rules: WatchRules, delta: float) -> float | None:
         return None
     reports = math.ceil(rules.window_batches / rules.report_batches)
     requests = math.ceil(rules.recent_batches / rules.cool_down_batches)
-    return epsilon_of((reports + requests) * cost_of(rules.noise_multiplier), delta)
+    epsilon = epsilon_of((reports + requests) * cost_of(rules.noise_multiplier), delta)
+    return SampleNoise(epsilon, delta) if math.isfinite(epsilon) else None

@@ -29,6 +29,14 @@ DIRECT_S = 45.0
 ENDED: frozenset[HelpState] = frozenset({"judged", "unmatched", "abandoned"})
 
 
+class SampleNoise(Message, frozen=True):
+    """What noise of the device's own leaves to be learned of one of its samples, by the device's word."""
+
+    epsilon: Annotated[float, Meta(ge=0)]
+    """Of all profiles and help requests that count the sample, together."""
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+
+
 class Profile(Message, frozen=True):
     """A device's latest batches in counts, each batch judged before it was learned from."""
 
@@ -44,6 +52,8 @@ class Profile(Message, frozen=True):
     """Whether its own model fails it, so that it should help nobody."""
     willing: bool = True
     """Whether its owner lets it help others."""
+    noise: SampleNoise | None = None
+    """What classes, counts and hits were noised to; None: they were not."""
 
     def __post_init__(self) -> None:
         if len(self.counts) != len(self.classes) or (self.hits is not None and len(self.hits) != len(self.classes)):

@@ -76,7 +76,9 @@ LEAVES: Mapping[str, Told] = {
     "Histogram.counts": Told("how long a train step or a prediction takes, as shares of a thousand", masked="not sent"),
     # What it tells of its data.
     "DataMetadata.samples": Told("number of its samples", masked="not sent"),
-    "DataMetadata.class_counts": Told("number of its samples of each class", masked="not sent"),
+    "DataMetadata.class_counts": Told(
+        "number of its samples of each class; not sent where the plan's help has noise", masked="not sent"
+    ),
     "LabelFacts.asked": Told("samples that its owner has labelled when asked", masked="not sent"),
     "LabelFacts.implied": Told("samples that a program on it has labelled", masked="not sent"),
     "LabelFacts.unlabelled": Told("samples without a label", masked="not sent"),
@@ -167,14 +169,20 @@ LEAVES: Mapping[str, Told] = {
     "Profile.hits": Told(
         "how many of each were predicted rightly, with noise where the plan's help has any", "not sent", "not sent"
     ),
-    "Profile.drifting": Told("whether its model fails it", "not sent", "not sent"),
+    "Profile.drifting": Told("whether its model fails it, without noise", "not sent", "not sent"),
     "Profile.willing": Told("whether its owner lets it help", "not sent", "not sent"),
-    "AskHelp.request": Told("number of a help request", "not sent", "not sent"),
+    "SampleNoise.epsilon": Told("what its noise leaves to be learned of one sample", "not sent", "not sent"),
+    "SampleNoise.delta": Told("the delta of that, which its owner has set", "not sent", "not sent"),
+    "AskHelp.request": Told(
+        "number of a help request, and by when it comes that its model fails, without noise", "not sent", "not sent"
+    ),
     "AskHelp.federation": Told("federation", "not sent", "not sent"),
     "AskHelp.classes": Told(
         "classes that its model fails on, by what its profile tells where that has noise", "not sent", "not sent"
     ),
-    "WithdrawHelp.request": Told("number of a help request", "not sent", "not sent"),
+    "WithdrawHelp.request": Told(
+        "number of a help request, and that its model no longer fails, without noise", "not sent", "not sent"
+    ),
     "OfferPortion.transfer": Told("which transfer it serves", "not sent", "not sent"),
     "OfferPortion.sha256": Told("hash of a portion", "not sent", "not sent"),
     "OfferPortion.size_bytes": Told("size of a portion", "not sent", "not sent"),
@@ -188,8 +196,12 @@ LEAVES: Mapping[str, Told] = {
     "ReportMerged.transfer": Told("which transfer it has merged", "not sent", "not sent"),
     "GiveVerdict.transfer": Told("which transfer it judged", "not sent", "not sent"),
     "GiveVerdict.kept": Told("whether it kept what it merged", "not sent", "not sent"),
-    "GiveVerdict.accuracy_before": Told("accuracy of its own model before", "not sent", "not sent"),
-    "GiveVerdict.accuracy_after": Told("accuracy of its own model after", "not sent", "not sent"),
+    "GiveVerdict.accuracy_before": Told(
+        "accuracy of its own model before, on its newest samples, without noise", "not sent", "not sent"
+    ),
+    "GiveVerdict.accuracy_after": Told(
+        "accuracy of its own model after, on the same, without noise", "not sent", "not sent"
+    ),
     "GiveVerdict.samples": Told("samples judged on", "not sent", "not sent"),
     # Samples themselves, which go to the platform for an answer only where the plan and the device's owner allow it.
     "AskPlatform.federation": Told("federation whose model is to answer", "not sent", "not sent"),

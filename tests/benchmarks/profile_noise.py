@@ -13,7 +13,7 @@ import numpy as np
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
 from coterie_learning.profile import Counts, jensen_shannon
-from coterie_learning.profile_noise import noised, sample_epsilon
+from coterie_learning.profile_noise import noised, sample_noise
 from tests.benchmarks.cartel.arms import Arm, run_arms
 from tests.benchmarks.cartel.judging import guard_figures, recovery_figures
 from tests.benchmarks.cartel.settings import read_settings
@@ -120,5 +120,5 @@ def _excess(devices: Sequence[Device], device: Device, match: Match, good: Seque
 
 
 def _worth(rules: Cartel) -> str:
-    epsilon = sample_epsilon(rules, DELTA)
-    return "no noise" if epsilon is None else f"epsilon {epsilon:.2f} of a sample at delta {DELTA:g}"
+    noise = sample_noise(rules, DELTA)
+    return "no noise" if noise is None else f"epsilon {noise.epsilon:.2f} of a sample at delta {noise.delta:g}"

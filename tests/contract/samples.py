@@ -22,6 +22,7 @@ from coterie_wire.helping import (
     ReportMerged,
     ReportProfile,
     ReportReceived,
+    SampleNoise,
     Serve,
     StandingPlan,
     WithdrawHelp,
@@ -132,7 +133,15 @@ REASON = Reason(code="conditions.on_battery", sentence="The device runs on its b
 REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
 
 HELP = "00000000-0000-0000-0000-000000000007"
-PROFILE = Profile(batch=31, classes=(0, 2), counts=(120, 40), hits=(110, 9), drifting=True, willing=False)
+PROFILE = Profile(
+    batch=31,
+    classes=(0, 2),
+    counts=(120, 40),
+    hits=(110, 9),
+    drifting=True,
+    willing=False,
+    noise=SampleNoise(epsilon=3.25, delta=1e-6),
+)
 HELP_NEWS = HelpNews(
     request=HELP,
     state="delivered",

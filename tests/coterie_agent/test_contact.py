@@ -15,9 +15,11 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
+from coterie_agent.store.samples import Row
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.bundle import verify_key_of
 from coterie_wire.fallback import PlatformOffer
+from coterie_wire.helping import StandingPlan
 from coterie_wire.latency import Histogram, Latency
 from coterie_wire.messages import Capabilities, CheckIn, CheckInWindow, Directive, Done, Enrolled, NextCredential
 from coterie_wire.platform_keys import sign_next_key
@@ -136,6 +138,29 @@ def test_a_newer_platform_is_told_them_at_once(joined: Store) -> None:
     assert first == CAPABILITIES
     assert second is not None
     assert second.kinds == own_kinds()
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (None, (1, 1, 2)),
+        (b'{"help": {"kind": "none"}}', (1, 1, 2)),
+        (b'{"help": {"kind": "cartel", "noise_multiplier": 0.0}}', (1, 1, 2)),
+        (b'{"help": {"kind": "cartel", "noise_multiplier": 0.5}}', ()),
+        (b'{"help": {"kind": "cartel", "noise_multiplier": "much"}}', ()),
+    ],
+)
+def test_counts_by_class_are_not_told_where_profiles_have_noise(
+    store: Store, plan: bytes | None, told: tuple[int, ...]
+) -> None:
+    store.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
+    if plan is not None:
+        store.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(plan)))
+    platform = Platform(ignores_unknown=False)
+    contact(store, Counting(1), platform).run()
+    (heard,) = platform.heard
+    assert heard.metadata is not None
+    assert (heard.metadata.samples, tuple(heard.metadata.class_counts)) == (4, told)
 
 
 class Renaming(Link):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coterie_learning.accounting import epsilon_of
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.profile import Counts
-from coterie_learning.profile_noise import noised, sample_epsilon
+from coterie_learning.profile_noise import noised, sample_noise
 
 KEY = bytes(32)
 CLASSES = 2000
@@ -60,8 +60,18 @@ def test_what_comes_out_is_a_profile(cells: list[tuple[int, int]], noise: float,
 
 
 def test_a_sample_is_told_of_once_for_each_report_and_request_that_its_batches_are_in() -> None:
-    assert sample_epsilon(Cartel(), 1e-6) is None
+    assert sample_noise(Cartel(), 1e-6) is None
     # Of ten batches one report, of two batches one request: two tellings.
-    assert sample_epsilon(Cartel(noise_multiplier=2.0), 1e-6) == pytest.approx(epsilon_of(2 / 4, 1e-6))
+    assert epsilon_under(Cartel(noise_multiplier=2.0)) == pytest.approx(epsilon_of(2 / 4, 1e-6))
     often = Cartel(noise_multiplier=2.0, report_batches=3, cool_down_batches=1)  # four reports, two requests
-    assert sample_epsilon(often, 1e-6) == pytest.approx(epsilon_of(6 / 4, 1e-6))
+    assert epsilon_under(often) == pytest.approx(epsilon_of(6 / 4, 1e-6))
+
+
+def test_noise_that_bounds_nothing_is_none() -> None:
+    assert sample_noise(Cartel(noise_multiplier=1e-9), 1e-6) is None
+
+
+def epsilon_under(rules: Cartel) -> float:
+    noise = sample_noise(rules, 1e-6)
+    assert noise is not None and noise.delta == 1e-6
+    return noise.epsilon

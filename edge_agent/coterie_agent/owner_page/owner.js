@@ -160,6 +160,12 @@ async function choose(choices) {
 
 const epsilon = (value) => String(Number(value.toPrecision(3)));
 
+function covering({ privacy, sample }) {
+  if (privacy === "") return "nothing covered it";
+  const told = sample == null ? "" : `: epsilon ${epsilon(sample.epsilon)} of one sample at delta ${sample.delta}`;
+  return `covered by ${privacy.replaceAll("_", " ")}${told}`;
+}
+
 function toldUnderNoise({ epsilon: told, allowed_epsilon: allowed, delta, federations }) {
   const most = `${epsilon(allowed)} that you allow in all, at delta ${delta} (agent.toml, [privacy])`;
   if (told === null) return "The account of what was told under noise was damaged on the disk: nothing more is told.";
@@ -291,7 +297,7 @@ async function showReceipts() {
       shown(new Date(one.at)),
       one.count > 1 ? `${one.count} ${one.kind}` : one.kind,
       { text: bytes(one.size_bytes) },
-      one.privacy === "" ? "nothing covered it" : `covered by ${one.privacy.replaceAll("_", " ")}`,
+      covering(one),
       one.sentence,
     ]);
     $("receipts").replaceChildren(rows.length === 0 ? el("p", "Nothing yet.")

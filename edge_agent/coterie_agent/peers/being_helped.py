@@ -36,6 +36,7 @@ from coterie_wire.helping import (
     Portion,
     ReportMerged,
     ReportReceived,
+    SampleNoise,
     StandingPlan,
     WithdrawHelp,
 )
@@ -62,12 +63,13 @@ class BeingHelped:
     paths: "DirectPaths | None" = None
     """By which helpers are reached; None: through the platform alone."""
 
-    def ask(self, request: Request, asked: Reading, standing: StandingPlan) -> None:
-        """Store a `request` with the reading after it, and send it.
+    def ask(self, request: Request, asked: Reading, standing: StandingPlan, noise: SampleNoise | None) -> None:
+        """Store a `request`, which has `noise`, with the reading after it, and send it.
 
         Raises Unreachable or Refused; the request stays stored.
         """
-        profile = share_profile(found_in(request.counts), self.tell, batch=asked.batches, drifting=True, willing=False)
+        found = found_in(request.counts)
+        profile = share_profile(found, self.tell, batch=asked.batches, drifting=True, willing=False, noise=noise)
         ask = AskHelp(
             request=str(uuid.uuid4()), federation=standing.federation, classes=request.classes, profile=profile
         )

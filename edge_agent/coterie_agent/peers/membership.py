@@ -37,11 +37,11 @@ from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help import HelpRules
 from coterie_learning.noise import SECRET_BYTES
-from coterie_learning.profile_noise import sample_epsilon
+from coterie_learning.profile_noise import sample_noise
 from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
-from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, StandingPlan
+from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, SampleNoise, StandingPlan
 from coterie_wire.messages import Directive, Done
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class Membership:
             wait=self._wait(asked.request) if asked else last.reason if last else self._why_withheld(wanted),
             untrained=untrained,
             tuned=tuned,
-            sample_epsilon=sample_epsilon(rules, self.config.privacy.delta),
+            noise=self._noise(rules),
         )
 
     def _unanswered(self, watch: Watch, rules: HelpRules) -> Unanswered | None:
@@ -221,7 +221,7 @@ class Membership:
             self.store.peers.read_on(asked)
             return True
         log.info("asks for help with classes %s", request.classes)
-        self.being_helped.ask(request, asked, self.standing)
+        self.being_helped.ask(request, asked, self.standing, self._noise(rules))
         self.situation.wake()
         return True
 
@@ -230,11 +230,12 @@ class Membership:
         reading = self._reading()
         if not reading.watch:
             return False
-        watch, settings = self._watch(reading, rules), self.config.peers
+        watch, settings, noise = self._watch(reading, rules), self.config.peers, self._noise(rules)
         if settings.tell == "nothing":
             if not watch.reported:
                 return False
-            profile, after = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, reported=())
+            profile = Profile(batch=reading.batches, willing=False, noise=noise)
+            after = msgspec.structs.replace(watch, reported=())
         elif watch.report_is_due(rules) or reading.reported_drifting is not watch.drifting:
             told, after = watch.report(rules, secrets.token_bytes(SECRET_BYTES))
             if rules.noise_multiplier:  # other noise on the same samples would tell more, so none is drawn for a retry
@@ -246,6 +247,7 @@ class Membership:
                 batch=reading.batches,
                 drifting=watch.drifting,
                 willing=settings.help_others,
+                noise=noise,
             )
         else:
             return False
@@ -285,6 +287,10 @@ class Membership:
 
     def _watch(self, reading: Reading, rules: HelpRules) -> Watch:
         return watch_of(reading, rules, self.own.spec.classes)
+
+    def _noise(self, rules: HelpRules) -> SampleNoise | None:
+        """Of the profiles that it tells."""
+        return sample_noise(rules, self.config.privacy.delta)
 
     def _may_ask(self) -> bool:
         return self.config.peers.ask and self.config.peers.tell != "nothing"

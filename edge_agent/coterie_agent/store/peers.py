@@ -19,7 +19,7 @@ from coterie_agent.store.personal_model import (
     write_personal,
 )
 from coterie_wire.conditions import Reason
-from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, StandingPlan
+from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, SampleNoise, StandingPlan
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
@@ -138,8 +138,8 @@ class PeersStatus(msgspec.Struct, frozen=True):
     """Why it trains nothing between rounds; None: it does, or is not meant to."""
     tuned: Tuned | None = None
     """How its personal model did against the version after its latest training, where that was compared."""
-    sample_epsilon: float | None = None
-    """What its profiles and requests tell of one sample, at the delta of agent.toml; None: they have no noise."""
+    noise: SampleNoise | None = None
+    """What its profiles and requests tell of one sample; None: they have no noise."""
 
 
 class PeersStore:

@@ -11,6 +11,7 @@ from coterie.merging.models import Merge, Update
 from coterie.rounds.models import Assignment, Round
 from coterie.secure_sums.models import Party
 from coterie.transfer.models import ReportedDay, Transfer
+from coterie_wire.helping import SampleNoise
 from coterie_wire.structs import from_values
 
 Kind = Literal["update", "masked update", "portion", "profiles"]
@@ -27,7 +28,7 @@ class Receipt(msgspec.Struct, frozen=True):
     """How many: more than one only of profiles, which are counted by the day."""
     federation: str
     privacy: str
-    """The kind of the plan that covered it, e.g. ``secure_aggregation``; blank: none does."""
+    """The kind of the plan that covered it, e.g. ``secure_aggregation``, or ``profile_noise``; blank: none does."""
     fate: Fate
     sentence: str
     """The same for its owner, e.g. ``counted in version 31``."""
@@ -35,6 +36,8 @@ class Receipt(msgspec.Struct, frozen=True):
     """The first version that holds it."""
     accuracy: float | None = None
     """Of the version that the device began with, on samples that it held out; None: it did not tell."""
+    sample: SampleNoise | None = None
+    """What profiles under noise tell of one sample, by the device's word; None: they have no noise."""
 
 
 class _Covered(msgspec.Struct, frozen=True):
@@ -142,15 +145,17 @@ def _portions(device: Device) -> Iterator[Receipt]:
 def _profiles(device: Device) -> Iterator[Receipt]:
     reported = ReportedDay.objects.filter(device=device)
     for row in reported.select_related("federation").iterator(chunk_size=500):
+        sample = SampleNoise(row.epsilon, row.delta) if 0 < row.noised == row.reports else None
         yield Receipt(
             at=row.latest_at,
             kind="profiles",
             size_bytes=row.size_bytes,
             count=row.reports,
             federation=row.federation.slug,
-            privacy="",
+            privacy="" if sample is None else "profile_noise",
             fate="kept",
             sentence="told the platform which data the device has, to find it help",
+            sample=sample,
         )
 
 

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import msgspec
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
 
 from coterie.core.events import tell_consoles
 from coterie.federations.models import Federation
@@ -20,7 +21,7 @@ from coterie.transfer.selectors import rules_of, standing_of
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_learning.help import HelpRules
-from coterie_wire.helping import AskHelp, Profile, ReportProfile
+from coterie_wire.helping import AskHelp, Profile, ReportProfile, SampleNoise
 from coterie_wire.structs import from_json
 
 
@@ -32,7 +33,7 @@ def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> N
     federation, _ = _helping_federation(device, report.federation)
     size_bytes = len(msgspec.json.encode(report))
     _keep_profile(device, federation, report.profile, size_bytes, now)
-    _count_report(device, federation, size_bytes, now)
+    _count_report(device, federation, report.profile.noise, size_bytes, now)
 
 
 @transaction.atomic
@@ -70,7 +71,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         asked_at=now,
     )
     tell_consoles("transfer")
-    _count_report(device, federation, len(msgspec.json.encode(ask)), now)
+    _count_report(device, federation, ask.profile.noise, len(msgspec.json.encode(ask)), now)
     ADVANCE.send(request=str(request.pk))
     reported = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
     announce(Event.DEVICE_DRIFTED, {**reported, "classes": list(ask.classes)}, about=device, now=now)
@@ -120,11 +121,19 @@ def _keep_profile(device: Device, federation: Federation, profile: Profile, size
     )
 
 
-def _count_report(device: Device, federation: Federation, size_bytes: int, now: datetime) -> None:
+def _count_report(
+    device: Device, federation: Federation, noise: SampleNoise | None, size_bytes: int, now: datetime
+) -> None:
     """A help request holds a profile, too."""
     row, _ = ReportedDay.objects.get_or_create(
         device=device, federation=federation, day=now.astimezone(UTC).date(), defaults={"latest_at": now}
     )
+    noised, epsilon, delta = (0, 0.0, 0.0) if noise is None else (1, noise.epsilon, noise.delta)
     ReportedDay.objects.filter(pk=row.pk).update(
-        size_bytes=F("size_bytes") + size_bytes, reports=F("reports") + 1, latest_at=now
+        size_bytes=F("size_bytes") + size_bytes,
+        reports=F("reports") + 1,
+        noised=F("noised") + noised,
+        epsilon=Greatest("epsilon", Value(epsilon)),
+        delta=Greatest("delta", Value(delta)),
+        latest_at=now,
     )

@@ -63,6 +63,12 @@ class ReportedDay(Separated):
     """In UTC."""
     size_bytes = models.PositiveBigIntegerField(default=0)
     reports = models.PositiveBigIntegerField(default=0)
+    noised = models.PositiveBigIntegerField(default=0, db_default=0)
+    """Of these, with noise of the device's own, by its word."""
+    epsilon = models.FloatField(default=0.0, db_default=0.0)
+    """The largest that one of these told of one sample; 0: none had noise."""
+    delta = models.FloatField(default=0.0, db_default=0.0)
+    """Likewise."""
     latest_at = models.DateTimeField()
 
     class Meta:

@@ -18,7 +18,7 @@ from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
 from coterie_learning.portions.payload import Terms, decode_portion
 from coterie_learning.profile import Counts
-from coterie_learning.profile_noise import sample_epsilon
+from coterie_learning.profile_noise import sample_noise
 from coterie_learning.seen import Seen
 from coterie_learning.watch import Watch
 from coterie_wire.conditions import Conditions, Reason
@@ -110,13 +110,15 @@ def test_profiles_and_requests_leave_with_noise_that_no_retry_draws_anew(new_dev
     device.direct(plan(NOISY, local_training_every_s=None))
     device.live()
     (first,) = device.link.named(ReportProfile)
-    assert stored is not None and first.profile == device_profile(stored), "as it was drawn before it could be sent"
+    noise = sample_noise(NOISY, device.config.privacy.delta)
+    assert noise is not None and first.profile.noise == noise
+    drawn = msgspec.structs.replace(first.profile, noise=None)
+    assert stored is not None and drawn == device_profile(stored), "as it was drawn before it could be sent"
     device.take(KNOWN, KNOWN)
     assert device.link.named(ReportProfile) == [first]
     device.take(KNOWN)
     assert len(device.link.named(ReportProfile)) == 2
-    told = device.situation.now.peers.sample_epsilon
-    assert told is not None and told == sample_epsilon(NOISY, device.config.privacy.delta)
+    assert device.situation.now.peers.noise == noise
 
 
 def test_noise_that_hides_every_class_ends_the_request_until_the_cool_down(new_device: Callable[..., Device]) -> None:
