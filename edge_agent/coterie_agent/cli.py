@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         running.add_argument(ON_TRIAL, action="store_true", help=argparse.SUPPRESS)  # the former agent says so
     add("unit", "print a systemd unit that keeps the agent running")
     add("status", "what the device is, holds, does, and has sent")
-    add("page", "the address of the owner's page, while the agent runs")
+    add("page", "the address of the owner's page, while the agent runs; after forget: how far that is")
     add("why", "what keeps the device from training now")
     ingest = add("ingest", "add samples from a .csv, .npz or .jsonl file")
     ingest.add_argument("file", type=Path, metavar="FILE")

@@ -118,8 +118,9 @@ class Forgetter:
 
 def news_lines(news: ForgetNews) -> list[str]:
     """The receipt for people."""
+    done = f", done at {news.done_at}" if news.done_at else ""
     lines = [
-        f"receipt {news.receipt}, asked at {news.asked_at}: {news.sentence}",
+        f"receipt {news.receipt}, asked at {news.asked_at}{done}: {news.sentence}",
         f"updates that went into no merge any more: {news.taken_out}",
         *(f"removed: {name}: {count} rows" for name, count in news.removed.items()),
     ]
@@ -131,5 +132,5 @@ def news_lines(news: ForgetNews) -> list[str]:
         came = " (in a sum)" if held.in_sum else ""
         lines.append(f"  version {held.version} of {held.federation}, {held.at}{came}")
     for made in news.rebuilt:
-        lines.append(f"models of {made.federation}: {made.sentence}")
+        lines.append(f"models of {made.federation}, {made.done_at or 'not done yet'}: {made.sentence}")
     return lines

@@ -113,6 +113,11 @@ class Home:
         return self.state / "update-root.json"
 
     @property
+    def offered_update(self) -> Path:
+        """What is known of the release that waits for the owner's word."""
+        return self.updates / "offer.json"
+
+    @property
     def agreed_updates(self) -> Path:
         """Which releases the owner has agreed to."""
         return self.root / "agreed-updates.json"

@@ -1,10 +1,9 @@
-"""What the owner's page asks of the running agent, and the page itself."""
+"""What the owner's page asks of the running agent."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from importlib import resources
 from typing import Annotated
 
 import msgspec
@@ -16,13 +15,14 @@ from coterie_agent.exporting import DeviceExport, export_device, read_section
 from coterie_agent.forgetting import Forgetter
 from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink, RecordSent
-from coterie_agent.loopback import Page, RequestError, Route, decode
+from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.model import held_manifest
 from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store
+from coterie_agent.updating.owner_view import SayOnUpdates, UpdatesView, hear, updates_view
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
 from coterie_wire.leaving import Covered
@@ -30,11 +30,6 @@ from coterie_wire.messages import Done, Leave
 from coterie_wire.owning import ForgetNews
 from coterie_wire.sent_fields import told_in
 
-FILES = {
-    "GET /": ("index.html", "text/html; charset=utf-8"),
-    "GET /owner.css": ("owner.css", "text/css; charset=utf-8"),
-    "GET /owner.js": ("owner.js", "text/javascript; charset=utf-8"),
-}
 RECEIPTS = "receipts"
 
 
@@ -76,6 +71,8 @@ class OwnerView(msgspec.Struct, frozen=True):
     """Whether the owner lets samples go to the platform that the device's own model does not answer."""
     answered_for: str | None
     """The federation that has the platform answer them; None: none does."""
+    updates: UpdatesView
+    """The agent itself."""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -123,6 +120,7 @@ class OwnerApi:
             "GET /export": self.export,
             "POST /choices": self.choose,
             "POST /agree": self.agree,
+            "POST /updates": self.say_on_updates,
             "POST /leave": self.leave,
             "POST /forget": self.forget,
         }
@@ -140,6 +138,7 @@ class OwnerApi:
             is_masked=self.store.work.is_masked(),
             sends_samples=self.config.platform.send_samples,
             answered_for=None if offer is None else offer.federation,
+            updates=updates_view(self.home, self.config.updates, self.situation.now),
         )
 
     def receipts(self, _: bytes) -> Receipts:
@@ -163,6 +162,12 @@ class OwnerApi:
         except AgentError as error:
             raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
         return Agreed(federation, budget.epsilon, budget.delta)
+
+    def say_on_updates(self, body: bytes) -> UpdatesView:
+        """Take the owner's word on releases of the agent. Raises RequestError ``updates.not_offered``."""
+        hear(self.home, decode(body, SayOnUpdates), self.situation.now)
+        self.situation.wake()  # what waits for it goes on
+        return updates_view(self.home, self.config.updates, self.situation.now)
 
     def leave(self, body: bytes) -> Left:
         """Leave the platform; the samples stay. Raises Unreachable or Refused."""
@@ -198,9 +203,3 @@ class OwnerApi:
         except (AgentError, WireError):  # it holds none, or a damaged one, which comes again
             return None
         return Learned(manifest.number, manifest.labels)
-
-
-def pages() -> Mapping[str, Page]:
-    """The page's files."""
-    folder = resources.files("coterie_agent") / "owner_page"
-    return {route: Page((folder / name).read_bytes(), kind) for route, (name, kind) in FILES.items()}

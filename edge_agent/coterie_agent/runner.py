@@ -31,7 +31,8 @@ from coterie_agent.link.socket import SocketLink
 from coterie_agent.link.tracing import trace_header
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
-from coterie_agent.owner_api import OwnerApi, pages
+from coterie_agent.owner_api import OwnerApi
+from coterie_agent.owner_page.files import OWNER_PAGE, pages
 from coterie_agent.peer_door import Desk as PeerDesk
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.peers.portion_desk import PortionDesk
@@ -430,7 +431,7 @@ class Runner:
 
     def _local_api(self, owner: OwnerApi) -> LocalApiServer:
         api = LocalApi(home=self.home, config=self.config, store=self.store, situation=self.situation)
-        return LocalApiServer(api, routes={**owner.routes(), **LabelApi(local=api).routes()}, pages=pages())
+        return LocalApiServer(api, routes={**owner.routes(), **LabelApi(local=api).routes()}, pages=pages(OWNER_PAGE))
 
     def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
         return start_guarded(name, run, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end)

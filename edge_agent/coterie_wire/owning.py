@@ -86,6 +86,8 @@ class Rebuilt(Message, frozen=True):
     """Versions that held it and have no parameters any more."""
     elsewhere: Count = 0
     """Versions outside the federation that went on from one that holds it, and stay."""
+    done_at: str = ""
+    """After ISO 8601; blank: it is not done."""
 
 
 class ForgetNews(Message, frozen=True):
@@ -110,6 +112,8 @@ class ForgetNews(Message, frozen=True):
     """How many such versions there are."""
     rebuilt: tuple[Rebuilt, ...] = ()
     """Federations whose models are made again without the device, as their plans promise."""
+    done_at: str = ""
+    """After ISO 8601; blank: it is not done."""
 
 
 LISTED = 2000

@@ -7,8 +7,10 @@ from msgspec import Meta
 from coterie_wire.conditions import Reason
 from coterie_wire.message import Identifier, Message
 
-CUSTOM, RELEASE, NEEDS = "custom", "release", "needs"
-"""In the signed entry of an agent's wheel: which release it is, and which other wheels may be needed."""
+CUSTOM, RELEASE, NEEDS, NOTES = "custom", "release", "needs", "notes"
+"""In the signed entry of an agent's wheel: which release it is, which other wheels may be needed, what is new in it."""
+MAX_NOTES = 2000
+"""Characters of what is said to be new."""
 WITHDRAWN = "updates.withdrawn"
 """Code of a rollback that the platform has asked for."""
 ReleaseVersion = Annotated[str, Meta(pattern=r"^[0-9]{1,6}(\.[0-9]{1,6}){0,3}$")]

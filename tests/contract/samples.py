@@ -54,7 +54,7 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
-from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
+from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt, Rebuilt
 from coterie_wire.paths import SendSignal
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.platform_keys import sign_next_key
@@ -317,6 +317,19 @@ MESSAGES: tuple[Message, ...] = (
         removed={"updates": 3},
         holds=(HoldsUpdate("digits", 31, "v-31", "2026-01-01T11:00:00+00:00", in_sum=True),),
         versions=1,
+        rebuilt=(
+            Rebuilt(
+                "digits",
+                True,
+                "version 41 holds no update of the device",
+                version=41,
+                repeated=12,
+                retired=10,
+                elsewhere=1,
+                done_at="2026-01-01T13:00:00+00:00",
+            ),
+        ),
+        done_at="2026-01-01T13:00:01+00:00",
     ),
     NextCredential(sha256=BlobRef.of_bytes(b"next").sha256),
     AskPlatform(federation="digits", samples=(bytes(16), b"\x00\x00\x80?" * 4), remaining_s=0.75),

@@ -42,6 +42,7 @@ from coterie_wire.messages import (
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
 from coterie_wire.secure_sum import AskSum, JoinSum, OfferMasked, ReadLog, RevealShares, ShareSecrets
 from coterie_wire.trial import ReportTrial, ShadowTrial, Trial
+from coterie_wire.updating import AgentUpdate
 from coterie_wire.variants import digest_of
 from tests.coterie_agent import summing
 from tests.coterie_agent.bundles import Bundle
@@ -101,6 +102,10 @@ class FakePlatform:
         """Bytes of a chunk that are stored before the link is cut, once."""
         self.forgetful = False
         """Answers chunks without storing them."""
+        held = HoldsUpdate("digits", 3, "v3", "2026-01-01T12:00:00+00:00")
+        self.forgetting = ForgetNews("", True, "gone", "2026-01-01", "d1", 1, {"updates": 2}, (held,), 1)
+        """What it says of a device that is forgotten, under whatever number."""
+        self.update: AgentUpdate | None = None
         self.variants: SignedManifest | None = None
         """Smaller forms of its version, for devices that do not know them."""
         self.forgotten: set[str] = set()
@@ -197,6 +202,7 @@ class FakePlatform:
                     ignores_unknown=self.variants is not None or self.evaluated is not None,
                     evaluate=self._evaluate(),
                     shadow=self._shadow(),
+                    update=self.update,
                 )
             case ReportTrial():
                 self.reports.append(message)
@@ -226,8 +232,7 @@ class FakePlatform:
                 if isinstance(message, ReadReceipt) and receipt not in self.forgotten:
                     raise Denied(404, "owners.unknown_receipt")
                 self.forgotten.add(receipt)
-                held = HoldsUpdate("digits", 3, "v3", "2026-01-01T12:00:00+00:00")
-                return ForgetNews(receipt, True, "gone", "2026-01-01", "d1", 1, {"updates": 2}, (held,), 1)
+                return msgspec.structs.replace(self.forgetting, receipt=receipt)
             case Leave():
                 pass
         return Done()

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
@@ -16,17 +17,22 @@ from coterie_agent.store.choices import FOR_GOOD, Choices
 from coterie_agent.store.opened import open_store
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import PrivacyBudget
-from coterie_wire.owning import Forget
+from coterie_wire.owning import Forget, Rebuilt
 from tests.coterie_agent.fake_platform import TOKEN, Denied, FakePlatform
-from tests.coterie_agent.test_cli import READY, ask, running
+from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, command, running
 
 
 class Api:
-    """The local API of a running agent."""
+    """What serves one of the agent's pages."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, url: str, token: str) -> None:
+        self.host, self.token = url.removeprefix("http://"), token
+
+    @classmethod
+    def of(cls, home: Path) -> "Api":
+        """The local API of a running agent."""
         found = json.loads((home / "local-api.json").read_text())
-        self.host, self.token = found["url"].removeprefix("http://"), found["token"]
+        return cls(found["url"], found["token"])
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
         connection = HTTPConnection(self.host, timeout=20)
@@ -62,7 +68,7 @@ def api(home: Path, platform: FakePlatform) -> Iterator[Api]:
     platform.champion = True
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
-        yield Api(home)
+        yield Api.of(home)
         process.send_signal(signal.SIGTERM)
         process.wait(10)
 
@@ -102,7 +108,7 @@ def test_the_page_tells_what_is_learned_and_why_not_now(api: Api, home: Path, pl
 def test_a_pause_and_limits_hold_within_a_moment_and_after_a_restart(home: Path, platform: FakePlatform) -> None:
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins)
-        api = Api(home)
+        api = Api.of(home)
         assert api.ask("POST", "/choices", {"paused_until": FOR_GOOD})[0] == 200
         eventually(lambda: "owner.paused" in waits(api))
         limits = {"charging": False, "unmetered": False, "max_temperature_c": 10.0}
@@ -128,7 +134,8 @@ def test_the_owner_agrees_on_the_page_to_a_budget_that_was_raised(api: Api, home
 
 
 def test_files_are_the_same_for_all_and_carry_the_bounds_of_the_page(api: Api) -> None:
-    for path, kind in (("/", "text/html"), ("/owner.js", "text/javascript"), ("/owner.css", "text/css")):
+    scripts = [(f"/{name}.js", "text/javascript") for name in ("owner", "page", "receipt")]
+    for path, kind in (("/", "text/html"), ("/owner.css", "text/css"), *scripts):
         status, headers, content = api.ask("GET", path, authorization="")
         assert (status, headers["Content-Type"].partition(";")[0]) == (200, kind)
         assert "default-src 'none'" in headers["Content-Security-Policy"]
@@ -156,7 +163,7 @@ def test_leaving_and_forgetting_want_the_devices_name(api: Api, platform: FakePl
 def test_forgotten_from_the_page_the_agent_ends_and_wipes(home: Path, platform: FakePlatform) -> None:
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins)
-        status, _, content = Api(home).ask("POST", "/forget", {"name": "kiosk"})
+        status, _, content = Api.of(home).ask("POST", "/forget", {"name": "kiosk"})
         assert (status, json.loads(content)["receipt"]) == (200, *platform.forgotten)
         assert process.wait(10) == Exit.NOT_JOINED
     with open_store(Home(home)) as store:
@@ -164,10 +171,29 @@ def test_forgotten_from_the_page_the_agent_ends_and_wipes(home: Path, platform: 
     assert ask(home, "forget")[1]["receipt"]["done"] is True
 
 
+def test_of_a_forgotten_device_the_page_is_that_of_its_receipt(home: Path, platform: FakePlatform) -> None:
+    made = Rebuilt("digits", True, "version 5 holds no update of the device", version=5, done_at="2026-01-02")
+    platform.forgetting = msgspec.structs.replace(platform.forgetting, rebuilt=(made,), done_at="2026-01-02")
+    (receipt,) = {ask(home, "forget")[1]["receipt"]["receipt"]}
+    served = subprocess.Popen([*command(home, "page"), "--json"], env=ENVIRONMENT, stdout=subprocess.PIPE)
+    with served as process:
+        assert process.stdout is not None
+        url, _, token = json.loads(process.stdout.readline())["url"].partition("/#")
+        api = Api(url, token)
+        news = api.get("/receipt")
+        assert (news["receipt"], news["done_at"], news["rebuilt"][0]["version"]) == (receipt, "2026-01-02", 5)
+        assert api.code("GET", "/receipt", authorization="Bearer guess") == (401, "local_api.unauthorised")
+        assert api.code("GET", "/owner") == (404, "local_api.unknown_path")
+        for path in ("/", "/forgotten.js", "/receipt.js", "/page.js", "/owner.css"):
+            assert api.ask("GET", path, authorization="")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
 def test_left_from_the_page_the_agent_ends_and_wipes(home: Path, platform: FakePlatform) -> None:
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins)
-        assert Api(home).ask("POST", "/leave", {"name": "kiosk"})[0] == 200
+        assert Api.of(home).ask("POST", "/leave", {"name": "kiosk"})[0] == 200
         assert process.wait(10) == Exit.NOT_JOINED
     assert ask(home, "status")[0] == Exit.NOT_JOINED
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -15,18 +16,51 @@ from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.opened import open_store
 from coterie_agent.store.serving import Counted, Serving
+from coterie_agent.updating.agreeing import OwnersWord, owners_word
+from coterie_agent.updating.offer import Offer, keep_offer
+from coterie_agent.updating.pinning import pin_update_root
+from coterie_agent.versions.standing import Versions
+from coterie_wire.conditions import Reason
 from coterie_wire.latency import Histogram
+from coterie_wire.owning import ForgetNews, HoldsUpdate, Rebuilt
+from coterie_wire.updating import AgentUpdate
 from tests.console.axe import faults
 from tests.console.browser import PATIENCE_MS
 from tests.coterie_agent.bundles import make_bundle
 from tests.coterie_agent.fake_platform import TOKEN, FakePlatform, fake_platform
-from tests.coterie_agent.test_cli import READY, ask, running
+from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, command, running
+from tests.coterie_agent.updating.signed import Signed
 
 pytestmark = pytest.mark.phone
+SAMPLE = {"epsilon": 3.2715, "delta": 1e-6}
 RECEIPTS = (
     ("update", 61_234, "local_noise", "counted in version 31", 0.913),
     ("masked update", 153_784, "secure_aggregation", "waits to be summed with others", None),
+    ("profiles", 912, "profile_noise", "told the platform which data the device has, to find it help", None),
     ("update", 61_190, "", "left out: its content has another hash than when it was accepted", 0.87),
+)
+
+DONE = "everything of it that can be removed is removed"
+REBUILT = Rebuilt(
+    "digits",
+    True,
+    "version 41 holds no update of the device: 12 merges repeated without it; 10 versions that held it removed",
+    version=41,
+    repeated=12,
+    retired=10,
+    done_at="2026-01-02T12:00:00+00:00",
+)
+UNFINISHED = ForgetNews(
+    receipt="",
+    done=False,
+    sentence="its files are being removed",
+    asked_at="2026-01-01T12:00:00+00:00",
+    device="d1",
+    taken_out=1,
+    removed={"updates": 3, "round_events": 12},
+    holds=(HoldsUpdate("digits", 31, "v31", "2026-01-01T11:00:00+00:00", in_sum=True),),
+    versions=1,
+    rebuilt=(Rebuilt("digits", False, "3 of 12 merges are repeated"),),
 )
 
 
@@ -45,6 +79,7 @@ def platform() -> Iterator[FakePlatform]:
                 "fate": "counted",
                 "sentence": sentence,
                 "accuracy": accuracy,
+                "sample": SAMPLE if privacy == "profile_noise" else None,
             }
             for day, (kind, size, privacy, sentence, accuracy) in enumerate(RECEIPTS, start=1)
         ]
@@ -71,10 +106,16 @@ def agent(home: Path, platform: FakePlatform) -> Iterator[subprocess.Popen[bytes
         yield process
 
 
-def opened(chromium: Browser, home: Path, *, scheme: str = "light", width: int = 1000) -> Page:
-    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, locale="en-GB")
+def new_page(chromium: Browser, *, scheme: str, width: int) -> Page:
+    context = chromium.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, locale="en-GB", timezone_id="UTC"
+    )
     context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
+    return context.new_page()
+
+
+def opened(chromium: Browser, home: Path, *, scheme: str = "light", width: int = 1000) -> Page:
+    page = new_page(chromium, scheme=scheme, width=width)
     page.goto(ask(home, "page")[1]["url"])
     expect(page.get_by_role("heading", level=1)).to_have_text("kitchen sensor")
     expect(page.get_by_text("counted in version 31")).to_be_visible()
@@ -88,6 +129,7 @@ def test_it_is_whole_in_light_dark_and_narrow(chromium: Browser, home: Path, sch
     assert "#" not in page.url, "the token does not stay in the address"
     expect(page.get_by_text("red, green, blue")).to_be_visible()
     expect(page.locator("#learns")).to_contain_text("87.0 %")
+    expect(page.get_by_text("covered by profile noise: epsilon 3.27 of one sample at delta 0.000001")).to_be_visible()
     if pictures := os.environ.get("PICTURES"):
         page.screenshot(path=f"{pictures}/owner-{scheme}-{width}.png", full_page=True)
     assert faults(page) == []
@@ -174,6 +216,7 @@ def test_the_owner_pauses_limits_and_exports(chromium: Browser, home: Path, tmp_
 def test_the_owner_has_it_forgotten(
     chromium: Browser, home: Path, platform: FakePlatform, agent: subprocess.Popen[bytes]
 ) -> None:
+    platform.forgetting = UNFINISHED
     page = opened(chromium, home)
     page.get_by_role("button", name="Forget me").click()
     page.get_by_role("button", name="Keep it").click()
@@ -186,7 +229,81 @@ def test_the_owner_has_it_forgotten(
     assert faults(page) == [], "the question, too"
     page.get_by_label("The device's name").fill("kitchen sensor")
     page.get_by_role("button", name="Go on", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Keep the number")
+    forgotten = page.locator("#forgotten")
+    expect(forgotten).to_contain_text("Not done yet: its files are being removed")
     assert agent.wait(10) == Exit.NOT_JOINED
     (receipt,) = platform.forgotten
-    expect(page.get_by_role("status")).to_contain_text(receipt)
+    expect(forgotten).to_contain_text(receipt)
+    assert faults(page) == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 320), ("light", 320)])
+def test_what_became_of_a_forgotten_device_is_shown(
+    chromium: Browser, home: Path, platform: FakePlatform, scheme: str, width: int
+) -> None:
+    platform.forgetting = UNFINISHED
+    ask(home, "forget")
+    with receipt_page(home) as url:
+        page = new_page(chromium, scheme=scheme, width=width)
+        page.clock.install()
+        page.goto(url)
+        forgotten = page.locator("#forgotten")
+        expect(forgotten).to_contain_text("digits, not done yet: 3 of 12 merges are repeated")
+        expect(forgotten).to_contain_text("version 31 of digits")
+        expect(forgotten).to_contain_text("in a sum, from which nobody could take it")
+        platform.forgetting = msgspec.structs.replace(
+            UNFINISHED, done=True, sentence=DONE, rebuilt=(REBUILT,), done_at="2026-01-03T12:00:00+00:00"
+        )
+        page.clock.run_for(31_000)
+        expect(forgotten).to_contain_text(f"Done, 3 Jan 2026, 12:00: {DONE}.")
+        expect(forgotten).to_contain_text(f"digits, done 2 Jan 2026, 12:00: {REBUILT.sentence}")
+        expect(page.get_by_role("status")).to_have_text("It is done.")
+        if pictures := os.environ.get("PICTURES"):
+            page.screenshot(path=f"{pictures}/forgotten-{scheme}-{width}.png", full_page=True)
+        assert faults(page) == []
+
+
+@contextmanager
+def receipt_page(home: Path) -> Iterator[str]:
+    """Where the page of the receipt is served."""
+    served = subprocess.Popen([*command(home, "page"), "--json"], env=ENVIRONMENT, stdout=subprocess.PIPE)
+    with served as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.terminate()
+
+
+@pytest.fixture
+def offered(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
+    """A release that waits for the owner's word, and one that was gone back from."""
+    agents = Home(home)
+    pin_update_root(agents, Signed(tmp_path / "operator").root())
+    keep_offer(agents, Offer("9.0.0", "Trains in half the time.\nKeeps less.", 1_234_567, ("3f2a91c07d" * 6,), 1))
+    crashed = Reason("updates.crashed", "agent 8.0.0 ended by itself 3 times before it had checked in")
+    Versions(agents.versions).end("u-0", "8.0.0", "rolled_back", crashed)
+    platform.update = AgentUpdate(update="u-1", version="9.0.0", probation_s=60.0)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 320), ("light", 320)])
+@pytest.mark.usefixtures("offered")
+def test_the_owner_is_asked_about_another_agent(
+    chromium: Browser, home: Path, agent: subprocess.Popen[bytes], scheme: str, width: int
+) -> None:
+    assert agent.poll() is None
+    page = opened(chromium, home, scheme=scheme, width=width)
+    part = page.locator("#agent")
+    expect(part).to_contain_text("Agent 9.0.0 is offered")
+    for said in ("Trains in half the time.", "Signed by 3f2a91c0; one signature is asked for", "At most 1.2 MB"):
+        expect(part).to_contain_text(said)
+    expect(part).to_contain_text("agent 8.0.0 gone back from: agent 8.0.0 ended by itself 3 times")
+    if pictures := os.environ.get("PICTURES"):
+        page.screenshot(path=f"{pictures}/agent-{scheme}-{width}.png", full_page=True)
+    assert faults(page) == []
+    part.get_by_role("button", name="Not now").click()
+    expect(part).to_contain_text("You do not want it before")
+    expect(page.get_by_role("status")).to_have_text("It asks again in a day.")
+    part.get_by_role("button", name="Always agree").click()
+    expect(page.get_by_role("status")).to_have_text("You agree to all that are signed so.")
+    part.get_by_role("button", name="Ask me about each").click()
+    expect(page.get_by_role("status")).to_have_text("It asks about each.")
+    assert owners_word(Home(home)) == OwnersWord()

@@ -10,7 +10,7 @@ from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
 from coterie_agent.updating.ability import NO_TUF, why_not
-from coterie_agent.updating.agreeing import agree, agreed
+from coterie_agent.updating.agreeing import OwnersWord, agree, owners_word
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.versions.standing import Ended, Versions
 from coterie_wire.conditions import Reason
@@ -25,7 +25,8 @@ class Updates(msgspec.Struct, frozen=True):
     """What the current one can be gone back from to; blank: the one that the owner has installed; None: nothing."""
     refuses: Reason | None
     """Why no other is installed; None: one may be."""
-    agreed: tuple[str, ...]
+    word: OwnersWord
+    """What the owner has agreed to."""
     ended: tuple[Ended, ...]
 
 
@@ -41,7 +42,7 @@ def run(arguments: Arguments) -> Output:
     except OSError as error:
         raise AgentError("updates.not_pinned", f"{error.filename}: {error.strerror}", exit_code=Exit.USAGE) from error
     standing = Versions(home.versions).read_or_new()
-    found = Updates(VERSION, standing.former, why_not(home, settings), agreed(home), standing.ended)
+    found = Updates(VERSION, standing.former, why_not(home, settings), owners_word(home), standing.ended)
     return Output(found, _lines(found))
 
 
@@ -67,8 +68,10 @@ def _lines(found: Updates) -> list[str]:
         lines.append(f"before it: {found.former or 'the one that you have installed'}")
     if found.refuses is not None:
         lines.append(f"no other is installed: {found.refuses.sentence} [{found.refuses.code}]")
-    if found.agreed:
-        lines.append(f"you have agreed to: {', '.join(found.agreed)}")
+    if found.word.always:
+        lines.append("you have agreed to all that are signed with the keys that this device trusts")
+    elif found.word.versions:
+        lines.append(f"you have agreed to: {', '.join(found.word.versions)}")
     for one in found.ended:
         why = "" if one.reason is None else f": {one.reason.sentence} [{one.reason.code}]"
         lines.append(f"{one.version}: {one.outcome.replace('_', ' ')}{why}")

@@ -1,71 +1,11 @@
-// The owner's page: it asks the agent on this device, and nobody else.
+// The owner's page.
+import { $, ask, button, bytes, el, list, pairs, run, say, share, shown, table, when } from "./page.js";
+import { forgottenParts } from "./receipt.js";
+import { showUpdates } from "./updates.js";
+
 const LOOK_MS = 3000;
 const FOR_GOOD = 1e12;
 const DAY_S = 86400;
-const $ = (id) => document.getElementById(id);
-
-// The token is in the fragment, which no server sees; then in this tab alone.
-if (location.hash.length > 1) {
-  sessionStorage.setItem("token", location.hash.slice(1));
-  history.replaceState(null, "", location.pathname);
-}
-
-class Refusal extends Error {
-  constructor(code, detail) {
-    super(detail);
-    this.code = code;
-  }
-}
-
-async function ask(method, path, body) {
-  const headers = { Authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}` };
-  const request = { method, headers, cache: "no-store" };
-  if (body !== undefined) request.body = JSON.stringify(body);
-  let answer;
-  try {
-    answer = await fetch(path, request);
-  } catch {
-    throw new Refusal("page.no_agent", "The agent does not answer. Is it running? Then ask for the address again: coterie-agent page");
-  }
-  const found = await answer.json();
-  if (!answer.ok) throw new Refusal(found.code, found.detail);
-  return found;
-}
-
-function el(tag, text, ...children) {
-  const made = document.createElement(tag);
-  if (text !== "") made.append(text);
-  made.append(...children);
-  return made;
-}
-
-const list = (items) => el("ul", "", ...items.map((item) => el("li", item)));
-const shown = (date) => date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-const when = (seconds) => shown(new Date(1000 * seconds));
-const share = (part) => `${(100 * part).toFixed(1)} %`;
-
-function bytes(count) {
-  const power = Math.min(3, Math.floor(Math.log(Math.max(count, 1)) / Math.log(1000)));
-  return `${(count / 1000 ** power).toFixed(power ? 1 : 0)} ${["B", "kB", "MB", "GB"][power]}`;
-}
-
-function table(caption, heads, rows) {
-  const head = el("thead", "", el("tr", "", ...heads.map((name) => el("th", name))));
-  for (const cell of head.querySelectorAll("th")) cell.scope = "col";
-  const cells = (row) => row.map((value) => {
-    const cell = el("td", String(value.text ?? value));
-    if (value.text !== undefined) cell.className = "number";
-    return cell;
-  });
-  const made = el("table", "", head, el("tbody", "", ...rows.map((row) => el("tr", "", ...cells(row)))));
-  made.setAttribute("aria-label", caption);
-  return made;
-}
-
-function pairs(into, rows) {
-  into.replaceChildren(...rows.flatMap(([name, value]) => [el("dt", name), el("dd", value)]));
-}
-
 let view = null;
 let accuracy = null;
 let latestPrivacy = "";
@@ -133,13 +73,6 @@ function showLimits({ settings, choices }) {
   form.elements.max_temperature_c.value = limits.max_temperature_c ?? "";
   form.elements.from.value = limits.hours?.[0] ?? "";
   form.elements.to.value = limits.hours?.[1] ?? "";
-}
-
-function button(label, act) {
-  const made = el("button", label);
-  made.type = "button";
-  made.onclick = () => run(act);
-  return made;
 }
 
 function showPause({ choices }, at) {
@@ -222,6 +155,7 @@ function show() {
   $("told").textContent = toldUnderNoise(view.report.privacy);
   showRaised(view.report.privacy.raised);
   showSent(view);
+  showUpdates(view.updates);
 }
 
 // Redrawn only when the question is another, so that no tap and no focus is lost.
@@ -307,19 +241,7 @@ async function showReceipts() {
   }
 }
 
-function say(sentence) {
-  $("says").textContent = sentence;
-}
-
 let ended = false;
-
-async function run(act) {
-  try {
-    await act();
-  } catch (error) {
-    say(error.message);
-  }
-}
 
 async function look() {
   if (ended) return;
@@ -389,9 +311,13 @@ $("leave").onclick = () =>
     () => "It has left. Your samples stay on the device; the agent has stopped.");
 $("forget").onclick = () =>
   part(
-    "It leaves, and the platform deletes what it keeps of it: updates, figures, its name. Versions that have learned from it stay. Your samples stay on the device.",
+    "It leaves, and the platform deletes what it keeps of it: updates, figures, its name. Versions that have learned from it stay, unless its federation's plan promises models without it; the receipt says so. Your samples stay on the device.",
     "/forget",
-    (news) => `The platform forgets it: ${news.sentence}. Keep the number ${news.receipt}; coterie-agent forget tells how far it is. The agent has stopped.`,
+    (news) => {
+      $("receipt").replaceChildren(...forgottenParts(news));
+      $("forgotten").hidden = false;
+      return "The platform forgets it, and the agent has stopped. How far it is: coterie-agent page";
+    },
   );
 
 await look();

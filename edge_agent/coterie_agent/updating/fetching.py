@@ -4,13 +4,15 @@ Needs ``coterie-agent[updates]``.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from platform import machine
 from typing import TYPE_CHECKING, Protocol
 
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Refused, Unreachable
-from coterie_wire.updating import CUSTOM, NEEDS, RELEASE, agent_wheel
+from coterie_agent.updating.offer import Offer
+from coterie_wire.updating import CUSTOM, MAX_NOTES, NEEDS, NOTES, RELEASE, agent_wheel
 
 if TYPE_CHECKING:
     from tuf.api.metadata import TargetFile
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_WHEEL_BYTES = 256 << 20
 MAX_WHEELS = 100
+_METADATA, _WHEELS = "metadata", "wheels"
 _REFUSALS = {
     "ExpiredMetadataError": ("updates.expired", "nobody has signed lately that this is the newest: {}"),
     "BadVersionNumberError": ("updates.older_metadata", "it is older than what this device has seen: {}"),
@@ -36,25 +39,61 @@ class Link(Protocol):
         """The bytes of a file of the repository. Raises Unreachable or Refused."""
 
 
+def describe_release(version: str, *, link: Link, root: bytes, folder: Path) -> Offer:
+    """What the signed list says of a release, without its wheels.
+
+    Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``.
+    """
+    with _translated():
+        updater = _updater(link, root, folder)
+        agent = updater.get_targetinfo(agent_wheel(version))
+        release = _release(updater, agent, version)
+        signed_by, needed = _signers(folder / _METADATA)
+    notes = str(release[0].unrecognized_fields[CUSTOM].get(NOTES, ""))[:MAX_NOTES]
+    return Offer(version, notes, sum(target.length for target in release), signed_by, needed)
+
+
 def fetch_release(version: str, *, link: Link, root: bytes, folder: Path) -> list[Path]:
     """Download a release to `folder`; the verified wheels, the agent's own first.
 
     Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``. What lies in `folder` afterwards
     is what was verified; a file that was fetched before is not fetched again.
     """
-    from tuf.api.exceptions import DownloadError, DownloadLengthMismatchError, RepositoryError
+    with _translated():
+        updater = _updater(link, root, folder)
+        agent = updater.get_targetinfo(agent_wheel(version))
+        return [_fetch(updater, target, folder / _WHEELS) for target in _release(updater, agent, version)]
+
+
+def _updater(link: Link, root: bytes, folder: Path) -> "Updater":
+    """A client that has verified the newest list of releases."""
     from tuf.ngclient import Updater
 
-    metadata, wheels = folder / "metadata", folder / "wheels"
+    metadata, wheels = folder / _METADATA, folder / _WHEELS
     for directory in (metadata, wheels):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    updater = Updater(str(metadata), "metadata/", str(wheels), "targets/", fetcher=_fetcher_over(link), bootstrap=root)
+    updater.refresh()
+    return updater
+
+
+def _signers(metadata: Path) -> tuple[tuple[str, ...], int]:
+    """Who has signed the list of releases that was verified, and how many must."""
+    from tuf.api.metadata import Metadata, Root, Targets
+
+    root = Metadata[Root].from_file(str(metadata / "root.json")).signed
+    targets = Metadata[Targets].from_file(str(metadata / "targets.json"))
+    found = root.get_verification_result("targets", targets.signed_bytes, targets.signatures)
+    return tuple(sorted(found.signed)), found.threshold
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raises for python-tuf's errors Unreachable, or AgentError ``updates.*``."""
+    from tuf.api.exceptions import DownloadError, DownloadLengthMismatchError, RepositoryError
+
     try:
-        updater = Updater(
-            str(metadata), "metadata/", str(wheels), "targets/", fetcher=_fetcher_over(link), bootstrap=root
-        )
-        updater.refresh()
-        agent = updater.get_targetinfo(agent_wheel(version))
-        return [_fetch(updater, target, wheels) for target in _release(updater, agent, version)]
+        yield
     except (RepositoryError, DownloadLengthMismatchError) as error:
         code, sentence = _REFUSALS.get(type(error).__name__, _MALFORMED)
         raise AgentError(code, sentence.format(error)) from error

@@ -2,6 +2,8 @@
 
 import logging
 import random
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -17,7 +19,8 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.work import WorkStore
 from coterie_agent.updating.ability import why_not
-from coterie_agent.updating.agreeing import agreed
+from coterie_agent.updating.agreeing import owners_word
+from coterie_agent.updating.offer import keep_offer, offer_of
 from coterie_agent.versions.launching import return_to_former
 from coterie_agent.versions.standing import Candidate, Standing, Versions
 from coterie_wire.conditions import Reason, is_within
@@ -41,6 +44,7 @@ class UpdatingThread:
     situation: Situation
     on_trial: bool
     local_hour: LocalHour = field(default_factory=LocalHour)
+    unix_time: Callable[[], float] = time.time
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _told_waiting: tuple[str, Reason] | None = None
@@ -85,7 +89,10 @@ class UpdatingThread:
         if refused is not None:
             self._end(update, refused)
             return
-        waits = self._why_waiting(update, now)
+        asks = self._why_owner_waits(update)
+        if asks is not None and offer_of(self.home, update.version) is None and not self._describe(update):
+            return
+        waits = asks or self._why_waiting(update, now)
         self.situation.wait_to_update(waits)
         if waits is None:
             self._install(update)
@@ -101,10 +108,28 @@ class UpdatingThread:
             return Reason("updates.not_newer", f"agent {update.version} is not newer than {VERSION}, which runs")
         return None
 
+    def _why_owner_waits(self, update: AgentUpdate) -> Reason | None:
+        if self.settings.take == "on":
+            return None
+        return owners_word(self.home).why_not(update.version, now=self.unix_time())
+
+    def _describe(self, update: AgentUpdate) -> bool:
+        """Know what the owner is asked about; where nothing can be verified of it he is not. Raises Unreachable."""
+        from coterie_agent.updating.fetching import describe_release  # only here, as below
+
+        try:
+            offer = describe_release(
+                update.version, link=self.link, root=self.home.update_root.read_bytes(), folder=self.home.updates
+            )
+        except AgentError as error:
+            if is_retryable(error):
+                raise
+            self._end(update, reason_of(error))
+            return False
+        keep_offer(self.home, offer)
+        return True
+
     def _why_waiting(self, update: AgentUpdate, now: Now) -> Reason | None:
-        if self.settings.take == "ask" and update.version not in agreed(self.home):
-            how = f"coterie-agent updates --allow {update.version}"
-            return Reason("updates.asks_owner", f"agent {update.version} waits for its owner's word: {how}")
         if self.settings.hours is not None and not is_within(self.settings.hours, self.local_hour()):
             first, last = self.settings.hours
             return Reason("updates.hours", f"agent {update.version} is installed between {first} and {last} o'clock")

@@ -3,11 +3,13 @@ import runtime from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
 import "./page/styles.css";
 import { Probes } from "./page/conditions";
 import { el } from "./page/dom";
+import { forgottenPart } from "./page/forgotten";
 import { takeToken } from "./page/invitation";
 import { joiningPage } from "./page/joining";
 import { ownerPage, type Part } from "./page/owner";
 import { SourceParts } from "./page/sources";
 import { CHANNEL, type Command, type News, type Shown } from "./protocol";
+import type { ForgetNews } from "./wire/messages";
 
 const LOOK_MS = 1000;
 const VERSION = "phone 0.1.0";
@@ -20,6 +22,8 @@ let shown: Shown | null = null;
 let note = "";
 /** As the own worker says, once it has the lock. */
 let isJoined: boolean | null = null;
+/** What became of the device of this browser that was forgotten. */
+let forgotten: ForgetNews | null = null;
 const spoken = el("p", { role: "status" });
 const drawn = new Map<string, Drawn>();
 const stateOf = ({ state }: Part): string => JSON.stringify(state);
@@ -89,13 +93,22 @@ async function standing(joined: boolean): Promise<void> {
     return;
   }
   shown = null;
-  show(...(await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }))));
+  const receipt = forgotten === null ? [] : [receiptOf(forgotten)];
+  show(...(await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }))), ...receipt);
+  if (forgotten !== null && !forgotten.done) tell({ do: "read-receipt" });
 }
+
+const receiptOf = (news: ForgetNews): HTMLElement => forgottenPart(news, () => tell({ do: "read-receipt" }));
 
 function heard({ data }: MessageEvent<News>): void {
   switch (data.news) {
     case "standing":
+      forgotten = data.forgotten;
       void standing(data.joined);
+      break;
+    case "forgotten":
+      forgotten = data.forgotten;
+      document.getElementById("forgotten")?.replaceWith(receiptOf(forgotten));
       break;
     case "elsewhere":
       note = "Another tab of this browser runs the device; this one shows it and takes over when that is closed.";

@@ -4,7 +4,7 @@ import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
 import type { Finished, OwnerChoices, Receipt, Tuned } from "./device/store";
 import type { Takes } from "./sources/takes";
-import type { Conditions, Progress, Reason, Requirements } from "./wire/messages";
+import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./wire/messages";
 
 /** To the worker that the page started. */
 export type Command =
@@ -25,6 +25,7 @@ export type Command =
   | { readonly do: "delete-samples" }
   | { readonly do: "leave" }
   | { readonly do: "be-forgotten" }
+  | { readonly do: "read-receipt" }
   | { readonly do: "forget" };
 
 /** What came of a command; a failure has a reason. */
@@ -68,7 +69,8 @@ export interface Shown {
 
 /** From the worker, to its own page or to all. */
 export type News =
-  | { readonly news: "standing"; readonly joined: boolean }
+  | { readonly news: "standing"; readonly joined: boolean; readonly forgotten: ForgetNews | null }
+  | { readonly news: "forgotten"; readonly forgotten: ForgetNews }
   | { readonly news: "elsewhere" }
   | { readonly news: "outcome"; readonly outcome: Outcome }
   | { readonly news: "answered"; readonly source: "motion" | "pictures"; readonly answers: Answers }

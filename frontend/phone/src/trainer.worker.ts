@@ -9,7 +9,7 @@ import { readSamples } from "./device/samples";
 import type { Answers } from "./device/sources";
 import { type OwnerChoices, Store } from "./device/store";
 import { CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
-import { type Conditions, Enrolled, PROTOCOL } from "./wire/messages";
+import { type Conditions, Enrolled, ForgetNews, PROTOCOL } from "./wire/messages";
 
 const RECEIPTS_SHOWN = 100;
 const FINISHED_SHOWN = 20;
@@ -29,8 +29,8 @@ class Trainer {
   ) {}
 
   async start(): Promise<void> {
-    const identity = await this.store.get("identity");
-    tell({ news: "standing", joined: identity !== null });
+    const [identity, forgotten] = await Promise.all([this.store.get("identity"), this.store.get("forgotten")]);
+    tell({ news: "standing", joined: identity !== null, forgotten });
     if (identity === null) return;
     const device = new Device(identity, this.store, capabilitiesOf(this.agent));
     this.device = device;
@@ -96,22 +96,32 @@ class Trainer {
         await this.device?.leave();
         return await this.forget("This device has left; its samples are still here.");
       case "be-forgotten": {
-        const news = await this.device?.beForgotten();
-        return await this.forget(
-          `The platform forgets this device: keep the number ${news?.receipt ?? ""} to ask how far it is. ` +
-            "The samples are still here.",
-        );
+        const news = (await this.device?.beForgotten()) ?? null;
+        return await this.forget("The platform forgets this device; the samples are still here.", news);
       }
+      case "read-receipt":
+        return await this.readReceipt();
       case "forget":
         return await this.forget("The platform is forgotten; the samples are still here.");
     }
   }
 
-  private async forget(sentence: string): Promise<string> {
-    await this.store.forgetDevice();
+  private async forget(sentence: string, forgotten: ForgetNews | null = null): Promise<string> {
+    await this.store.forgetDevice(forgotten);
     this.device = null;
-    tell({ news: "standing", joined: false });
+    tell({ news: "standing", joined: false, forgotten: await this.store.get("forgotten") });
     return sentence;
+  }
+
+  /** Ask what became of the device that was forgotten. Throws Unreachable or Refused. */
+  private async readReceipt(): Promise<string> {
+    const known = await this.store.get("forgotten");
+    if (known === null) return "";
+    const link = new Link(null, (what, bytes, body) => this.store.recordSent(what, bytes, body));
+    const forgotten = await link.call("read-receipt", { receipt: known.receipt }, ForgetNews);
+    await this.store.put("forgotten", forgotten);
+    tell({ news: "forgotten", forgotten });
+    return forgotten.done ? "It is done." : "It is not done yet.";
   }
 
   private async join(token: string, name: string): Promise<void> {

@@ -57,10 +57,12 @@ def init(repository: Path, keys: Path, root_keys: int, threshold: int, passphras
 @click.argument("wheels", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @KEYS
 @PASSPHRASE
+@click.option("--notes", default="", help="What is new, for owners who are asked before it is installed; signed, too.")
 @failures_shown
-def add(repository: Path, wheels: tuple[Path, ...], keys: Path, passphrase_file: Path | None) -> None:
+def add(repository: Path, wheels: tuple[Path, ...], keys: Path, passphrase_file: Path | None, notes: str) -> None:
     """Sign the release whose agent is one of WHEELS; the others are what it needs that devices may lack."""
-    release = Repository(repository).add(wheels, KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
+    folder = KeyFolder(keys, _passphrase(passphrase_file))
+    release = Repository(repository).add(wheels, folder, now=_now(), notes=notes)
     click.echo(f"agent {release.version} is in {repository}: {_told(release)}")
 
 

@@ -1,5 +1,6 @@
 """What is known of devices that were forgotten."""
 
+from datetime import datetime
 from uuid import UUID
 
 from coterie.core.errors import CoterieError, ErrorKind
@@ -48,6 +49,7 @@ def news_of(forgetting: Forgetting) -> ForgetNews:
         holds=holds[-LISTED:],
         versions=len(holds),
         rebuilt=tuple(_rebuilt(rebuild) for rebuild in rebuilds.order_by("asked_at", "pk")),
+        done_at=_told(forgetting.finished_at),
     )
 
 
@@ -61,7 +63,12 @@ def _rebuilt(rebuild: Rebuild) -> Rebuilt:
         repeated=len(rebuild.merges),
         retired=rebuild.retired,
         elsewhere=rebuild.elsewhere,
+        done_at=_told(rebuild.finished_at),
     )
+
+
+def _told(at: datetime | None) -> str:
+    return "" if at is None else at.isoformat()
 
 
 def outcome_of(rebuild: Rebuild) -> str:

@@ -28,7 +28,7 @@ from tuf.api.exceptions import RepositoryError, StorageError, UnsignedMetadataEr
 from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, TargetFile, Targets, Timestamp
 
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie_wire.updating import CUSTOM, NEEDS, RELEASE, agent_wheel
+from coterie_wire.updating import CUSTOM, MAX_NOTES, NEEDS, NOTES, RELEASE, agent_wheel
 
 T = TypeVar("T")
 AnyMetadata: TypeAlias = "Metadata[Root] | Metadata[Targets] | Metadata[Snapshot] | Metadata[Timestamp]"
@@ -197,14 +197,16 @@ class Repository:
             "timestamp": self._timestamp().signed.expires,
         }
 
-    def add(self, wheels: Sequence[Path], keys: KeyFolder, *, now: datetime) -> Release:
+    def add(self, wheels: Sequence[Path], keys: KeyFolder, *, now: datetime, notes: str = "") -> Release:
         """Add the release whose agent is one of `wheels`; the others are what it needs that devices may lack.
 
-        Raises BadRelease, BadRepository or BadKey.
+        `notes` say what is new, to owners who are asked. Raises BadRelease, BadRepository or BadKey.
         """
         agents = [path for path in wheels if AGENT.fullmatch(path.name)]
         if len(agents) != 1:
             raise BadRelease(problem="exactly one wheel must be coterie_agent-VERSION-py3-none-any.whl")
+        if len(notes) > MAX_NOTES:
+            raise BadRelease(problem=f"the notes have {len(notes)} characters; at most {MAX_NOTES} are signed")
         targets = self._targets()
         others = [path for path in wheels if path != agents[0]]
         for path in (*others, *agents):
@@ -212,7 +214,7 @@ class Repository:
         found = AGENT.fullmatch(agents[0].name)
         assert found is not None
         needs = sorted(path.name for path in others)
-        custom = {RELEASE: found[1], NEEDS: needs}
+        custom = {RELEASE: found[1], NEEDS: needs, NOTES: notes}
         targets.signed.targets[agents[0].name].unrecognized_fields[CUSTOM] = custom
         self._publish_targets(targets, keys, now)
         return next(release for release in self.releases() if release.version == found[1])

@@ -15,16 +15,16 @@ PASSPHRASE = b"open sesame"
 class Signed:
     """An operator's repository, with one release of the agent."""
 
-    def __init__(self, root: Path, *, version: str = "9.0.0", now: datetime | None = None) -> None:
+    def __init__(self, root: Path, *, version: str = "9.0.0", now: datetime | None = None, notes: str = "") -> None:
         self.keys = KeyFolder(root / "keys", PASSPHRASE)
         self.repository = Repository(root / "repository")
         self.repository.create(self.keys, root_keys=2, threshold=2, now=now or datetime.now(UTC))
-        self.add(version, now=now)
+        self.add(version, now=now, notes=notes)
 
-    def add(self, version: str, content: bytes = b"a wheel", *, now: datetime | None = None) -> None:
+    def add(self, version: str, content: bytes = b"a wheel", *, now: datetime | None = None, notes: str = "") -> None:
         wheel = self.repository.root / agent_wheel(version)
         wheel.write_bytes(content)
-        self.repository.add([wheel], self.keys, now=now or datetime.now(UTC))
+        self.repository.add([wheel], self.keys, now=now or datetime.now(UTC), notes=notes)
         wheel.unlink()
 
     def root(self) -> bytes:

@@ -9,7 +9,8 @@ import pytest
 from coterie.releases.repository import read_key
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.updating.fetching import fetch_release
+from coterie_agent.updating.fetching import describe_release, fetch_release
+from coterie_agent.updating.offer import Offer
 from coterie_wire.updating import agent_wheel
 from tests.coterie_agent.updating.signed import Signed, Way
 
@@ -24,6 +25,9 @@ class Device:
 
     def fetch(self, version: str = "9.0.0") -> list[Path]:
         return fetch_release(version, link=self.way, root=self.root, folder=self.folder)
+
+    def describe(self, version: str = "9.0.0") -> Offer:
+        return describe_release(version, link=self.way, root=self.root, folder=self.folder)
 
     def refusal(self, version: str = "9.0.0") -> str:
         """The code with which it refuses the release."""
@@ -48,6 +52,24 @@ def test_a_release_is_fetched_once(device: Device) -> None:
     device.way.asked.clear()
     device.fetch()
     assert not [path for path in device.way.asked if path.endswith(".whl")]
+
+
+def test_what_is_offered_is_described_as_it_was_signed(signed: Signed, device: Device) -> None:
+    from tuf.api.metadata import Metadata, Root
+
+    signed.add("9.1", b"newer", notes="trains in half the time")
+    offer = device.describe("9.1")
+    assert (offer.version, offer.notes, offer.size_bytes) == ("9.1", "trains in half the time", len(b"newer"))
+    trusted = Metadata[Root].from_bytes(device.root).signed.roles["targets"]
+    assert (list(offer.signed_by), offer.signatures_needed) == (trusted.keyids, trusted.threshold)
+    assert not [path for path in device.way.asked if path.endswith(".whl")], "before the owner's word none is fetched"
+
+
+def test_what_is_described_otherwise_than_signed_is_refused(tmp_path: Path, device: Device) -> None:
+    device.way.root = Signed(tmp_path / "other", notes="trust me").repository.root
+    with pytest.raises(AgentError) as refused:
+        device.describe()
+    assert refused.value.code == "updates.wrong_key"
 
 
 def test_only_wheels_for_this_machine_are_fetched(signed: Signed, device: Device, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What the agent does about itself: nothing that its owner has not allowed, and nothing that it has not verified."""
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,9 +12,11 @@ import pytest
 from coterie_agent import VERSION
 from coterie_agent.config import UpdateSettings
 from coterie_agent.home import Home
+from coterie_agent.loopback import RequestError
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.updating.agreeing import agree
+from coterie_agent.updating.agreeing import OwnersWord, agree, owners_word
+from coterie_agent.updating.owner_view import SayOnUpdates, hear, updates_view
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.updating.thread import UpdatingThread
 from coterie_agent.versions.standing import Base, Standing, Versions
@@ -60,6 +63,7 @@ class Agent:
         until: str = "refused",
         instead: bytes | None = None,
         on_trial: bool = False,
+        at: float | None = None,
     ) -> list[tuple[str, str | None]]:
         """Outcomes and codes of what it tells the platform, until it tells `until`, or stops by itself."""
         link = Link(self.signed.repository.root, self.situation, until)
@@ -75,6 +79,7 @@ class Agent:
             situation=self.situation,
             on_trial=on_trial,
             local_hour=lambda: 12,  # type: ignore[arg-type]
+            unix_time=time.time if at is None else lambda: at,
         ).run()
         return [(one.outcome, one.reason and one.reason.code) for one in link.told]
 
@@ -91,6 +96,55 @@ def test_an_owner_who_wants_none_gets_none(agent: Agent) -> None:
 def test_an_owner_is_asked(agent: Agent) -> None:
     assert agent.run("ask", until="waiting") == [("waiting", "updates.asks_owner")]
     assert agent.situation.now.update_wait is not None
+
+
+def test_an_owner_is_asked_about_what_was_verified(agent: Agent) -> None:
+    agent.run("ask", until="waiting")
+    view = updates_view(agent.home, UpdateSettings(), agent.situation.now)
+    assert view.offer is not None and view.offer.version == "9.0.0" and len(view.offer.signed_by) == 1
+    assert (view.agreed, view.put_off_until, view.last) == (False, None, None)
+    assert view.waits == agent.situation.now.update_wait
+
+
+def test_an_owner_is_not_asked_about_what_cannot_be_verified(agent: Agent, tmp_path: Path) -> None:
+    agent.signed = Signed(tmp_path / "other")
+    assert agent.run("ask") == [("refused", "updates.wrong_key")]
+    view = updates_view(agent.home, UpdateSettings(), agent.situation.now)
+    assert view.offer is None and view.last is not None and view.last.outcome == "refused"
+
+
+def test_an_owner_who_does_not_want_it_now_is_not_asked_for_a_day(agent: Agent) -> None:
+    agent.run("ask", until="waiting")
+    hear(agent.home, SayOnUpdates("later", "9.0.0"), agent.situation.now)
+    until = updates_view(agent.home, UpdateSettings(), agent.situation.now).put_off_until
+    assert until is not None and until > time.time() + 80_000
+    agent.situation = Situation()
+    assert agent.run("ask", until="waiting") == [("waiting", "updates.put_off")]
+    agent.situation = Situation()
+    assert agent.run("ask", until="waiting", at=until + 1) == [("waiting", "updates.asks_owner")]
+
+
+def test_an_owner_who_agrees_to_all_gets_all_until_he_says_otherwise(agent: Agent) -> None:
+    hear(agent.home, SayOnUpdates("always"), agent.situation.now)
+    assert owners_word(agent.home).why_not("9.7.0", now=0) is None
+    assert agent.run("ask") == [("refused", "updates.not_installed")], "what was fetched is no wheel"
+    hear(agent.home, SayOnUpdates("ask"), agent.situation.now)
+    assert owners_word(agent.home).why_not("9.7.0", now=0) is not None
+
+
+@pytest.mark.parametrize("say", ["agree", "later"])
+def test_a_word_on_what_is_not_offered_is_not_taken(agent: Agent, say: Literal["agree", "later"]) -> None:
+    agent.run("ask", until="waiting")
+    with pytest.raises(RequestError) as refused:
+        hear(agent.home, SayOnUpdates(say, "9.0.1"), agent.situation.now)
+    assert refused.value.code == "updates.not_offered"
+    assert owners_word(agent.home) == OwnersWord()
+
+
+def test_a_word_that_the_disk_has_damaged_agrees_to_nothing(agent: Agent) -> None:
+    agree(agent.home, "9.0.0")
+    agent.home.agreed_updates.write_bytes(b"[")
+    assert agent.run("ask", until="waiting") == [("waiting", "updates.asks_owner")]
 
 
 def test_an_owner_who_agrees_gets_that_one(agent: Agent) -> None:

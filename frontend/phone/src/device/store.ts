@@ -14,6 +14,7 @@ import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import type {
   Assignment,
+  ForgetNews,
   OfferUpdate,
   PrivacyBudget,
   Requirements,
@@ -204,6 +205,8 @@ interface Values {
   upload_s: number;
   /** The number under which the owner has the device forgotten. */
   receipt: string;
+  /** What became of that, as the platform said last. */
+  forgotten: ForgetNews;
   labelling: Labelling;
   standing: StandingPlan;
   tuning: Tuning;
@@ -641,11 +644,18 @@ export class Store {
     return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await this.db.count(name)] as const)));
   }
 
-  /** Forget everything but the samples, which are the owner's, and what was told of them under noise. */
-  async forgetDevice(): Promise<void> {
+  /**
+   * Forget everything but the samples, which are the owner's, what was told of them under noise, and the receipt of a
+   * device that was `forgotten`, this one or one before it.
+   */
+  async forgetDevice(forgotten: ForgetNews | null = null): Promise<void> {
     const names = ["values", "states", "finished", "blobs", "receipts", "parts", "promises", "identity_log"] as const;
     const writing = this.db.transaction(names, "readwrite", STRICT);
-    await Promise.all([...names.map((name) => writing.objectStore(name).clear()), writing.done]);
+    const values = writing.objectStore("values");
+    const kept = forgotten ?? ((await values.get("forgotten")) as ForgetNews | undefined);
+    await Promise.all(names.map((name) => writing.objectStore(name).clear()));
+    if (kept !== undefined) await values.put(kept, "forgotten");
+    await writing.done;
   }
 }
 

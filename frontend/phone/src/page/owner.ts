@@ -228,7 +228,8 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
   forget.onclick = () => {
     const what =
       `${name} leaves, and the platform deletes what it keeps of it: updates, figures, its name. Versions that have ` +
-      "learned from it stay. Its samples stay in this browser. Go on?";
+      "learned from it stay, unless its federation's plan promises models without it; the receipt says so. " +
+      "Its samples stay in this browser. Go on?";
     if (confirm(what)) tell({ do: "be-forgotten" });
   };
   const all = el("button", { type: "button", onclick: () => tell({ do: "export" }) }, "Export all that is known of it");

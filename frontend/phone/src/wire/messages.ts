@@ -121,7 +121,37 @@ export const ExportPage = v.object({
   after: v.optional(v.string(), ""),
 });
 
-export const ForgetNews = v.object({ receipt: v.string(), done: v.boolean(), sentence: v.string() });
+/** A version that was made with an update of a device that was forgotten since. */
+const HoldsUpdate = v.object({
+  federation: v.string(),
+  version: Count,
+  at: v.string(),
+  /** The update came in a sum, from which nobody could have taken it. */
+  in_sum: v.optional(v.boolean(), false),
+});
+
+/** What became of a federation's models, whose plan promises to be without devices that are forgotten. */
+const Rebuilt = v.object({
+  federation: v.string(),
+  done: v.boolean(),
+  sentence: v.string(),
+  done_at: v.optional(v.string(), ""),
+});
+
+/** How far a forgetting is, and what is known to be left. */
+export const ForgetNews = v.object({
+  receipt: v.string(),
+  done: v.boolean(),
+  sentence: v.string(),
+  asked_at: v.string(),
+  taken_out: v.optional(Count, 0),
+  removed: v.optional(v.record(v.string(), Count), {}),
+  /** The newest of `versions`, oldest first. */
+  holds: v.optional(v.array(HoldsUpdate), []),
+  versions: v.optional(Count, 0),
+  rebuilt: v.optional(v.array(Rebuilt), []),
+  done_at: v.optional(v.string(), ""),
+});
 export type ForgetNews = v.InferOutput<typeof ForgetNews>;
 
 export const Problem = v.object({
