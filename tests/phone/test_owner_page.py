@@ -296,6 +296,7 @@ def test_the_owner_is_asked_about_another_agent(
     for said in ("Trains in half the time.", "Signed by 3f2a91c0; one signature is asked for", "At most 1.2 MB"):
         expect(part).to_contain_text(said)
     expect(part).to_contain_text("agent 8.0.0 gone back from: agent 8.0.0 ended by itself 3 times")
+    expect(page.locator("#now")).not_to_contain_text("owner's word")
     if pictures := os.environ.get("PICTURES"):
         page.screenshot(path=f"{pictures}/agent-{scheme}-{width}.png", full_page=True)
     assert faults(page) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.console.axe import faults
 from tests.phone.conftest import NewPhone, World
 from tests.system.eventually import eventually
 from tests.system.model import samples
@@ -150,6 +151,14 @@ def test_an_owner_has_the_phone_forgotten(world: World, phones: NewPhone) -> Non
     expect(page.get_by_role("heading", level=1)).to_have_text("This device has not joined")
     receipt = world.operator.get(f"/devices/{its['id']}/forgetting/")["forgetting"]
     assert receipt is not None and receipt["device"] == its["id"]
+    forgotten = page.locator("#forgotten")
+    expect(forgotten).to_contain_text(receipt["receipt"])
+    expect(forgotten).to_contain_text("None: no plan that it had a part in promises that.")
+    assert faults(page) == []
+    eventually(lambda: world.operator.get(f"/devices/{its['id']}/forgetting/")["forgetting"]["done"])
+    page.reload()
+    expect(forgotten).to_contain_text("Done ")
+    expect(forgotten).to_contain_text("None is known.")
     assert world.operator.get(f"/devices/{its['id']}/")["name"] == f"forgotten {its['id'][:8]}"
 
 

@@ -16,8 +16,9 @@ function showNow({ report, choices }, at) {
   if (at < choices.paused_until) {
     parts.push(el("p", choices.paused_until >= FOR_GOOD ? "You have paused it." : `You have paused it until ${when(choices.paused_until)}.`));
   }
-  if (report.waits.length > 0) {
-    parts.push(el("p", "It does not train now:"), list(report.waits.map((reason) => reason.sentence)));
+  const waits = report.waits.filter(({ code }) => !code.startsWith("updates.")); // they keep it from no training
+  if (waits.length > 0) {
+    parts.push(el("p", "It does not train now:"), list(waits.map((reason) => reason.sentence)));
   } else if (status?.progress) {
     const { stage, steps_done, steps_total } = status.progress;
     parts.push(el("p", `It works on a round: ${stage}${steps_total ? `, step ${steps_done} of ${steps_total}` : ""}.`));

@@ -12,6 +12,8 @@ import { CHANNEL, type Command, type News, type Shown } from "./protocol";
 import type { ForgetNews } from "./wire/messages";
 
 const LOOK_MS = 1000;
+/** Between two questions how far the platform is with forgetting. */
+const RECEIPT_MS = 30_000;
 const VERSION = "phone 0.1.0";
 
 const main = document.getElementById("main") as HTMLElement;
@@ -109,6 +111,7 @@ function heard({ data }: MessageEvent<News>): void {
     case "forgotten":
       forgotten = data.forgotten;
       document.getElementById("forgotten")?.replaceWith(receiptOf(forgotten));
+      if (!forgotten.done) setTimeout(() => tell({ do: "read-receipt" }), RECEIPT_MS);
       break;
     case "elsewhere":
       note = "Another tab of this browser runs the device; this one shows it and takes over when that is closed.";

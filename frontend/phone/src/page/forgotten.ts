@@ -6,7 +6,9 @@ const shown = (at: string): string => (at === "" ? "" : new Date(at).toLocaleStr
 
 export function forgottenPart(news: ForgetNews, readAgain: () => void): HTMLElement {
   const { receipt, done, sentence, asked_at, done_at, taken_out, removed, rebuilt } = news;
-  const rows = Object.entries(removed).map(([what, count]) => `${what.replaceAll("_", " ")}: ${count.toLocaleString()}`);
+  const rows = Object.entries(removed).map(
+    ([what, count]) => `${what.replaceAll("_", " ")}: ${count.toLocaleString()}`,
+  );
   const made = section(
     "The device of this browser that was forgotten",
     el("p", {}, done ? `Done ${shown(done_at)}: ${sentence}.` : `Not done yet: ${sentence}.`),
@@ -39,6 +41,7 @@ function holding({ holds, versions }: ForgetNews): HTMLElement[] {
     const how = in_sum ? "; its update came in a sum, from which nobody could take it" : "";
     return `version ${version} of ${federation}, made ${shown(at)}${how}`;
   });
-  const more = versions > holds.length ? [el("p", {}, `The newest ${holds.length} of ${versions.toLocaleString()}.`)] : [];
+  const more =
+    versions > holds.length ? [el("p", {}, `The newest ${holds.length} of ${versions.toLocaleString()}.`)] : [];
   return [...more, list(lines)];
 }
