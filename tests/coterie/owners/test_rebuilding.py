@@ -163,6 +163,7 @@ def test_merges_are_repeated_without_it_bit_for_bit(settings) -> None:
     assert version.parent is not None and version.parent.number == 2, "the last without it"
     assert version.parameters_id != before.parameters_id
     assert version.parameters_id == made_of(*WITHOUT)
+    assert rebuild.finished_at is not None and forgetting.finished_at is not None
     assert news_of(forgetting).rebuilt == (
         Rebuilt(
             federation="digits",
@@ -172,8 +173,10 @@ def test_merges_are_repeated_without_it_bit_for_bit(settings) -> None:
             version=7,
             repeated=4,
             retired=4,
+            done_at=rebuild.finished_at.isoformat(),
         ),
     )
+    assert news_of(forgetting).done_at == forgetting.finished_at.isoformat()
     (told,) = Delivery.objects.all()
     assert str(world.device("gone").row.pk) not in str(told.body)
     assert (told.event, '"version_number": 7' in json.dumps(told.body)) == ("lineage.rebuilt", True)
