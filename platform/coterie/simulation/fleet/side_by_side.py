@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 
 from coterie.evaluation.scoring import open_session
 from coterie.simulation.fleet.block import Base, Block, Found
@@ -21,7 +20,7 @@ from coterie.simulation.fleet.splits import Int64
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.update import make_update
 from coterie_learning.device_state import NO_STATE
-from coterie_learning.exact_sum import GRID_BITS, LARGEST
+from coterie_learning.exact_sum import LARGEST, TOGETHER, WeightedNumbers, add_numbers
 from coterie_learning.local import DELTA, Broadcast, Local
 from coterie_learning.partial_sums import key_of
 from coterie_learning.plan import Plan
@@ -99,35 +98,35 @@ class SideBySide:
             min(one.steps, local.steps_wanted(steps_per_epoch(len(ids), size)))
             for one, ids in zip(members, train, strict=True)
         ]
-        batches, weights = (
-            np.zeros((max(steps), count, size), np.int64),
-            np.zeros((max(steps), count, size), np.float32),
-        )
+        longest = max(steps)
+        batches, weights = np.zeros((count, longest * size), np.int64), np.zeros((count, longest * size), np.float32)
         for place, member in enumerate(members):
             seed, own = setting.seed_of(member.device, block.round), rows[place][train[place] - 1]
-            epoch = steps_per_epoch(len(own), size)
-            for number in range(-(-steps[place] // epoch)):
-                order = own[epoch_order(len(own), seed, number)]
-                for step in range(number * epoch, min((number + 1) * epoch, steps[place])):
-                    taken = order[step % epoch * size :][:size]
-                    batches[step, place, : len(taken)] = taken
-                    weights[step, place, : len(taken)] = 1
+            a_pass = size * steps_per_epoch(len(own), size)
+            for number, start in enumerate(range(0, steps[place] * size, a_pass)):
+                taken = own[epoch_order(len(own), seed, number)][: steps[place] * size - start]
+                batches[place, start : start + len(taken)] = taken
+                weights[place, start : start + len(taken)] = 1
         feeds, done = self._begun(local, spec, base, block), np.asarray(steps)
         kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
         is_finite, outputs = np.ones(count, bool), ["loss", *self.carried]
-        for step in range(max(steps)):
+        for step in range(longest):
             scalars = local.step_scalars(step).scalars(spec.scalars, step=step)
+            now = slice(step * size, (step + 1) * size)
             loss, *after = self.session.run(
                 outputs,
                 {
                     **feeds,
                     **{name: np.asarray(one, np.float32) for name, one in scalars.items() if name in self.inputs},
-                    **self._batch(setting, batches[step], weights[step]),
+                    **self._batch(setting, batches[:, now], weights[:, now]),
                 },
             )
             is_finite &= np.isfinite(loss) | (step >= done)
             feeds |= dict(zip(self.carried.values(), after, strict=True))
             ending = np.flatnonzero(done == step + 1)
+            if len(ending) == count:
+                kept = {name: np.asarray(feeds[f"param.{name}"], np.float32) for name in kept}
+                break
             for name, tensor in kept.items() if len(ending) else ():
                 tensor[ending] = feeds[f"param.{name}"][ending]
         samples = [
@@ -189,28 +188,32 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
 def _differences(
     setting: Setting, base: Base, block: Block, trained: _Trained
 ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
-    """The sum by the arithmetic of `coterie_learning.exact_sum`, all devices at once."""
-    members, count = block.members, len(block.members)
-    squares, bound = np.zeros(count), np.zeros(count)
-    levels: dict[str, NDArray[np.float64]] = {}
-    with np.errstate(invalid="ignore", over="ignore"):
-        for name, tensor in trained.parameters.items():
-            wide = (tensor - base.parameters[name]).reshape(count, -1).astype(np.float64)
-            squares += np.einsum("ij,ij->i", wide, wide)
-            bound = np.maximum(bound, np.maximum(wide.max(axis=1, initial=0), -wide.min(axis=1, initial=0)))
-            wide *= 2.0**GRID_BITS
-            levels[name] = np.rint(wide, out=wide)
-    sound = (np.asarray(trained.samples) > 0) & np.isfinite(squares) & (bound < LARGEST)
-    weights = np.array([one.weight for one in members], np.int64)
-    counted = np.flatnonzero(sound & (weights > 0))
-    sums: dict[str, Int64] = {
-        key_of(DELTA, name): (numbers[counted].astype(np.int64) * weights[counted, None]).sum(axis=0)
-        for name, numbers in levels.items()
-    }
+    """Updates as they are, summed as agents' are; as many at a time as are added at once."""
+    members, parameters = block.members, trained.parameters
+    ends = np.cumsum([base.parameters[name].size for name in parameters])
+    total, norms, sound = np.zeros(ends[-1], np.int64), list[float](), list[bool]()
+    for begin in range(0, len(members), TOGETHER):
+        some = slice(begin, begin + TOGETHER)
+        with np.errstate(invalid="ignore", over="ignore"):
+            each = [tensor[some] - base.parameters[name] for name, tensor in parameters.items()]
+            changes = np.concatenate([change.reshape(len(change), -1) for change in each], axis=1)
+            wide = changes.astype(np.float64)
+            squares, bound = np.einsum("ij,ij->i", wide, wide), np.abs(changes).max(axis=1, initial=0)
+        good = (np.asarray(trained.samples[some]) > 0) & np.isfinite(squares) & (bound < LARGEST)
+        norms += np.sqrt(squares).tolist()
+        sound += good.tolist()
+        updates = [
+            WeightedNumbers(change, one.weight)
+            for one, change, is_good in zip(members[some], changes, good, strict=True)
+            if is_good and one.weight
+        ]
+        if updates:
+            add_numbers(total, updates)
+    sums = {key_of(DELTA, name): part for name, part in zip(parameters, np.split(total, ends[:-1]), strict=True)}
     size_bytes = update_bytes(setting.plan.local, setting.plan.codec, setting.graphs.spec).usual
     found = [
-        Found(one.device, samples, float(norm), size_bytes) if good else Found(one.device, 0)
-        for one, samples, norm, good in zip(members, trained.samples, np.sqrt(squares), sound, strict=True)
+        Found(one.device, samples, norm, size_bytes) if good else Found(one.device, 0)
+        for one, samples, norm, good in zip(members, trained.samples, norms, sound, strict=True)
     ]
     return found, sums
 
