@@ -32,6 +32,7 @@ from tests.contract.client_vectors import client_vectors
 from tests.contract.label_vectors import label_vectors
 from tests.contract.personal_vectors import personal_vectors
 from tests.contract.privacy_vectors import privacy_vectors
+from tests.contract.question_vectors import question_vectors
 from tests.contract.samples import (
     MESSAGES,
     PLATFORM_FRAMES,
@@ -89,6 +90,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         "labels.json": label_vectors(),
         "personal.json": personal_vectors(),
         "privacy.json": privacy_vectors(),
+        "questions.json": question_vectors(),
         "secure_sum.json": secure_vectors(),
         "words.json": word_vectors(),
     }

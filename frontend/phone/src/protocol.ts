@@ -2,7 +2,7 @@
 import type { ToldUnderNoise } from "./device/budget";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
-import type { Finished, OwnerChoices, Receipt, Tuned } from "./device/store";
+import type { Answered, Finished, OwnerChoices, Receipt, Tuned } from "./device/store";
 import type { Takes } from "./sources/takes";
 import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./wire/messages";
 
@@ -58,10 +58,14 @@ export interface Shown {
   readonly tuning: { readonly done: number; readonly total: number } | null;
   readonly finished: readonly Finished[];
   readonly receipts: readonly Receipt[];
+  /** How the latest questions to the fleet ended, newest first. */
+  readonly answered: readonly Answered[];
   readonly privacy: string | null;
   readonly told: ToldUnderNoise;
   /** What the secure sum waits for that the device takes part in. */
   readonly sumWait: Reason | null;
+  /** What the sum waits for that a question is answered in. */
+  readonly questionWait: Reason | null;
   /** Why the owner's privacy budget kept the device from a round; null: it does not. */
   readonly budgetWait: Reason | null;
   readonly ending: Reason | null;

@@ -189,18 +189,20 @@ class Trainer {
   private async shown(device: Device): Promise<Shown | null> {
     const { store } = this;
     const { now } = device.situation;
-    const [identity, choices, held, finished, receipts, spooled, inHand, labels, tuned, told] = await Promise.all([
-      store.get("identity"),
-      store.get("owner"),
-      device.held(),
-      store.finished(),
-      store.receipts(RECEIPTS_SHOWN),
-      store.get("spooled"),
-      store.get("assignment"),
-      device.questions.shown(),
-      store.get("tuned"),
-      device.budget.told(),
-    ]);
+    const [identity, choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told] =
+      await Promise.all([
+        store.get("identity"),
+        store.get("owner"),
+        device.held(),
+        store.finished(),
+        store.receipts(RECEIPTS_SHOWN),
+        store.answered(),
+        store.get("spooled"),
+        store.get("assignment"),
+        device.questions.shown(),
+        store.get("tuned"),
+        device.budget.told(),
+      ]);
     if (identity === null) return null;
     return {
       name: identity.name,
@@ -222,9 +224,11 @@ class Trainer {
       tuning: now.tuning,
       finished: finished.slice(0, FINISHED_SHOWN),
       receipts,
+      answered: answered.slice(0, FINISHED_SHOWN),
       privacy: spooled?.privacy ?? null,
       told,
       sumWait: now.sumWait,
+      questionWait: now.questionWait,
       budgetWait: now.budgetWait,
       ending: now.ending,
     };

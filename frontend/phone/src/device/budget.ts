@@ -33,8 +33,12 @@ export class Budget {
   async check(assignment: Assignment, privacy: Privacy): Promise<void> {
     await this.checkTurn(assignment, privacy);
     if (assignment.budget !== null) await this.promise(assignment.federation, assignment.budget);
-    if (privacy.noiseMultiplier === null) return;
-    const [allowed, cost] = [await this.allowed(), costOf(privacy.noiseMultiplier)];
+    if (privacy.noiseMultiplier !== null) await this.checkNoise(privacy.noiseMultiplier);
+  }
+
+  /** Whether the budget pays for a release with so much noise. Throws CodedError `privacy.device_budget`. */
+  async checkNoise(multiplier: number): Promise<void> {
+    const [allowed, cost] = [await this.allowed(), costOf(multiplier)];
     if (!pays(mostAllowed(allowed), await this.store.spent(), cost)) throw await this.refusal(allowed, cost);
   }
 
@@ -42,7 +46,12 @@ export class Budget {
   async charge({ assignment, federation }: Assignment, privacy: Privacy, sha256: string): Promise<void> {
     if (privacy.noiseMultiplier === null) return;
     const release = privacy.releases === "updates" ? `${assignment} ${sha256.slice(0, 16)}` : assignment;
-    const [allowed, mu2] = [await this.allowed(), costOf(privacy.noiseMultiplier)];
+    await this.chargeNoise(release, federation, privacy.noiseMultiplier);
+  }
+
+  /** The same of a release that is known by its name. Throws CodedError `privacy.device_budget`. */
+  async chargeNoise(release: string, federation: string, multiplier: number): Promise<void> {
+    const [allowed, mu2] = [await this.allowed(), costOf(multiplier)];
     if (!(await this.store.charge({ release, federation, mu2, at: Date.now() }, mostAllowed(allowed)))) {
       throw await this.refusal(allowed, mu2);
     }

@@ -4,6 +4,7 @@ import { readVersion } from "../learning/client_round";
 import { OWN_KINDS, parseDevicePlan, privacyNamed, requirementsOf } from "../learning/plan";
 import type { Privacy } from "../learning/privacy";
 import type { Masking } from "../learning/privacy/masking";
+import type { OwnFacts } from "../learning/question";
 import { takesOf } from "../sources/takes";
 import { type Manifest, partsOf, verifyManifest } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
@@ -25,6 +26,7 @@ import { followed, pinned, trusted } from "../wire/platform_keys";
 import { Budget, OUT_OF_BUDGET } from "./budget";
 import { type Action, decide, type Facts } from "./decide";
 import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
+import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
 import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
@@ -62,6 +64,7 @@ export class Device {
   readonly questions: Questions;
   readonly sources: Sources;
   readonly budget: Budget;
+  private readonly fleetAnswers: FleetAnswers;
   private readonly link: Link;
   private conditions: Conditions | null = null;
   private refused: string | null = null;
@@ -90,13 +93,24 @@ export class Device {
       () => this.answering(),
     );
     this.link = new Link(identity.credential, (what, bytes, body) => store.recordSent(what, bytes, body));
+    this.fleetAnswers = new FleetAnswers({
+      device: identity.device,
+      store,
+      link: this.link,
+      budget: this.budget,
+      situation: this.situation,
+      isOffline: () => this.isOffline(),
+      facts: () => this.facts(),
+      longestS: () => Math.max(1, this.checkInS),
+      chunkBytes: CHUNK_BYTES,
+    });
   }
 
   /** Run until the credential ends; the situation then says why. */
   async run(): Promise<void> {
     await this.holdModel();
     await this.look();
-    await Promise.all([this.contact(), this.work()]);
+    await Promise.all([this.contact(), this.work(), this.fleetAnswers.run()]);
   }
 
   /** What the page sees of the conditions. */
@@ -162,6 +176,34 @@ export class Device {
     const news = await this.link.call("forget", { receipt }, ForgetNews);
     this.situation.replace({ ending: { code: "fleet.left", sentence: news.sentence } });
     return news;
+  }
+
+  /** What it knows of itself that a question may be about. */
+  private async facts(): Promise<OwnFacts> {
+    const { cores, memory_bytes, machine, agent } = this.capabilities;
+    const { conditions, blockers } = this.situation.now;
+    const [held, [latest], trainStepS, uploadS] = await Promise.all([
+      this.held(),
+      this.store.finished(),
+      this.store.get("train_step_s"),
+      this.store.get("upload_s"),
+    ]);
+    const { charging, network, idle, temperature_c } = conditions;
+    const [reason, outcome] = [blockers[0]?.code ?? "none", latest?.outcome ?? "none"];
+    return {
+      classCounts: held.counts,
+      quantities: {
+        samples: held.samples,
+        train_step_s: trainStepS,
+        upload_s: uploadS,
+        temperature_c,
+        cores,
+        memory_bytes: memory_bytes === 0 ? null : memory_bytes, // the browser does not tell
+      },
+      properties: { machine, agent, charging, network, idle, reason, outcome },
+      isFailing: outcome === "dropped" || outcome === "released",
+      isWaiting: blockers.length > 0,
+    };
   }
 
   private heldOnce: ReturnType<Store["held"]> | null = null;
@@ -277,13 +319,15 @@ export class Device {
    * of another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
    */
   private async message(now: Now): Promise<CheckIn> {
-    const [hidden, held, trainStepS, labels, standing] = await Promise.all([
+    const [owner, hidden, held, trainStepS, labels, standing] = await Promise.all([
+      this.store.get("owner"),
       this.store.get("isMasked"),
       this.held(),
       this.store.get("train_step_s"),
       this.questions.facts(),
       this.store.get("standing"),
     ]);
+    const answers = offerOf(owner?.questions ?? QUESTIONS_DEFAULT);
     return {
       protocol: PROTOCOL,
       conditions: now.conditions,
@@ -304,6 +348,7 @@ export class Device {
         ...this.capabilities,
         platform_key: this.identity.platformKeys.current,
         ...(hidden || trainStepS === null ? {} : { train_step_s: trainStepS }),
+        ...(answers === null ? {} : { answers }),
       },
     };
   }
@@ -488,7 +533,7 @@ export class Device {
     const sum = new SecureSum({
       assignment: id,
       device: this.identity.device,
-      masking,
+      terms: masking.terms,
       vector: async (members) => {
         await this.budget.charge(assignment, privacy, spooled.offer.sha256);
         const version = readVersion(await this.part(manifest.parameters.sha256), model);
@@ -496,7 +541,9 @@ export class Device {
       },
       link: this.link,
       store: this.store,
+      shelf: this.store.sumOfUpdates,
       situation: this.situation,
+      tellWait: (sumWait) => this.situation.replace({ sumWait }),
       isOffline: () => this.isOffline(),
       chunkBytes: CHUNK_BYTES,
     });

@@ -9,11 +9,12 @@ const PLATFORM_FORMAT = "coterie-platform-export/1";
 /** The document, and whether the platform's part is in it, which is missing without a network. Throws Refused. */
 export async function exportDevice(store: Store, device: Device): Promise<{ document: string; isWhole: boolean }> {
   const platform = await platformPart(store, device); // first: what is sent counts it
-  const [identity, owner, receipts, finished, tuned, labelling, told, stored] = await Promise.all([
+  const [identity, owner, receipts, finished, answered, tuned, labelling, told, stored] = await Promise.all([
     store.get("identity"),
     store.get("owner"),
     store.receipts(Number.POSITIVE_INFINITY),
     store.finished(),
+    store.answered(),
     store.get("tuned"),
     store.get("labelling"),
     device.budget.told(),
@@ -31,6 +32,7 @@ export async function exportDevice(store: Store, device: Device): Promise<{ docu
     report: { conditions, blockers, version },
     sent: receipts.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     finished: finished.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
+    answered: answered.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     personal_model: tuned,
     told_under_noise: told,
     questions: labelling,

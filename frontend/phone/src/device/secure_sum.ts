@@ -6,19 +6,20 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { type Contents, partsOf, vectorOf } from "../learning/contribution";
 import { drawnKey } from "../learning/noise";
-import type { Masking } from "../learning/privacy/masking";
+import type { Terms } from "../learning/privacy/masking";
 import { checkLogged, EMPTY, nextHead } from "../learning/secure_sum/identities";
 import { type MemberList, memberList } from "../learning/secure_sum/members";
 import { entry, join, mask, type PartyState, reveal, share } from "../learning/secure_sum/party";
 import { encodeVector, type Vector } from "../learning/secure_sum/vector";
 import { sameBytes, sha256Hex, toBase64 } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
+import type { Reason } from "../wire/messages";
 import { boxArray, LogEntries, memberArray, SumNews, shareArray } from "../wire/secure_sum";
 import type { Tensors } from "../wire/tensors";
 import { Unreachable } from "./failure";
 import { deliver, type Link } from "./link";
 import { nowS, type Situation } from "./situation";
-import type { Spooled, Store, SumState } from "./store";
+import type { Spooled, Store, SumShelf, SumState } from "./store";
 
 /** Least seconds between two questions, whatever the platform asks for. */
 const SHORTEST_S = 0.1;
@@ -26,13 +27,17 @@ const SHORTEST_S = 0.1;
 export interface Part {
   readonly assignment: string;
   readonly device: string;
-  /** What the plan promises; the device checks each of it. */
-  readonly masking: Masking;
+  /** What the plan, or the question, promises; the device checks each of it. */
+  readonly terms: Terms;
   /** What the device adds to a sum of so many members. */
   readonly vector: (members: number) => Promise<Vector>;
   readonly link: Link;
-  readonly store: Store;
+  readonly store: Pick<Store, "signing" | "logLength" | "logHead" | "appendLog" | "logged">;
+  /** Of sums of this kind. */
+  readonly shelf: SumShelf;
   readonly situation: Situation;
+  /** What the sum waits for; null: for nothing. */
+  readonly tellWait: (reason: Reason | null) => void;
   readonly isOffline: () => boolean;
   readonly chunkBytes: number;
 }
@@ -57,26 +62,26 @@ export class SecureSum {
    * `agent.sum_damaged` or `secure_sum.*`, and what `vector` throws.
    */
   async run(): Promise<SumNews | null> {
-    const { situation, isOffline } = this.part;
+    const { tellWait, isOffline } = this.part;
     try {
       let [news, done]: [SumNews, string | null] = [await this.ask(), null];
       while (!isOffline()) {
         if (news.to_do === "counted" || news.to_do === "over") return news;
         if (news.to_do === "wait") {
-          situation.replace({ sumWait: news.reason });
+          tellWait(news.reason);
           await this.wait(Math.max(news.again_s, SHORTEST_S));
           [news, done] = [await this.ask(), null];
           continue;
         }
         if (news.to_do === done) throw new Unreachable(`the platform asks the device to ${done} once more, at once`);
-        situation.replace({ sumWait: null });
+        tellWait(null);
         const [toDo, answer]: [string, SumNews | null] = [news.to_do, await this.perform(news)];
         if (answer === null) return null;
         [news, done] = [answer, toDo];
       }
       return null;
     } finally {
-      situation.replace({ sumWait: null });
+      tellWait(null);
     }
   }
 
@@ -99,7 +104,7 @@ export class SecureSum {
 
   /** What the platform says to the answer; null: interrupted. */
   private async perform(news: SumNews): Promise<SumNews | null> {
-    const { assignment, masking, store } = this.part;
+    const { assignment, terms, store, shelf } = this.part;
     if (news.to_do === "join") {
       const signing = await store.signing();
       await this.readLog(signing);
@@ -109,13 +114,13 @@ export class SecureSum {
     }
     const held = await this.held(news);
     if (news.to_do === "share") {
-      const state = share(held.state, await this.members(news), masking.terms);
-      await store.keepSum(assignment, state);
+      const state = share(held.state, await this.members(news), terms);
+      await shelf.keepSum(assignment, state);
       return await this.call("share-secrets", { boxes: state.sent.map(boxArray) });
     }
     if (news.to_do === "mask") return await this.mask(news, held);
-    const { state, shares } = reveal(held.state, news.survivors, masking.terms);
-    await store.keepSum(assignment, state);
+    const { state, shares } = reveal(held.state, news.survivors, terms);
+    await shelf.keepSum(assignment, state);
     return await this.call("reveal-shares", { shares: shares.map(shareArray) });
   }
 
@@ -167,22 +172,22 @@ export class SecureSum {
    * may be followed by another: nothing of it has left.
    */
   private async joined(session: string, signing: Uint8Array): Promise<PartyState> {
-    const { assignment, device, store } = this.part;
-    const held = await store.sum(assignment);
+    const { assignment, device, shelf } = this.part;
+    const held = await shelf.sum(assignment);
     if (held?.state.session === session) return held.state;
     if (held !== null && held.offer !== null) {
       throw outOfOrder("the device has masked its vector for another sum before");
     }
     const state = join(session, device, ed25519.getPublicKey(signing));
-    await store.keepSum(assignment, state);
+    await shelf.keepSum(assignment, state);
     return state;
   }
 
   /** Upload the masked vector, which is computed unless it has been; null: interrupted. */
   private async mask(news: SumNews, held: SumState): Promise<SumNews | null> {
-    const { link, store, isOffline: stop, chunkBytes } = this.part;
+    const { link, shelf, isOffline: stop, chunkBytes } = this.part;
     const offer = held.offer ?? (await this.masked(news, held.state));
-    const vector = await store.get("masked");
+    const vector = await shelf.vector();
     if (vector === null || sha256Hex(vector) !== offer.sha256) {
       const detail = "the masked vector was damaged on the disk, and is made only once";
       throw new CodedError("agent.sum_damaged", detail);
@@ -192,16 +197,16 @@ export class SecureSum {
   }
 
   private async masked({ boxes }: SumNews, state: PartyState): Promise<NonNullable<SumState["offer"]>> {
-    const { assignment, masking, store } = this.part;
+    const { assignment, terms, shelf } = this.part;
     if (state.found === null) throw outOfOrder("vectors are masked after shares were sent");
     const { members, digest } = state.found;
-    const masked = mask(state, boxes, await this.part.vector(members.length), masking.terms);
-    return await store.keepVector(assignment, masked.state, encodeVector(masked.vector, digest));
+    const masked = mask(state, boxes, await this.part.vector(members.length), terms);
+    return await shelf.keepVector(assignment, masked.state, encodeVector(masked.vector, digest));
   }
 
   /** What is remembered of the sum that `news` is of. */
   private async held({ session, to_do }: SumNews): Promise<SumState> {
-    const held = await this.part.store.sum(this.part.assignment);
+    const held = await this.part.shelf.sum(this.part.assignment);
     if (held?.state.session !== session) {
       throw outOfOrder(`the device is to ${to_do}, in a sum that it has not joined`);
     }

@@ -24,6 +24,8 @@ export interface Now {
   readonly tuning: { readonly done: number; readonly total: number } | null;
   /** What the secure sum waits for that the device takes part in. */
   readonly sumWait: Reason | null;
+  /** What the sum waits for that the device answers a question in. */
+  readonly questionWait: Reason | null;
   /** A round was refused which the owner's privacy budget does not pay for; null: it pays for one. */
   readonly budgetWait: Reason | null;
   /** Why the device must end, if that does not pass by waiting. */
@@ -52,6 +54,7 @@ export class Situation {
     takes: null,
     tuning: null,
     sumWait: null,
+    questionWait: null,
     budgetWait: null,
     ending: null,
   };

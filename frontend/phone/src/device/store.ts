@@ -9,6 +9,7 @@ import type { Sample } from "../learning/batches";
 import type { AskPolicy, Labelling } from "../learning/labelling";
 import type { Checkpoint } from "../learning/optimisation";
 import type { PersonalCheckpoint } from "../learning/personal/training";
+import type { AgreedQuestions } from "../learning/question";
 import type { PartyState } from "../learning/secure_sum/party";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
@@ -91,6 +92,18 @@ export interface Promised {
   readonly asked: PrivacyBudget | null;
 }
 
+/** How a question to the fleet ended for the device. */
+export interface Answered {
+  /** What its part in the sum was known by. */
+  readonly answer: string;
+  /** `answered`: it is in the sum; `declined`: nothing was sent of what it counted; `uncounted`: the sum went on without it. */
+  readonly outcome: "answered" | "declined" | "uncounted";
+  readonly sentence: string;
+  readonly federation: string;
+  readonly question: unknown;
+  readonly at: number;
+}
+
 /** How far the device is in a secure sum. */
 export interface SumState {
   readonly assignment: string;
@@ -123,6 +136,8 @@ export interface OwnerChoices {
   readonly pausedUntil: number;
   /** How much all federations together may learn of the device; left out: as the defaults say. */
   readonly privacy?: PrivacyChoices;
+  /** In what the owner lets the device be counted; left out: in nothing. */
+  readonly questions?: AgreedQuestions;
   /** How often the owner lets the device ask what a sample shows; left out: as the defaults say. */
   readonly asks?: AskPolicy;
 }
@@ -198,6 +213,9 @@ interface Values {
   signing: Uint8Array;
   sum: SumState;
   masked: Uint8Array<ArrayBuffer>;
+  /** The same of the question that is being answered. */
+  questionSum: SumState;
+  questionMasked: Uint8Array<ArrayBuffer>;
   /** Whether the latest assignment that was accepted hides in a sum what the device measures. */
   isMasked: boolean;
   model: SignedManifest;
@@ -220,6 +238,7 @@ interface Schema extends DBSchema {
   unlabelled: { key: number; value: Unlabelled };
   states: { key: string; value: Uint8Array };
   finished: { key: string; value: Finished };
+  answered: { key: string; value: Answered };
   blobs: { key: string; value: Uint8Array };
   receipts: { key: number; value: Receipt };
   told: { key: string; value: Told };
@@ -230,6 +249,7 @@ interface Schema extends DBSchema {
 
 const RECEIPTS_KEPT = 1000;
 const FINISHED_KEPT = 200;
+const ANSWERED_KEPT = 200;
 const UNLABELLED_KEPT = 1000;
 const STRICT = { durability: "strict" } as const;
 
@@ -237,8 +257,10 @@ export class Store {
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
-    const db = await openDB<Schema>("coterie-device", 4, {
+    const db = await openDB<Schema>("coterie-device", 5, {
       upgrade(fresh, from) {
+        fresh.createObjectStore("answered", { keyPath: "answer" });
+        if (from > 3) return;
         fresh
           .createObjectStore("identity_log", { keyPath: "position" })
           .createIndex("device", "device", { unique: true });
@@ -424,30 +446,65 @@ export class Store {
     return known ?? drawn;
   }
 
-  /** What is remembered of the sum of `assignment`; null: it has not been joined. */
-  async sum(assignment: string): Promise<SumState | null> {
-    const found = await this.get("sum");
-    return found?.assignment === assignment ? found : null;
+  /** What is remembered of a sum of updates, and of an answer's: a device may be in one of each at a time. */
+  readonly sumOfUpdates: SumShelf = this.shelf("sum", "masked");
+  readonly sumOfAnswers: SumShelf = this.shelf("questionSum", "questionMasked");
+
+  private shelf(sum: "sum" | "questionSum", masked: "masked" | "questionMasked"): SumShelf {
+    return {
+      sum: async (assignment) => {
+        const found = await this.get(sum);
+        return found?.assignment === assignment ? found : null;
+      },
+      vector: () => this.get(masked),
+      keepSum: async (assignment, state) => {
+        const writing = this.db.transaction("values", "readwrite", STRICT);
+        const before = (await writing.store.get(sum)) as SumState | undefined;
+        const offer = before?.assignment === assignment ? before.offer : null;
+        await Promise.all([writing.store.put({ assignment, state, offer }, sum), writing.done]);
+      },
+      keepVector: async (assignment, state, vector) => {
+        const offer = { assignment, sha256: sha256Hex(vector), size_bytes: vector.length };
+        const writing = this.db.transaction("values", "readwrite", STRICT);
+        await Promise.all([
+          writing.store.put({ assignment, state, offer }, sum),
+          writing.store.put(vector, masked),
+          writing.done,
+        ]);
+        return offer;
+      },
+    };
   }
 
-  /** Remember this state of the sum of `assignment`, beside the vector if there is one. */
-  async keepSum(assignment: string, state: PartyState): Promise<void> {
+  /** Forget the sum of any other question. */
+  async beginAnswer(answer: string): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
-    const before = (await writing.store.get("sum")) as SumState | undefined;
-    const offer = before?.assignment === assignment ? before.offer : null;
-    await Promise.all([writing.store.put({ assignment, state, offer }, "sum"), writing.done]);
+    const held = (await writing.store.get("questionSum")) as SumState | undefined;
+    if (held?.assignment !== answer) {
+      await Promise.all([writing.store.delete("questionSum"), writing.store.delete("questionMasked")]);
+    }
+    await writing.done;
   }
 
-  /** Remember the masked `vector` with the state that it leaves; the message that announces it. */
-  async keepVector(assignment: string, state: PartyState, vector: Uint8Array<ArrayBuffer>): Promise<OfferMasked> {
-    const offer = { assignment, sha256: sha256Hex(vector), size_bytes: vector.length };
-    const writing = this.db.transaction("values", "readwrite", STRICT);
-    await Promise.all([
-      writing.store.put({ assignment, state, offer }, "sum"),
-      writing.store.put(vector, "masked"),
-      writing.done,
-    ]);
-    return offer;
+  /** Keep how a question ended, and forget its sum. */
+  async finishAnswer(answered: Answered): Promise<void> {
+    const writing = this.db.transaction(["values", "answered"], "readwrite", STRICT);
+    const [values, ended] = [writing.objectStore("values"), writing.objectStore("answered")];
+    await ended.put(answered);
+    for (const key of ["questionSum", "questionMasked"]) await values.delete(key);
+    const every = await ended.getAll();
+    every.sort((a, b) => b.at - a.at);
+    for (const { answer } of every.slice(ANSWERED_KEPT)) await ended.delete(answer);
+    await writing.done;
+  }
+
+  async isAnswered(answer: string): Promise<boolean> {
+    return (await this.db.getKey("answered", answer)) !== undefined;
+  }
+
+  /** Newest first. */
+  async answered(): Promise<Answered[]> {
+    return (await this.db.getAll("answered")).sort((a, b) => b.at - a.at);
   }
 
   /** How many entries of the log of identities the device has read. */
@@ -460,11 +517,18 @@ export class Store {
     return (await this.db.get("identity_log", length))?.head ?? null;
   }
 
-  /** Keep the entries that follow the first `length`, each with its head; no device has two. */
+  /**
+   * Keep the entries that follow the first `length`, each with its head; no device has two. Those that another sum of
+   * this device has read meanwhile stay as they are: heads tell whether they were others.
+   */
   async appendLog(length: number, entries: readonly (LogEntry & { head: Uint8Array })[]): Promise<void> {
     const writing = this.db.transaction("identity_log", "readwrite", STRICT);
+    const known = await writing.store.count();
     await Promise.all([
-      ...entries.map((one, at) => writing.store.add({ ...one, position: length + at + 1 })),
+      ...entries
+        .map((one, at) => ({ ...one, position: length + at + 1 }))
+        .filter(({ position }) => position > known)
+        .map((one) => writing.store.add(one)),
       writing.done,
     ]);
   }
@@ -649,7 +713,17 @@ export class Store {
    * device that was `forgotten`, this one or one before it.
    */
   async forgetDevice(forgotten: ForgetNews | null = null): Promise<void> {
-    const names = ["values", "states", "finished", "blobs", "receipts", "parts", "promises", "identity_log"] as const;
+    const names = [
+      "values",
+      "states",
+      "finished",
+      "answered",
+      "blobs",
+      "receipts",
+      "parts",
+      "promises",
+      "identity_log",
+    ] as const;
     const writing = this.db.transaction(names, "readwrite", STRICT);
     const values = writing.objectStore("values");
     const kept = forgotten ?? ((await values.get("forgotten")) as ForgetNews | undefined);
@@ -657,6 +731,18 @@ export class Store {
     if (kept !== undefined) await values.put(kept, "forgotten");
     await writing.done;
   }
+}
+
+/** What is remembered of a secure sum; what a step gives is stored before anything of it is sent. */
+export interface SumShelf {
+  /** How far the sum of `assignment` is; null: it has not been joined. */
+  sum(assignment: string): Promise<SumState | null>;
+  /** The masked vector; null: there is none yet. */
+  vector(): Promise<Uint8Array | null>;
+  /** Remember this state of the sum, beside the vector if there is one. */
+  keepSum(assignment: string, state: PartyState): Promise<void>;
+  /** Remember the masked `vector` with the state that it leaves; the message that announces it. */
+  keepVector(assignment: string, state: PartyState, vector: Uint8Array<ArrayBuffer>): Promise<OfferMasked>;
 }
 
 const isOf = (part: StreamPart, other: StreamPart): boolean =>

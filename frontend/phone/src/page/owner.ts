@@ -2,6 +2,7 @@
 import { digits, PRIVACY_DEFAULT } from "../device/budget";
 import type { PrivacyChoices, Receipt } from "../device/store";
 import type { Command, Shown } from "../protocol";
+import { countedPart } from "./counted";
 import { el, list, section } from "./dom";
 import { ownModelPart } from "./own_model";
 import { questionPart } from "./questions";
@@ -39,6 +40,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     blockers,
     shown.budgetWait,
     shown.sumWait,
+    shown.questionWait,
     wait,
     linkProblem,
     isOnline,
@@ -53,6 +55,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     ...sources,
     { key: "samples", state: [count, counts], make: () => samples(shown, asked) },
     { key: "told", state: [shown.told, choices.privacy], make: () => toldUnderNoise(shown, asked) },
+    { key: "counted", state: [shown.answered, choices.questions], make: () => countedPart(shown, asked.tell) },
     { key: "rounds", state: finished, make: () => taken(shown) },
     { key: "receipts", state: receipts, make: () => left(receipts) },
     { key: "decide", state: choices, make: () => decide(shown, asked) },
@@ -78,6 +81,7 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
     bar,
     blockers.length > 0 ? list(blockers.map(({ sentence }) => sentence)) : null,
     shown.sumWait === null ? null : el("p", {}, shown.sumWait.sentence),
+    shown.questionWait === null ? null : el("p", {}, `To answer a question: ${shown.questionWait.sentence}`),
     shown.budgetWait === null ? null : el("p", {}, shown.budgetWait.sentence),
     blockers.length === 0 && progress === null && wait !== null && wait.sentence !== shown.budgetWait?.sentence
       ? el("p", {}, wait.sentence)

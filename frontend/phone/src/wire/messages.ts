@@ -90,6 +90,10 @@ export type StandingPlan = v.InferOutput<typeof StandingPlan>;
 export const CheckInWindow = v.object({ after_s: Seconds, within_s: Seconds });
 export type CheckInWindow = v.InferOutput<typeof CheckInWindow>;
 
+/** A question that the device is asked, until it has answered or declined. */
+export const Asked = v.object({ answer: Identifier, federation: v.string(), question: v.unknown() });
+export type Asked = v.InferOutput<typeof Asked>;
+
 export const Directive = v.object({
   check_in_s: Seconds,
   assignment: v.optional(v.nullable(Assignment), null),
@@ -104,6 +108,7 @@ export const Directive = v.object({
   withdrawn: v.optional(v.pipe(v.array(Identifier), v.maxLength(64)), []),
   ignores_unknown: v.optional(v.boolean(), false),
   next_keys: v.optional(v.pipe(v.array(SignedManifest), v.maxLength(64)), []),
+  question: v.optional(v.nullable(Asked), null),
   /** In place of `check_in_s`, in a large fleet. */
   window: v.optional(v.nullable(CheckInWindow), null),
 });
@@ -170,6 +175,14 @@ export interface Capabilities {
   train_step_s?: number;
   platform_key?: string;
   kinds: Readonly<Record<string, readonly string[]>>;
+  answers?: OfferToAnswer;
+}
+
+/** What its owner lets the device be counted in. */
+export interface OfferToAnswer {
+  subjects: readonly string[];
+  without_noise: boolean;
+  min_devices: number;
 }
 
 export interface Enrol {

@@ -8,7 +8,7 @@ import { words } from "./vector";
 /** Standard deviations of the longest sum that fit. */
 const SPARE = 6;
 /** Of the noise of one device, in whole numbers, at least. */
-const LEAST_DEVIATION = 4;
+export const LEAST_DEVIATION = 4;
 /** √(2·ln(1/β)), where rounding is done anew with a probability of β at most: 0.14. */
 const ROUNDING_SLACK = 2;
 const ROUNDINGS = 100;
