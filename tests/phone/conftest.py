@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -87,12 +87,12 @@ def phones(world: World, chromium: Browser) -> Iterator[NewPhone]:
 
 
 @pytest.fixture
-def agents(world: World, tmp_path: Path) -> Iterator[Callable[[str, str], RealAgent]]:
+def agents(world: World, tmp_path: Path) -> Iterator[Callable[..., RealAgent]]:
     """Devices that join with an enrolment token and run."""
     started: list[RealAgent] = []
 
-    def join(name: str, token: str) -> RealAgent:
-        agent = RealAgent(tmp_path / name, world.url, token)
+    def join(name: str, token: str, **more: Any) -> RealAgent:
+        agent = RealAgent(tmp_path / name, world.url, token, **more)
         agent.start()
         started.append(agent)
         return agent
