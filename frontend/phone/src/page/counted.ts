@@ -15,9 +15,11 @@ const WORDS: Readonly<Record<Subject, string>> = {
 const OUTCOMES = { answered: "counted", declined: "declined", uncounted: "not counted" } as const;
 
 export function countedPart({ choices, answered }: Shown, tell: (command: Command) => void): HTMLElement {
-  const agreed = choices.questions ?? QUESTIONS_DEFAULT;
-  const choose = (changes: Partial<AgreedQuestions>): void =>
-    tell({ do: "choose", changes: { questions: { ...agreed, ...changes } } });
+  let agreed = choices.questions ?? QUESTIONS_DEFAULT;
+  const choose = (changes: Partial<AgreedQuestions>): void => {
+    agreed = { ...agreed, ...changes }; // the next choice may be made before the page is drawn with this one
+    tell({ do: "choose", changes: { questions: agreed } });
+  };
   const subjects = SUBJECTS.map((subject) =>
     box(`subject-${subject}`, WORDS[subject], agreed.answer.includes(subject), (checked) =>
       choose({ answer: SUBJECTS.filter((one) => (one === subject ? checked : agreed.answer.includes(one))) }),
