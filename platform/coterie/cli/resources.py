@@ -194,6 +194,7 @@ RESOURCES = (
                 takes=(
                     DATASET,
                     Taken("strategy", """how training is spread over processes: {"kind": "local_sgd", "workers": 4}"""),
+                    Taken("launcher", "who starts the workers: any, here, kubernetes or slurm"),
                     Taken("epochs", "most passes over the data, for the cloud model"),
                     Taken("learning_rate", "step size of the cloud model's AdamW"),
                     Taken("batch_size", "samples in a step of the cloud model"),

@@ -12,6 +12,8 @@ from coterie.cloud.launch.slurm import Slurm
 from coterie.cloud_training.checkpoints import checkpoints_of
 from coterie.cloud_training.models import TrainingJob
 
+HERE = "here"
+"""What a host is its own launcher under."""
 DIRECTORY = "launch"
 """Of a gang, in that of its job."""
 

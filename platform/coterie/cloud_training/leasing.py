@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.child.job import Progress, Unconfined
+from coterie.cloud.launch.gang import Standing
 from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training.checkpoints import forget_checkpoints
@@ -53,6 +54,9 @@ def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: Place
         "progress": 0.0,
         "progress_sentence": "",
         "placement": place.placement,
+        "launcher": "",
+        "launcher_state": "",
+        "launcher_sentence": "",
         **reason_columns(None),
     }
     if not take_lease(waiting, lease=lease, now=now, state=State.RUNNING, **begun):
@@ -163,6 +167,15 @@ def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfine
     without = " and ".join(unconfined.missing)[:MAX_CHARACTERS]
     if _held(job_id, lease).update(unconfined=without):
         log(job_id, f"it runs without {without}: the system does not allow it", now)
+
+
+def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, standing: Standing, now: datetime) -> None:
+    """Record who starts the job's workers, and how they are there."""
+    sentence = standing.detail[:MAX_CHARACTERS]
+    changed = {"launcher": launcher, "launcher_state": standing.state, "launcher_sentence": sentence}
+    if _held(job_id, lease).update(**changed):
+        log(job_id, f"{launcher}: {standing.state}{f', {sentence}' if sentence else ''}", now)
+        tell_consoles("cloud_training")
 
 
 def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:

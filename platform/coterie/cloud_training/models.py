@@ -70,6 +70,12 @@ class TrainingJob(Stateful, Leased, Separated):
     """A `coterie.cloud_training.curve.Point` for each epoch of the cloud model's training."""
     advanced_in = models.PositiveIntegerField(default=0)
     """The attempt that last wrote a checkpoint; 0: none has. Only attempts since then tell that a job is hopeless."""
+    launcher = models.CharField(max_length=20, blank=True)
+    """Who started its workers of late, as hosts name it; blank: nobody has, or it is one process."""
+    launcher_state = models.CharField(max_length=10, blank=True)
+    """How its workers are there: waits, runs or over; blank: not known."""
+    launcher_sentence = models.CharField(max_length=200, blank=True)
+    """Why they wait or are over, in the scheduler's words; blank: they run."""
     rehearsed = models.BooleanField(default=False)
     """Whether one process has tried what a large gang is to train."""
     placement = models.PositiveIntegerField(default=0)

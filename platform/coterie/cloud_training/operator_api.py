@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -18,11 +19,17 @@ from coterie.cloud_training import services
 from coterie.cloud_training.curve import Point, read_curve
 from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
+from coterie.cluster.models import Gang, GangShare
+from coterie.cluster.selectors import Launcher, gang_of, launchers
+from coterie.core.acting import current_actor
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
 DEFAULTS = TrainingOptions()
+LAUNCHERS = ("here", "kubernetes", "slurm")
+NAMING = ("cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted")
+"""Reasons whose sentences name other jobs."""
 
 
 class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
@@ -48,6 +55,9 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
             "progress",
             "progress_sentence",
             "left_s",
+            "launcher",
+            "launcher_state",
+            "launcher_sentence",
             "attempt",
             "error_code",
             "error_sentence",
@@ -76,6 +86,45 @@ class EpochPointSerializer(serializers.Serializer[Point]):
         child=serializers.FloatField(),
         help_text="losses, accuracy, samples_per_second, communication_share (0 to 1), sent_bytes and workers",
     )
+
+
+class JobShareSerializer(serializers.Serializer[GangShare]):
+    """The workers of a job that one host leads or runs."""
+
+    host = serializers.CharField(source="host_id")
+    ranks = serializers.IntegerField(help_text="how many workers")
+    launcher = serializers.CharField(source="host.launcher", help_text="who starts them: here, kubernetes or slurm")
+
+
+class JobWorkersSerializer(serializers.Serializer[Gang]):
+    """The workers of a job: where they are, or why they wait."""
+
+    ranks = serializers.IntegerField(help_text="how many; all have places, or none")
+    wanted = serializers.CharField(
+        source="launcher", help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room"
+    )
+    state = serializers.ChoiceField(Gang.State.choices)
+    reason_code = serializers.CharField(help_text="why they wait or leave; blank: they do neither")
+    reason_sentence = serializers.SerializerMethodField()
+    since = serializers.DateTimeField(help_text="when they came to wait, of late")
+    placed_at = serializers.DateTimeField(allow_null=True)
+    shares = JobShareSerializer(many=True, help_text="the first of them leads")
+
+    def get_reason_sentence(self, gang: Gang) -> str:
+        """Sentences name jobs of other projects, which only who has a role in the installation may read."""
+        if gang.reason_code in NAMING and current_actor().installation_role() is None:
+            return "waits for its turn: jobs of others come first"
+        return gang.reason_sentence
+
+
+class LauncherSerializer(serializers.Serializer[Launcher]):
+    """Who starts workers of training jobs."""
+
+    name = serializers.ChoiceField(
+        LAUNCHERS, help_text="here: hosts do, in children or with other hosts by their queues; or another scheduler"
+    )
+    hosts = serializers.IntegerField(help_text="hosts that are present and have their workers started so")
+    places = serializers.IntegerField(help_text="workers that those take at a time, together")
 
 
 class TrainingJobFilter(serializers.Serializer[None]):
@@ -107,6 +156,15 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
         """The epochs of the cloud model's training so far, at most 400 of them."""
         points = read_curve(get_object_or_404(TrainingJob, pk=pk).curve)
         return Response([EpochPointSerializer(point).data for point in points])
+
+    @extend_schema(responses=JobWorkersSerializer, operation_id="jobs_workers", filters=False)
+    @action(detail=True, pagination_class=None)
+    def workers(self, _request: Request, pk: UUID) -> Response:
+        """Where its workers are and who starts them, or why they wait."""
+        gang = gang_of(get_object_or_404(TrainingJob, pk=pk).pk)
+        if gang is None:
+            raise Http404
+        return Response(JobWorkersSerializer(gang).data)
 
     @extend_schema(request=None, responses=TrainingJobSerializer)
     @action(detail=True, methods=["post"])
@@ -174,6 +232,12 @@ class BootstrapSerializer(DistillSerializer):
         help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the "
         "job ends with the best so far; 0: it ends for no curve",
     )
+    launcher = serializers.ChoiceField(
+        ("any", *LAUNCHERS),
+        default=DEFAULTS.launcher,
+        help_text="who starts the workers: any that has room; here: hosts do, by themselves or with others by their "
+        "queues; or the scheduler of another cluster; see launchers",
+    )
     strategy = serializers.JSONField(
         default=dict(ALONE),
         help_text="how the cloud model's training is spread over processes, as JSON; see strategy-schema",
@@ -187,6 +251,15 @@ class StrategySchemaView(APIView):
     def get(self, _request: Request) -> Response:
         """JSON schema of every strategy by its name."""
         return Response(strategy_schema())
+
+
+class LaunchersView(APIView):
+    """Who starts workers."""
+
+    @extend_schema(responses=LauncherSerializer(many=True), operation_id="launchers", filters=False)
+    def get(self, _request: Request) -> Response:
+        """The launchers of the hosts that are present."""
+        return Response([LauncherSerializer(one).data for one in launchers(timezone.now())])
 
 
 class BootstrapView(APIView):

@@ -1,6 +1,6 @@
 """How a pair is bootstrapped, and a version quantised; defaults suit small data sets."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -35,6 +35,10 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     priority: Annotated[
         int, Meta(ge=0, le=9, description="a job of a higher one has its team's lower ones save and make room")
     ] = 0
+    launcher: Annotated[
+        Literal["any", "here", "kubernetes", "slurm"],
+        Meta(description="who starts the workers: whoever has room, hosts themselves, or the scheduler of a cluster"),
+    ] = "any"
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""
 

@@ -15,11 +15,12 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job, rehearsal_job, simulation_job
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.launch.follow import train_elsewhere
+from coterie.cloud.launch.gang import Standing
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training import work
 from coterie.cloud_training.curve import Curve, read_curve
-from coterie.cloud_training.launchers import gang_of, launcher_here
+from coterie.cloud_training.launchers import HERE, gang_of, launcher_here
 from coterie.cloud_training.leasing import (
     fail_or_retry,
     go_on_as_gang,
@@ -27,6 +28,7 @@ from coterie.cloud_training.leasing import (
     put_back,
     record_curve,
     record_found,
+    record_launcher,
     record_progress,
     record_unconfined,
     succeed,
@@ -144,7 +146,15 @@ def _bootstrap(
 ) -> BootstrapResult:
     """By this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or it."""
     if (launcher := launcher_here()) is not None:
-        return train_elsewhere(launcher, gang_of(job, train), train, on_progress=shown.show, cancel=cancel)
+        return train_elsewhere(
+            launcher,
+            gang_of(job, train),
+            train,
+            on_progress=shown.show,
+            on_standing=lambda standing: shown.launched(launcher.kind, standing),
+            cancel=cancel,
+        )
+    shown.launched(HERE, Standing("runs"))
     train = call_gang(job, place, train, clock())
     return shown.run(bootstrap_job.JOB, train, limits_of(train), cancel)
 
@@ -196,6 +206,10 @@ class _Shown:
     def _write_curve(self) -> None:
         if self._curve is not None:
             record_curve(self._job_id, self._lease, self._curve)
+
+    def launched(self, launcher: str, standing: Standing) -> None:
+        """Record who starts its workers, and how they are there."""
+        record_launcher(self._job_id, self._lease, launcher, standing, self._clock())
 
     def warn(self, unconfined: Unconfined) -> None:
         """Record which confinements the job runs without."""

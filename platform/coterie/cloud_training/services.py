@@ -218,6 +218,7 @@ def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
         ranks=1 if is_tried else strategy.count,
         spreads=strategy.spreads,
         team=options.team,
+        launcher="" if not is_spread or options.launcher == "any" else options.launcher,
         priority=BEHIND_ALL if job.kind == TrainingJob.Kind.SIMULATION else options.priority,
         small=is_tried or job.kind == TrainingJob.Kind.PREFLIGHT,
         now=now,

@@ -82,6 +82,8 @@ class Gang(Stateful):
     """How many workers."""
     spreads = models.BooleanField()
     """Whether they may be on several hosts."""
+    launcher = models.CharField(max_length=20, blank=True)
+    """Who is to start them, as hosts name it; blank: whoever has room."""
     small = models.BooleanField(default=False)
     """It takes seconds; every host has room for one beside its places."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)

@@ -48,6 +48,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     priority = serializers.IntegerField(help_text="0 to 9; -1: a simulation, which makes room for all others")
     ranks = serializers.IntegerField(help_text="how many workers; all have places, or none")
     spreads = serializers.BooleanField(help_text="whether they may be on several hosts")
+    launcher = serializers.CharField(help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room")
     state = serializers.ChoiceField(Gang.State.choices)
     reason_code = serializers.CharField(help_text="why it waits or leaves; blank: it does neither")
     reason_sentence = serializers.CharField()
@@ -104,7 +105,18 @@ class ClusterView(APIView):
 
 
 OF_HOST = ("name", "rack", "queue", "launcher", "places", "cores", "gpus", "memory_bytes", "since", "seen_at")
-OF_GANG = ("job", "team", "priority", "ranks", "spreads", "state", "reason_code", "reason_sentence", "since")
+OF_GANG = (
+    "job",
+    "team",
+    "priority",
+    "ranks",
+    "spreads",
+    "launcher",
+    "state",
+    "reason_code",
+    "reason_sentence",
+    "since",
+)
 
 
 def _shown(gang: Gang, place_s: float, gpu_s: float) -> dict[str, object]:

@@ -24,6 +24,8 @@ class Host(NamedTuple):
     """Workers that it takes at a time."""
     joins: bool = True
     """Whether it takes a part of a gang whose others are elsewhere."""
+    launcher: str = "here"
+    """Who starts workers: itself, or the scheduler of another cluster."""
 
 
 class Share(NamedTuple):
@@ -47,6 +49,8 @@ class Gang:
     priority: int = 0
     spreads: bool = True
     """Whether its workers may be on several hosts."""
+    launcher: str = ""
+    """Who is to start its workers; blank: whoever has room."""
     small: bool = False
     """It checks something for seconds, so every host runs one beside its places."""
     avoids: frozenset[str] = frozenset()
@@ -149,12 +153,12 @@ class _Deciding:
             self._checking.add(chosen)
             self._starts[gang.id] = (Share(chosen, gang.ranks),)
         else:
-            self._waits[gang.id] = self._no_host() or Reason(
+            self._waits[gang.id] = self._no_host(gang) or Reason(
                 "cluster.checking", "waits for a host to check it; each checks one pair or gang at a time"
             )
 
     def _consider(self, gang: Gang, entitled: bool) -> None:
-        if (missing := self._no_host()) is not None:
+        if (missing := self._no_host(gang)) is not None:
             self._waits[gang.id] = missing
         elif self._first is not None:
             self._waits[gang.id] = Reason(
@@ -223,44 +227,58 @@ class _Deciding:
             self._free[share.host] = max(0, self._free[share.host] - share.ranks)
 
     def _fit(self, gang: Gang, free: Free, level: Level) -> tuple[Share, ...] | None:
-        usable = [host for host in self._hosts if host.name not in gang.avoids]
-        found = _place(gang, usable, free, level, self._hosts) if len(usable) < len(self._hosts) else None
-        return found if found is not None else _place(gang, self._hosts, free, level, self._hosts)
+        hosts = self._hosts_of(gang)
+        usable = [host for host in hosts if host.name not in gang.avoids]
+        found = _place(gang, usable, free, level, hosts) if len(usable) < len(hosts) else None
+        return found if found is not None else _place(gang, hosts, free, level, hosts)
+
+    def _hosts_of(self, gang: Gang) -> list[Host]:
+        """Those that start workers as the gang's operator wants them started."""
+        return [host for host in self._hosts if gang.launcher in ("", host.launcher)]
 
     def _level(self, gang: Gang) -> Level:
         """The nearest that it insists on by now, and that an idle cluster could give."""
-        joining = [host for host in self._hosts if host.joins]
+        hosts = self._hosts_of(gang)
+        joining = [host for host in hosts if host.joins]
         if not gang.spreads or gang.ranks <= 1 or len(joining) < 2:
             return Level.HOST
         waited = self._now - gang.since
         patience = self._patience
         level = Level.HOST if waited < patience.host_s else Level.RACK if waited < patience.rack_s else Level.ANY
-        if level == Level.HOST and max(host.places for host in self._hosts) < gang.ranks:
+        if level == Level.HOST and max(host.places for host in hosts) < gang.ranks:
             level = Level.RACK
         if level == Level.RACK and max(_by_rack(joining, lambda host: host.places).values()) < gang.ranks:
             level = Level.ANY
         return level
 
-    def _no_host(self) -> Reason | None:
-        if self._hosts:
-            return None
-        return Reason("cluster.no_host", "no host is there; start a Celery worker, which registers its machine")
+    def _no_host(self, gang: Gang) -> Reason | None:
+        if not self._hosts:
+            return Reason("cluster.no_host", "no host is there; start a Celery worker, which registers its machine")
+        if not gang.small and not self._hosts_of(gang):
+            return Reason(
+                "cluster.no_launcher",
+                f"waits for a host with launcher {gang.launcher}; none is there: start a Celery worker with "
+                f"COTERIE_CLUSTER_LAUNCHER={gang.launcher}, or bootstrap with another launcher",
+            )
+        return None
 
     def _reason(self, gang: Gang) -> Reason:
         """Why it does not fit: too little is free, or not in one place."""
         workers = "1 worker" if gang.ranks == 1 else f"{gang.ranks} workers"
-        if _is_crowd(gang, self._hosts):
+        hosts = self._hosts_of(gang)
+        if _is_crowd(gang, hosts):
             return Reason("cluster.busy", f"waits for an idle host: {workers} are more than the hosts have places for")
-        total, where = sum(self._free.values()), self._where_it_insists(gang)
+        total, where = sum(self._free[host.name] for host in hosts), self._where_it_insists(gang)
         sentence = f"waits for {workers}{where.asked}; {where.free} free{where.best}"
         if total >= gang.ranks:
             return Reason("cluster.fragmented", sentence)
         return Reason("cluster.busy", sentence)
 
     def _where_it_insists(self, gang: Gang) -> "_Where":
-        level, joining = self._level(gang), [host for host in self._hosts if host.joins]
+        level, hosts = self._level(gang), self._hosts_of(gang)
+        joining = [host for host in hosts if host.joins]
         if level == Level.HOST:
-            best = max(self._hosts, key=lambda host: self._free[host.name])
+            best = max(hosts, key=lambda host: self._free[host.name])
             return _Where(" on one host", self._free[best.name], f" on {best.name}")
         if level == Level.RACK:
             racks = _by_rack(joining, lambda host: self._free[host.name])

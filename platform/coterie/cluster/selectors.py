@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
 
@@ -14,6 +15,16 @@ class Use(NamedTuple):
     team: str
     place_hours: float
     gpu_hours: float
+
+
+class Launcher(NamedTuple):
+    """Who starts workers."""
+
+    name: str
+    """As hosts call it: here, kubernetes or slurm."""
+    hosts: int
+    places: int
+    """Of those hosts together."""
 
 
 def hosts() -> "QuerySet[Host]":
@@ -29,6 +40,22 @@ def active_gangs() -> "QuerySet[Gang]":
         .order_by("state", "-priority", "since", "pk")
         .prefetch_related(shares)
     )
+
+
+def gang_of(job: UUID) -> Gang | None:
+    """The workers of a job, with their places; None: it never asked for any."""
+    shares = Prefetch("shares", GangShare.objects.select_related("host"))
+    return Gang.objects.filter(job=job).prefetch_related(shares).first()
+
+
+def launchers(now: datetime) -> list[Launcher]:
+    """Who starts workers on the hosts that are present, by name."""
+    found: dict[str, Launcher] = {}
+    for host in Host.objects.all():
+        if host.is_present(now):
+            former = found.get(host.launcher, Launcher(host.launcher, 0, 0))
+            found[host.launcher] = Launcher(host.launcher, former.hosts + 1, former.places + host.places)
+    return sorted(found.values())
 
 
 def seconds_of(gang: Gang, now: datetime) -> tuple[float, float]:

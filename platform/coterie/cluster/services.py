@@ -93,6 +93,7 @@ def add_gang(
     team: str = "",
     priority: int = 0,
     small: bool = False,
+    launcher: str = "",
 ) -> None:
     """Have the workers of a job wait for their places; nothing happens if they do."""
     Gang.objects.get_or_create(
@@ -103,6 +104,7 @@ def add_gang(
             "priority": priority,
             "ranks": ranks,
             "spreads": spreads,
+            "launcher": launcher,
             "small": small,
             "since": now,
             "not_before": now,
@@ -122,7 +124,10 @@ def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[Start]:
     gangs = list(_with_shares(Gang.objects.filter(state__in=Gang.ACTIVE)))
     considered = [gang for gang in gangs if gang.state != State.WAITING or gang.not_before <= now]
     decision = schedule.decide(
-        [schedule.Host(host.name, host.rack, host.places, bool(host.address)) for host in present.values()],
+        [
+            schedule.Host(host.name, host.rack, host.places, bool(host.address), host.launcher)
+            for host in present.values()
+        ],
         [_as_scheduled(gang) for gang in considered],
         quotas=quotas,
         now=now.timestamp(),
@@ -259,6 +264,7 @@ def _as_scheduled(gang: Gang) -> schedule.Gang:
         team=gang.team,
         priority=gang.priority,
         spreads=gang.spreads,
+        launcher=gang.launcher,
         small=gang.small,
         avoids=frozenset(gang.avoids),
         shares=_shares(gang),

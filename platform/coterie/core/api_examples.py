@@ -148,6 +148,8 @@ EXAMPLES: Mapping[str, object] = {
     "labels": ["zero", "one", "two"],
     "lasts_s": 604800.0,
     "launcher": "here",
+    "launcher_sentence": "pending: Resources",
+    "launcher_state": "waits",
     "learning_rate": 0.05,
     "least_gain": 0.001,
     "least_update_bytes": 3120,

@@ -153,16 +153,18 @@ class Platform:
         dataset: Dataset,
         *,
         strategy: Mapping[str, object] | None = None,
+        launcher: str = "any",
         progress: bool = True,
         **options: float,
     ) -> Pair:
         """Train the cloud model on `dataset` and distil the first device version from it; gives the pair as it is then.
 
         `strategy` spreads the cloud model's training over processes, as ``{"kind": "data_parallel", "workers": 4}``
-        (`docs/reference/kinds.md`); by default one trains. `options` are fields of the request, as ``epochs=20``.
+        (`docs/reference/kinds.md`); by default one trains. `launcher` says who starts
+        them: any, here, kubernetes or slurm. `options` are fields of the request, as ``epochs=20``.
         Raises JobFailed. Interrupted, the training goes on.
         """
-        asked = {} if strategy is None else {"strategy": dict(strategy)}
+        asked = {"launcher": launcher} | ({} if strategy is None else {"strategy": dict(strategy)})
         with ProgressLine.wanted(progress) as line:
             job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options, **asked})
             follow(self._rest, job, line)

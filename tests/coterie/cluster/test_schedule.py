@@ -75,6 +75,22 @@ def test_a_gang_is_near_itself_first_and_anywhere_once_it_has_waited() -> None:
     assert spread == (Share("a", 3), Share("b", 2), Share("c", 1))
 
 
+def test_a_gang_with_a_launcher_takes_hosts_with_that_launcher_alone() -> None:
+    door = Host("door", "north", 4, joins=False, launcher="slurm")
+    hosts = (A, door)
+    assert told([Gang("g", 2, 0, launcher="slurm")], hosts=hosts).starts["g"] == (Share("door", 2),)
+    assert told([Gang("g", 2, 0, launcher="here")], hosts=hosts).starts["g"] == (Share("a", 2),)
+    assert told([Gang("g", 9, 0, launcher="slurm")], hosts=hosts).starts["g"] == (Share("door", 9),), "a crowd, too"
+    busy = Gang("x", 3, 0, shares=(Share("door", 3),))
+    waits = told([busy, Gang("g", 2, 0, launcher="slurm")], hosts=hosts).waits["g"]
+    assert waits.sentence == "waits for 2 workers on one host; 1 free on door", "what is free elsewhere is no use"
+    nobody = told([Gang("g", 2, 0, launcher="kubernetes")], hosts=hosts).waits["g"]
+    assert nobody.code == "cluster.no_launcher"
+    assert "COTERIE_CLUSTER_LAUNCHER=kubernetes" in nobody.sentence
+    small = Gang("g", 1, 0, launcher="kubernetes", small=True)
+    assert told([small], hosts=hosts).starts["g"], "one process tries it on any host"
+
+
 def test_a_gang_that_tolerates_no_network_waits_for_one_host() -> None:
     busy = [Gang(f"x{name}", 1, 0, shares=(Share(name, 1),)) for name in "abc"]
     alone = Gang("g", 4, 0, spreads=False)

@@ -7,6 +7,10 @@ import { When } from "../components/When";
 import { Curve } from "./Curve";
 import { Lines } from "./Lines";
 import { type Job, jobQuery } from "./queries";
+import { Workers } from "./Workers";
+
+/** Others have no workers. */
+const ACTIVE: ReadonlySet<string | undefined> = new Set(["queued", "running"]);
 
 /** A job beside the list: how it stands, and what it has told of itself, line by line as it does. */
 export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
@@ -17,6 +21,7 @@ export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
         {(found) => (
           <Stack gap="md">
             <Standing job={found} />
+            {ACTIVE.has(found.state) && <Workers job={found} />}
             {found.kind === "bootstrap" && <Curve id={id} />}
             <Lines job={id} />
           </Stack>

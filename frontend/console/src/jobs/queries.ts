@@ -58,6 +58,24 @@ export function jobQuery(id: string) {
   });
 }
 
+export type JobWorkers = components["schemas"]["JobWorkers"];
+
+/** Where a job's workers are, or why they wait. Reasons change with time alone, which no frame tells. */
+export function workersQuery(id: string) {
+  return queryOptions({
+    queryKey: [...JOBS, id, "workers"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/jobs/{id}/workers/", { params: { path: { id } }, signal })).data,
+    refetchInterval: 5_000,
+  });
+}
+
+/** Who starts workers, of the hosts that are there. */
+export const launchersQuery = queryOptions({
+  queryKey: ["launchers"],
+  queryFn: async ({ signal }) => (await api.GET("/api/launchers/", { signal })).data,
+});
+
 export type Point = components["schemas"]["EpochPoint"];
 
 /** The epochs of the cloud model's training so far. */

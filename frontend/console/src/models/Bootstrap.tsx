@@ -5,7 +5,8 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
-import { JOBS, strategySchemaQuery } from "../jobs/queries";
+import { launcherChoices } from "../jobs/launchers";
+import { JOBS, launchersQuery, strategySchemaQuery } from "../jobs/queries";
 import { KindForm } from "../plan/KindForm";
 import { Definitions, startOf, type Values } from "../plan/schema";
 import { datasetsQuery, PAIRS, type Pair } from "./queries";
@@ -18,6 +19,8 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const [chosen, choose] = useState<string | null>(null);
   const { data: strategies } = useQuery(strategySchemaQuery);
   const [strategy, setStrategy] = useState<Values>({ kind: "one_process" });
+  const { data: launchers } = useQuery(launchersQuery);
+  const [launcher, launchBy] = useState("any");
   const [endsEarly, endEarly] = useState(false);
   const schema = strategies?.[String(strategy.kind)];
   const dataset = chosen ?? datasets?.[0]?.id;
@@ -66,6 +69,14 @@ export function Bootstrap({ pair }: { pair: Pair }) {
             onChange={(event) => endEarly(event.currentTarget.checked)}
           />
           {schema !== undefined && <KindForm schema={schema} values={strategy} onChange={setStrategy} />}
+          <Select
+            label="Launcher"
+            description="Who starts the workers. Hosts start them in children, and with other hosts by their queues; the scheduler of another cluster starts them there."
+            data={launcherChoices(launchers ?? [])}
+            value={launcher}
+            allowDeselect={false}
+            onChange={(chosen) => chosen !== null && launchBy(chosen)}
+          />
         </Stack>
       }
       done="It is trained as soon as the cloud is free."
@@ -73,7 +84,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
       call={(via) =>
         api.POST("/api/pairs/{id}/bootstrap/", {
           params: { path: { id: pair.id } },
-          body: { dataset, strategy, least_gain: endsEarly ? 0.001 : 0 } as BootstrapRequest, // everything else has a default
+          body: { dataset, strategy, launcher, least_gain: endsEarly ? 0.001 : 0 } as BootstrapRequest, // everything else has a default
           ...via,
         })
       }

@@ -11,6 +11,7 @@ import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes } from "../components/units";
 import { When } from "../components/When";
+import { launcherName } from "../jobs/launchers";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 
 export const Route = createFileRoute("/cluster")({
@@ -70,6 +71,7 @@ const HOSTS: readonly SmallColumn<Host>[] = [
   { header: "Host", cell: (host) => host.name },
   { header: "State", cell: (host) => <State of={host.present ? "ready" : "lost"} /> },
   { header: "Rack", cell: (host) => host.rack || "–" },
+  { header: "Launcher", cell: (host) => launcherName(host.launcher) },
   {
     header: "Places used",
     align: "end",
@@ -87,6 +89,7 @@ const GANGS: readonly SmallColumn<Gang>[] = [
   { header: "State", cell: (gang) => <State of={gang.state} /> },
   { header: "Where, or why not yet", cell: (gang) => <Where gang={gang} /> },
   { header: "Workers", align: "end", cell: (gang) => gang.ranks },
+  { header: "Launcher", cell: (gang) => launcherName(gang.launcher || "any") },
   { header: "Team", cell: (gang) => gang.team || "–" },
   { header: "Priority", align: "end", cell: (gang) => gang.priority },
   { header: "Since", cell: (gang) => <When at={gang.placed_at ?? gang.since} /> },

@@ -4,7 +4,7 @@ import logging
 import secrets
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -43,14 +43,16 @@ def train_elsewhere(
     arguments: BootstrapArguments,
     *,
     on_progress: ReportProgress,
+    on_standing: Callable[[Standing], None],
     cancel: threading.Event,
 ) -> BootstrapResult:
     """Have `gang` train in its directory, and give the result as a child would.
 
-    Whatever ends this ends the gang, and what `on_progress` raises does. Raises Cancelled, LaunchFailed, or what the
+    `on_standing` is told how the gang is, once it is another way. Whatever ends this ends the gang, and what
+    `on_progress` raises does. Raises Cancelled, LaunchFailed, or what the
     workers do.
     """
-    following = _Following(launcher, gang)
+    following = _Following(launcher, gang, on_standing)
     launcher.stop(gang)  # of an attempt whose platform was killed
     following.tell(arguments)
     launcher.start(gang)
@@ -67,10 +69,10 @@ def train_elsewhere(
 
 
 class _Following:
-    def __init__(self, launcher: Launcher, gang: Gang) -> None:
-        self._launcher, self._gang = launcher, gang
+    def __init__(self, launcher: Launcher, gang: Gang, on_standing: Callable[[Standing], None]) -> None:
+        self._launcher, self._gang, self._on_standing = launcher, gang, on_standing
         self._read = 0
-        self._said = ""
+        self._said: Standing | None = None
         self._unanswered = 0
 
     def tell(self, arguments: BootstrapArguments) -> None:
@@ -99,9 +101,11 @@ class _Following:
             if trained is not None:
                 return trained
             standing = self._look()
-            if standing.state == "waits" and standing.detail != self._said:
-                self._said = standing.detail
-                on_progress(Progress(f"{self._launcher.kind} has it wait: {standing.detail}"))
+            if standing != self._said:
+                self._said = standing
+                self._on_standing(standing)
+                if standing.state == "waits":
+                    on_progress(Progress(f"{self._launcher.kind} has it wait: {standing.detail}"))
             over += standing.state == "over" or bool(failures)
             if over > WRITTEN_AFTER or any(failure.code not in STRANGE for failure in failures):
                 raise self._failure(failures, standing.detail)

@@ -18,7 +18,7 @@ from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.bootstrap_job import BootstrapArguments
 from coterie.cloud.errors import LaunchFailed
 from coterie.cloud.launch.follow import gang_for, train_elsewhere
-from coterie.cloud.launch.gang import Gang, Launcher
+from coterie.cloud.launch.gang import Gang, Launcher, Standing
 from coterie.cloud.launch.kubernetes import Kubernetes
 from coterie.cloud.launch.slurm import Slurm
 from coterie.evaluation.datasets import MalformedDataset
@@ -74,9 +74,17 @@ def prepared(tmp_path: Path, strategy: dict[str, object], *, epochs: int = 2) ->
 def test_what_is_given_to_the_scheduler_trains_what_one_host_would(tmp_path: Path, commands: Path, make: Make) -> None:
     arguments, gang = prepared(tmp_path, TWO, epochs=1)
     told: list[Progress] = []
+    standings: list[Standing] = []
     result = train_elsewhere(
-        make(tmp_path / "shared"), gang, arguments, on_progress=told.append, cancel=threading.Event()
+        make(tmp_path / "shared"),
+        gang,
+        arguments,
+        on_progress=told.append,
+        on_standing=standings.append,
+        cancel=threading.Event(),
     )
+    assert {standing.state for standing in standings} <= {"waits", "runs", "over"}
+    assert standings, "people are told how it is there"
     trained = (tmp_path / "trained").read_bytes()
     alone: list[Progress] = []
     assert bootstrap_stored(arguments_of(tmp_path, TWO, epochs=1), alone.append) == result
@@ -99,7 +107,12 @@ def test_what_does_not_meet_over_a_network_is_one_process_of_the_scheduler(
     arguments, gang = prepared(tmp_path, {"kind": kind})
     assert (gang.processes, gang.cores_each) == (1, 4 if kind == "coded" else 1)
     result = train_elsewhere(
-        make(tmp_path / "shared"), gang, arguments, on_progress=lambda _: None, cancel=threading.Event()
+        make(tmp_path / "shared"),
+        gang,
+        arguments,
+        on_progress=lambda _: None,
+        on_standing=lambda _: None,
+        cancel=threading.Event(),
     )
     assert result.epochs == 2
 
@@ -115,11 +128,15 @@ def test_a_gang_that_makes_room_goes_on_from_its_checkpoint(tmp_path: Path, comm
             raise Cancelled(job="it makes room")
 
     with pytest.raises(Cancelled):
-        train_elsewhere(launcher, gang, arguments, on_progress=leave, cancel=threading.Event())
+        train_elsewhere(
+            launcher, gang, arguments, on_progress=leave, on_standing=lambda _: None, cancel=threading.Event()
+        )
     assert not (commands / "pods").exists()
     assert not (commands / "job").exists()
     told: list[Progress] = []
-    train_elsewhere(launcher, gang, arguments, on_progress=told.append, cancel=threading.Event())
+    train_elsewhere(
+        launcher, gang, arguments, on_progress=told.append, on_standing=lambda _: None, cancel=threading.Event()
+    )
     assert next(progress.done for progress in told if progress.values) >= 3
     trained = (tmp_path / "trained").read_bytes()
     bootstrap_stored(arguments_of(tmp_path, TWO, epochs=MANY), lambda _: None)
@@ -134,7 +151,12 @@ def test_a_programs_fault_is_told_as_a_child_would(tmp_path: Path, commands: Pat
     np.savez(arguments.dataset, x=np.zeros((8, 5), np.float32), y=np.zeros(8, np.int64))
     with pytest.raises(MalformedDataset):
         train_elsewhere(
-            make(tmp_path / "shared"), gang, arguments, on_progress=lambda _: None, cancel=threading.Event()
+            make(tmp_path / "shared"),
+            gang,
+            arguments,
+            on_progress=lambda _: None,
+            on_standing=lambda _: None,
+            cancel=threading.Event(),
         )
 
 
@@ -153,8 +175,12 @@ def test_a_worker_that_is_killed_fails_the_gang_and_another_try_goes_on(
             mine[0].kill()
 
     with pytest.raises(LaunchFailed):
-        train_elsewhere(launcher, gang, arguments, on_progress=kill, cancel=threading.Event())
-    result = train_elsewhere(launcher, gang, arguments, on_progress=lambda _: None, cancel=threading.Event())
+        train_elsewhere(
+            launcher, gang, arguments, on_progress=kill, on_standing=lambda _: None, cancel=threading.Event()
+        )
+    result = train_elsewhere(
+        launcher, gang, arguments, on_progress=lambda _: None, on_standing=lambda _: None, cancel=threading.Event()
+    )
     trained = (tmp_path / "trained").read_bytes()
     assert bootstrap_stored(arguments_of(tmp_path, TWO, epochs=MANY), lambda _: None) == result
     assert (tmp_path / "trained").read_bytes() == trained, "the same bits"
@@ -209,7 +235,14 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, make: Make, monke
     monkeypatch.setenv("PATH", str(tmp_path))
     arguments, gang = prepared(tmp_path, TWO)
     with pytest.raises(LaunchFailed, match="No such file"):
-        train_elsewhere(make(tmp_path), gang, arguments, on_progress=lambda _: None, cancel=threading.Event())
+        train_elsewhere(
+            make(tmp_path),
+            gang,
+            arguments,
+            on_progress=lambda _: None,
+            on_standing=lambda _: None,
+            cancel=threading.Event(),
+        )
 
 
 @pytest.mark.parametrize(

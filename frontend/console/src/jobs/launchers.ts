@@ -1,0 +1,24 @@
+import type { components } from "../api/schema";
+
+export type Launcher = components["schemas"]["Launcher"];
+
+/** What people call who starts workers. */
+const NAMES: Readonly<Record<string, string>> = {
+  any: "Whoever has room",
+  here: "The platform's hosts",
+  kubernetes: "Kubernetes",
+  slurm: "SLURM",
+};
+
+export function launcherName(launcher: string): string {
+  return NAMES[launcher] ?? launcher;
+}
+
+/** What may be chosen: all launchers, with the room of those whose hosts are there. */
+export function launcherChoices(present: readonly Launcher[]): { value: string; label: string }[] {
+  return Object.keys(NAMES).map((value) => {
+    const found = present.find((one) => one.name === value);
+    const room = value === "any" ? "" : found === undefined ? " (no host)" : ` (${found.places} places)`;
+    return { value, label: `${launcherName(value)}${room}` };
+  });
+}
