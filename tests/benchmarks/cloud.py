@@ -11,6 +11,8 @@ import asyncio
 import multiprocessing
 import secrets
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +22,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import psutil
 import torch
@@ -51,7 +54,17 @@ SEEDS = (0, 1, 2)
 
 def measure() -> list[Figure]:
     """All figures."""
-    return [*_periods(), *_codes(), *_late(), *_hooks(), *_divided(), *_early_ends(), *placement(), *priority()]
+    return [
+        *_periods(),
+        *_codes(),
+        *_late(),
+        *_hooks(),
+        *_divided(),
+        *_loaded(),
+        *_early_ends(),
+        *placement(),
+        *priority(),
+    ]
 
 
 class Shard(NamedTuple):
@@ -293,6 +306,36 @@ def _divided() -> Iterator[Figure]:
         away = abs(values["loss"] / whole[1]["loss"] - 1)
         yield Figure(case, "loss, away from one_process", away, "relative", "target <= 1e-4")
         yield Figure(case, "sent by a worker in an epoch", values["sent_bytes"] / 1e6, "MB")
+
+
+LARGE = 3072
+"""Width of a model of 28.6 million parameters."""
+
+
+def _loaded() -> Iterator[Figure]:
+    """Peak memory of processes that load and end: of a large model less that of a narrow one."""
+    strategies = (
+        ("one_process", {"kind": "one_process"}, 1),
+        ("sharded, two workers", {"kind": "sharded", "workers": 2}, 2),
+        ("sharded, four workers", {"kind": "sharded", "workers": 4}, 4),
+    )
+    whole = 0.0
+    for name, strategy, workers in strategies:
+        narrow, large = (max(_peaks(strategy, width, workers)) for width in (NARROW, LARGE))
+        found = (large - narrow) / 1e6
+        whole = whole or found
+        case, against = f"{name}, 28.6 million parameters (114 MB)", f"one_process, {whole:.0f} MB"
+        yield Figure(case, "peak memory of loading, of any worker", found, "MB", against, whole / found)
+
+
+def _peaks(strategy: dict[str, object], width: int, workers: int) -> list[int]:
+    with _deep_job(strategy, width=width) as job:
+        told = msgspec.json.encode(job).decode()
+        program = [sys.executable, "-m", "tests.benchmarks.processes.loading", told]
+        processes = [
+            subprocess.Popen([*program, str(number)], stdout=subprocess.PIPE, text=True) for number in range(workers)
+        ]
+        return [int(process.communicate()[0].splitlines()[-1]) for process in processes]
 
 
 def _watched(strategy: dict[str, object], width: int) -> tuple[list[int], Mapping[str, float]]:

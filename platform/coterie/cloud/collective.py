@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.export import ExportedProgram
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import read_file, replace_file
@@ -32,9 +33,10 @@ BACKEND = "addressed_gloo"
 class Rank:
     """One worker of a gang with its own copy of the model."""
 
-    def __init__(self, arguments: WorkerArguments, count: int) -> None:
+    def __init__(self, arguments: WorkerArguments, count: int, program: ExportedProgram | None = None) -> None:
+        """`program`: the cloud model, where it has been read."""
         self.number, self.count = arguments.number, count
-        self.learner = Learner(arguments.training)
+        self.learner = Learner(arguments.training, program)
         seed = arguments.training.seed
         # The first draws what one process would; no two draw the same, or their dropout would be correlated.
         torch.manual_seed(seed if self.number == 0 else derive_seed(seed, "worker", self.number))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.export import ExportedProgram
 
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.epochs import Outcome, batches, split, too_few_held_back
@@ -25,12 +26,14 @@ Forward = Callable[[Sequence[Tensor]], Tensor]
 class Learner:
     """The model as it was uploaded, until a strategy trains it or loads a state."""
 
-    def __init__(self, arguments: BootstrapArguments) -> None:
-        """Raises MalformedDataset, or what `load_upload` and `CloudProgram` raise."""
+    def __init__(self, arguments: BootstrapArguments, program: ExportedProgram | None = None) -> None:
+        """`program`: the cloud model, where it has been read. Raises MalformedDataset, or what `load_upload` and
+        `CloudProgram` raise.
+        """
         torch.manual_seed(arguments.seed)
         loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
         self.arguments = arguments
-        self.cloud = CloudProgram(load_upload(Path(arguments.cloud)), loss)
+        self.cloud = CloudProgram(load_upload(Path(arguments.cloud)) if program is None else program, loss)
         signature = self.cloud.signature
         self.dataset = read_dataset(
             Path(arguments.dataset),

@@ -44,11 +44,16 @@ class CloudProgram:
     """Parameters and buffers are tensors of its own; training changes them in place."""
 
     def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER) -> None:
-        """Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch."""
+        """Parameters on PyTorch's device ``meta`` have no numbers until `put` gives them some.
+
+        Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch.
+        """
         self.loss = loss
         for name, tensor in program.state_dict.items():
             if tensor.dtype not in DTYPES:
                 raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
+            if tensor.is_meta:
+                continue
             is_mask = name in program.graph_signature.buffers  # which may hold infinities
             if bool(tensor.isnan().any()) or not (is_mask or bool(tensor.isfinite().all())):
                 raise UnsupportedParameter(name=name, found="not finite")
@@ -59,9 +64,7 @@ class CloudProgram:
         self._outputs = len(program.graph_signature.user_outputs)
         self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
         self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
-        self.parameters: Mapping[str, nn.Parameter] = {
-            name: nn.Parameter(self.state[name]) for name in program.graph_signature.parameters
-        }
+        self.parameters = {name: nn.Parameter(self.state[name]) for name in program.graph_signature.parameters}
         self.state |= self.parameters
 
     def training_graph(self) -> TrainingGraph:
@@ -107,8 +110,16 @@ class CloudProgram:
     def load(self, content: bytes) -> None:
         """Take the state of a tensor file that `save` wrote."""
         for name, array in decode_tensors(content, expected=self.tensor_specs()).items():
-            with torch.no_grad():
-                self.state[name].copy_(torch.from_numpy(np.array(array)))
+            if self.state[name].is_meta:
+                self.put(name, torch.from_numpy(np.array(array)))
+            else:
+                with torch.no_grad():
+                    self.state[name].copy_(torch.from_numpy(np.array(array)))
+
+    def put(self, name: str, numbers: Tensor) -> None:
+        """Have `numbers` be a parameter; on device ``meta``, have it none."""
+        self.parameters[name] = nn.Parameter(numbers)
+        self.state[name] = self.parameters[name]
 
     def tensor_specs(self) -> tuple[TensorSpec, ...]:
         """What the state's file holds."""

@@ -1,6 +1,7 @@
 """Strategy `sharded` in a worker: PyTorch's FSDP2 (``fully_shard``) around each block of the cloud model."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +15,13 @@ from coterie.cloud.blocks import Block, blocks_at, find_cuts
 from coterie.cloud.collective import Rank, gang_of, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import share_of
-from coterie.cloud.model_share import WHOLE, ModelShare
+from coterie.cloud.model_share import WHOLE, ModelShare, local
 from coterie.cloud.parts import share_of_rows
 from coterie.cloud.strategy.sharded import Sharded
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie.compile.errors import UnsupportedParameter
+from coterie.compile.hollow import HollowProgram
+from coterie.compile.upload import load_hollow
 from coterie_wire.structs import from_values
 
 
@@ -40,8 +44,9 @@ class Chain(nn.Module):
 class Shards:
     """The model, of whose parameters this worker keeps its rows; the first has all of them while it judges."""
 
-    def __init__(self, rank: Rank) -> None:
-        self._rank, self._cloud = rank, rank.learner.cloud
+    def __init__(self, rank: Rank, hollow: HollowProgram) -> None:
+        """Reads this worker's rows of what `hollow` has no numbers of. Raises UnsupportedParameter."""
+        self.rank, self._cloud = rank, rank.learner.cloud
         blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
         mesh = init_device_mesh("cpu", (rank.count,))
         # FSDP does not divide a parameter that is a single number: every worker has it.
@@ -50,20 +55,34 @@ class Shards:
             fully_shard(block, mesh=mesh, ignored_params=self._numbers)
         self.model = Chain(blocks)
         fully_shard(self.model, mesh=mesh, ignored_params=self._numbers)
+        # What FSDP has divided of parameters without numbers has none either, until it is given room.
+        self.model._apply(_with_room)  # type: ignore[no-untyped-call]
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
+        self._read(hollow)
         self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
 
     @property
     def sent_bytes(self) -> int:
         """In a step: all rows of the others come twice, and its own rows of all gradients go to it once."""
         size = sum(4 * parameter.numel() for parameter in self.parameters.values())
-        return 3 * size * (self._rank.count - 1) // self._rank.count
+        return 3 * size * (self.rank.count - 1) // self.rank.count
+
+    @torch.no_grad()
+    def _read(self, hollow: HollowProgram) -> None:
+        for name in hollow.stored.keys() & self.parameters.keys():
+            mine = local(self.parameters[name])
+            if len(mine):
+                begin, stop = share_of_rows(len(self.parameters[name]), self.rank.number, self.rank.count)
+                rows = hollow.rows(name, begin, stop)
+                if not bool(rows.isfinite().all()):
+                    raise UnsupportedParameter(name=name, found="not finite")
+                mine.copy_(rows)
 
     def release(self) -> None:
         """Keep no whole parameter."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, DTensor):
-                self._cloud.parameters[name].data = torch.empty(0)
+                self._cloud.put(name, torch.empty(parameter.shape, device="meta"))
 
     @torch.no_grad()
     def gather(self) -> None:
@@ -71,18 +90,18 @@ class Shards:
         for name, parameter in self.parameters.items():
             if isinstance(parameter, DTensor):
                 whole = parameter.full_tensor()
-                if self._rank.number == 0:
-                    self._cloud.parameters[name].data = whole.clone()
+                if self.rank.number == 0:
+                    self._cloud.put(name, whole.clone())
 
     def sum_numbers(self) -> None:
         """Give parameters that nobody divides the mean of the workers' gradients."""
         for parameter in self._cloud.parameters.values():
             if parameter in self._numbers and parameter.grad is not None:
-                self._rank.mean(parameter.grad)
+                self.rank.mean(parameter.grad)
 
     def share(self) -> ModelShare:
         """What of it this worker writes to checkpoints."""
-        rank, cloud = self._rank, self._cloud
+        rank, cloud = self.rank, self._cloud
         rows = {
             name: share_of_rows(len(parameter), rank.number, rank.count) if parameter.dim() else WHOLE
             for name, parameter in self.parameters.items()
@@ -92,13 +111,25 @@ class Shards:
         return ModelShare(rank, self.parameters, rows, buffers, writes, self.optimiser)
 
 
+def _with_room(tensor: Tensor) -> Tensor:
+    return torch.empty_like(tensor, device="cpu") if tensor.is_meta else tensor
+
+
+def load_shards(arguments: WorkerArguments, count: int) -> Shards:
+    """This worker's share of the model, of which none reads the whole. Raises what `Learner` and `Shards` raise."""
+    hollow = load_hollow(Path(arguments.training.cloud))
+    shards = Shards(Rank(arguments, count, hollow.program), hollow)
+    shards.release()
+    return shards
+
+
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
     """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
     give_large_back()  # blocks come and go, and what the C library keeps of them outgrows what sharding saves
     strategy = from_values(arguments.training.strategy, Sharded)  # the kind whose member this is
     with gang_of(arguments, strategy.count):
-        rank = Rank(arguments, strategy.count)
-        shards = Shards(rank)
+        shards = load_shards(arguments, strategy.count)
+        rank = shards.rank
 
         def forward(inputs: Sequence[Tensor]) -> Tensor:
             output: Tensor = shards.model(*inputs)

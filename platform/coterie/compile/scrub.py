@@ -6,7 +6,8 @@ arguments name, and runs guards. None of that may come from an upload.
 
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 import msgspec
@@ -17,7 +18,7 @@ from coterie.compile.errors import DataDependent, MalformedUpload, UnsafeUpload,
 from coterie.compile.places import Place, line_of
 from coterie.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
-from coterie_wire.structs import from_json
+from coterie_wire.structs import from_json, from_values
 
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -206,6 +207,7 @@ class Whole(msgspec.Struct, frozen=True):
 class TensorMeta(msgspec.Struct, frozen=True):
     """How a stored tensor is laid out, in elements."""
 
+    dtype: int
     sizes: tuple[Whole, ...]
     strides: tuple[Whole, ...]
     storage_offset: Whole
@@ -215,6 +217,7 @@ class TensorFile(msgspec.Struct, frozen=True):
     """What scrubbing needs of one entry in a file that lists stored tensors."""
 
     path_name: str
+    is_param: bool
     use_pickle: bool
     tensor_meta: TensorMeta
 
@@ -223,6 +226,13 @@ class TensorFiles(msgspec.Struct, frozen=True):
     """``model_weights_config.json`` and ``model_constants_config.json``."""
 
     config: Mapping[str, TensorFile]
+
+
+_Entry = dict[str, object]
+FLOAT32 = 7
+"""As serialised programs call it."""
+META_DEVICE = {"type": "meta", "index": None}
+"""PyTorch's, on which a tensor has a shape and no numbers."""
 
 
 def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
@@ -246,3 +256,33 @@ def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
                 detail=f"tensor {name} of {elements} elements is in a file of {stored[file.path_name]} bytes; "
                 "what was expanded has to be made contiguous"
             )
+
+
+def files_of_one(raw: bytes, stored: Mapping[str, int]) -> Mapping[str, str]:
+    """The parameters of a checked list that have all of a file for themselves, row after row, with the file.
+
+    They are float32 and have rows. `stored` gives the files' sizes in bytes.
+    """
+    config = from_json(raw, TensorFiles).config
+    uses = Counter(file.path_name for file in config.values())
+    return {
+        name: file.path_name
+        for name, file in config.items()
+        if file.is_param and uses[file.path_name] == 1 and _is_whole(file.tensor_meta, stored[file.path_name])
+    }
+
+
+def _is_whole(meta: TensorMeta, size_bytes: int) -> bool:
+    sizes = [size.as_int for size in meta.sizes]
+    strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    in_order = [stride.as_int for stride in meta.strides] == strides and meta.storage_offset.as_int == 0
+    return bool(sizes) and meta.dtype == FLOAT32 and in_order and 0 < 4 * math.prod(sizes) == size_bytes
+
+
+def without_numbers(raw: bytes, names: Collection[str]) -> bytes:
+    """A checked list in which parameters of these `names` are on PyTorch's device ``meta``."""
+    listing = from_json(raw, dict[str, dict[str, _Entry]])
+    for name in names:
+        entry = listing["config"][name]
+        entry["tensor_meta"] = {**from_values(entry["tensor_meta"], _Entry), "device": META_DEVICE}
+    return msgspec.json.encode(listing)

@@ -3,11 +3,13 @@
 import io
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from coterie.compile.errors import MalformedUpload, UnsafeUpload, UploadTooLarge
-from coterie.compile.scrub import check_tensor_files, scrub_program
+from coterie.compile.scrub import check_tensor_files, files_of_one, scrub_program, without_numbers
 from coterie_wire.archives import BROKEN
 
 MAX_BYTES = 1 << 30
@@ -16,9 +18,12 @@ MAX_TEXT_BYTES = 64 << 20
 """Of a JSON member."""
 
 MODEL = "models/model.json"
+WEIGHTS_FOLDER = "data/weights/"
 WEIGHTS = "data/weights/model_weights_config.json"
 CONSTANTS = "data/constants/model_constants_config.json"
 SAMPLE_INPUTS = "data/sample_inputs/model.pt"
+LOCAL_HEADER_BYTES = 30
+"""Of a member; the last four are the sizes of its name and of what comes after that."""
 TEXTS = {MODEL, WEIGHTS, CONSTANTS}
 TENSOR = re.compile(r"data/(?:weights/weight_\d{1,5}|constants/tensor_\d{1,5})")
 MARKS = {"archive_format", "archive_version", "byteorder", ".data/version", ".data/serialization_id"}
@@ -29,27 +34,74 @@ def scrubbed_archive(path: Path) -> bytes:
 
     Raises MalformedUpload, UploadTooLarge, UnsafeUpload or UnsupportedOperator.
     """
-    members = dict(_read_members(path))
-    members[MODEL] = scrub_program(members[MODEL])
-    for listing, folder in ((WEIGHTS, "data/weights/"), (CONSTANTS, "data/constants/")):
-        stored = {
-            name.removeprefix(folder): len(content) for name, content in members.items() if name.startswith(folder)
+    with _opened(path) as (archive, infos):
+        _check_tensors(archive, infos)
+        members = {name: archive.read(info) for name, info in infos.items()}
+    return _scrubbed(members)
+
+
+class Hollow(NamedTuple):
+    """A program without numbers of parameters."""
+
+    content: bytes
+    """An archive whose parameters that are left out are on PyTorch's device ``meta``."""
+    offsets: Mapping[str, int]
+    """Where in the whole file the numbers of those begin, in bytes: float32, little-endian, row after row."""
+
+
+def hollow_archive(path: Path) -> Hollow:
+    """As `scrubbed_archive`, but no numbers of a parameter are read that has all of a member for itself, in order.
+
+    Raises what `scrubbed_archive` does.
+    """
+    with _opened(path) as (archive, infos):
+        _check_tensors(archive, infos)
+        listing = archive.read(infos[WEIGHTS])
+        left = {
+            name: infos[f"{WEIGHTS_FOLDER}{file}"]
+            for name, file in files_of_one(listing, _sizes(infos, WEIGHTS_FOLDER)).items()
         }
-        check_tensor_files(members[listing], stored)
+        empty = {info.filename for info in left.values()}
+        members = {name: b"" if info.filename in empty else archive.read(info) for name, info in infos.items()}
+        offsets = {name: _begin_of(path, info) for name, info in left.items()}
+    members[WEIGHTS] = without_numbers(listing, left.keys())
+    return Hollow(_scrubbed(members), offsets)
+
+
+def _scrubbed(members: Mapping[str, bytes]) -> bytes:
     # A pickle of the example inputs; empty, PyTorch goes without.
-    members[SAMPLE_INPUTS] = b""
-    return _archive(members)
+    return _archive({**members, MODEL: scrub_program(members[MODEL]), SAMPLE_INPUTS: b""})
 
 
-def _read_members(path: Path) -> Mapping[str, bytes]:
-    """The members by their names below the archive's root; sizes are judged before anything is read."""
+def _check_tensors(archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo]) -> None:
+    for listing, folder in ((WEIGHTS, WEIGHTS_FOLDER), (CONSTANTS, "data/constants/")):
+        check_tensor_files(archive.read(infos[listing]), _sizes(infos, folder))
+
+
+def _sizes(infos: Mapping[str, zipfile.ZipInfo], folder: str) -> Mapping[str, int]:
+    return {name.removeprefix(folder): info.file_size for name, info in infos.items() if name.startswith(folder)}
+
+
+def _begin_of(path: Path, info: zipfile.ZipInfo) -> int:
+    """Where a member's content begins: its own header may be longer than the archive's list says."""
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        header = file.read(LOCAL_HEADER_BYTES)
+    if len(header) < LOCAL_HEADER_BYTES:
+        raise MalformedUpload(detail=f"member {info.filename[:100]!r} ends within its header")
+    name_bytes, extra_bytes = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:30], "little")
+    return info.header_offset + LOCAL_HEADER_BYTES + name_bytes + extra_bytes
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Mapping[str, zipfile.ZipInfo]]]:
+    """The archive, and its members by their names below its root; sizes are judged before anything is read."""
     size_bytes = path.stat().st_size
     if size_bytes > MAX_BYTES:
         raise UploadTooLarge(found=f"{size_bytes} bytes", limit=f"{MAX_BYTES} bytes")
     try:
         with zipfile.ZipFile(path) as archive:
-            names = _checked_names(archive, size_bytes)
-            return {name: archive.read(info) for name, info in names.items()}
+            yield archive, _checked_names(archive, size_bytes)
     except BROKEN as error:
         raise MalformedUpload(detail=str(error)[:200] or type(error).__name__) from error
 

@@ -7,9 +7,10 @@ import torch
 from torch.export import ExportedProgram
 
 from coterie.compile.errors import MalformedUpload
+from coterie.compile.hollow import HollowProgram, Stored
 from coterie.compile.loss_program import Criterion, criterion
 from coterie.compile.recipe.loss import Loss
-from coterie.compile.scrubbed_archive import scrubbed_archive
+from coterie.compile.scrubbed_archive import hollow_archive, scrubbed_archive
 
 
 def load_upload(path: Path) -> ExportedProgram:
@@ -17,7 +18,19 @@ def load_upload(path: Path) -> ExportedProgram:
 
     Raises MalformedUpload, UploadTooLarge, UnsafeUpload or UnsupportedOperator.
     """
-    content = scrubbed_archive(path)
+    return _program_of(scrubbed_archive(path))
+
+
+def load_hollow(path: Path) -> HollowProgram:
+    """As `load_upload`, without the numbers of its parameters. Raises what it does."""
+    content, offsets = hollow_archive(path)
+    program = _program_of(content)
+    return HollowProgram(
+        program, path, {name: Stored(offset, program.state_dict[name].shape) for name, offset in offsets.items()}
+    )
+
+
+def _program_of(content: bytes) -> ExportedProgram:
     try:
         return torch.export.load(io.BytesIO(content))
     except Exception as error:
