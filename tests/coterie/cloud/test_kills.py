@@ -50,14 +50,19 @@ def train(
     return result, Path(arguments.output).read_bytes(), told
 
 
+def is_member(process: psutil.Process) -> bool:
+    """Whether it is a child of the job's own."""
+    return process.cmdline()[-1:] == [worker_job.__name__]
+
+
 def is_worker(process: psutil.Process) -> bool:
-    """Whether it computes gradients."""
-    return process.cmdline()[-1:] == [worker_job.__name__] and not _listens(process)
+    """Whether it computes gradients for parameter servers."""
+    return is_member(process) and not _listens(process)
 
 
 def is_server(process: psutil.Process) -> bool:
     """Whether it keeps a part of the model for workers."""
-    return process.cmdline()[-1:] == [worker_job.__name__] and _listens(process)
+    return is_member(process) and _listens(process)
 
 
 def _listens(process: psutil.Process) -> bool:
@@ -86,7 +91,7 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
 
     whole, expected, _ = train(arguments("whole"))
     # A worker dies; the job goes on by itself.
-    result, trained, told = train(arguments("worker"), at=2, kill=is_worker)
+    result, trained, told = train(arguments("worker"), at=2, kill=is_member)
     assert (result, trained) == (whole, expected)
     assert told == list(range(1, EPOCHS + 1)), "every epoch counts once"
     # The platform dies; another one takes the job from its last checkpoint.
@@ -106,13 +111,16 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kill", [is_server, is_worker])
 @pytest.mark.parametrize("transfers", ["at_once", "priority"])
-def test_any_server_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Path, transfers: str) -> None:
+def test_any_server_or_worker_is_killed_the_result_has_the_same_bits(
+    job: Path, tmp_path: Path, transfers: str, kill: Chosen
+) -> None:
     strategy: dict[str, object] = {"kind": "parameter_server", "servers": 2, "piece_kib": 1, "transfers": transfers}
     (tmp_path / "cut").mkdir()
     whole, expected, _ = train(arguments_of(job, strategy, epochs=EPOCHS))
     result, trained, told = train(
-        arguments_of(job, strategy, epochs=EPOCHS, checkpoints=tmp_path / "cut"), at=2, kill=is_server
+        arguments_of(job, strategy, epochs=EPOCHS, checkpoints=tmp_path / "cut"), at=2, kill=kill
     )
     assert (result, trained) == (whole, expected)
     assert told == list(range(1, EPOCHS + 1)), "every epoch counts once"
