@@ -1731,6 +1731,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{id}/workers/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where its workers are and who starts them, or why they wait. */
+        get: operations["jobs_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/launchers/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The launchers of the hosts that are present. */
+        get: operations["launchers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/memberships/": {
         parameters: {
             query?: never;
@@ -3762,6 +3796,16 @@ export interface components {
              */
             label_weight: number;
             /**
+             * @description who starts the workers: any that has room; here: hosts do, by themselves or with others by their queues; or the scheduler of another cluster; see launchers
+             *
+             *     * `any` - any
+             *     * `here` - here
+             *     * `kubernetes` - kubernetes
+             *     * `slurm` - slurm
+             * @default any
+             */
+            launcher: components["schemas"]["LauncherEnum"];
+            /**
              * Format: double
              * @description step size of the cloud model's AdamW
              * @default 0.001
@@ -5750,6 +5794,11 @@ export interface components {
             /** Format: uuid */
             job: string;
             /**
+             * @description who is to start them: here, kubernetes, slurm; blank: whoever has room
+             * @example here
+             */
+            launcher: string;
+            /**
              * @description what people call the job
              * @example kiosk-0017
              */
@@ -6215,6 +6264,51 @@ export interface components {
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
         };
+        /** @description The workers of a job that one host leads or runs. */
+        JobShare: {
+            /** @example host-a */
+            host: string;
+            /**
+             * @description who starts them: here, kubernetes or slurm
+             * @example here
+             */
+            launcher: string;
+            /**
+             * @description how many workers
+             * @example 2
+             */
+            ranks: number;
+        };
+        /** @description The workers of a job: where they are, or why they wait. */
+        JobWorkers: {
+            /** Format: date-time */
+            placed_at: string | null;
+            /**
+             * @description how many; all have places, or none
+             * @example 2
+             */
+            ranks: number;
+            /**
+             * @description why they wait or leave; blank: they do neither
+             * @example rounds.needs_devices
+             */
+            reason_code: string;
+            /**
+             * @description Sentences name jobs of other projects, which only who has a role in the installation may read.
+             * @example needs 5 devices, 2 eligible: 3 on battery
+             */
+            readonly reason_sentence: string;
+            /** @description the first of them leads */
+            shares: components["schemas"]["JobShare"][];
+            /**
+             * Format: date-time
+             * @description when they came to wait, of late
+             */
+            since: string;
+            state: components["schemas"]["GangState"];
+            /** @description who is to start them: here, kubernetes, slurm; blank: whoever has room */
+            wanted: string;
+        };
         /** @description Labels of a federation's devices, summed. */
         Labels: {
             /**
@@ -6272,6 +6366,39 @@ export interface components {
             readonly round_number: number;
             readonly state: components["schemas"]["AssignmentState"];
         };
+        /** @description Who starts workers of training jobs. */
+        Launcher: {
+            /** @description hosts that are present and have their workers started so */
+            hosts: number;
+            /**
+             * @description here: hosts do, in children or with other hosts by their queues; or another scheduler
+             *
+             *     * `here` - here
+             *     * `kubernetes` - kubernetes
+             *     * `slurm` - slurm
+             */
+            name: components["schemas"]["LauncherNameEnum"];
+            /**
+             * @description workers that those take at a time, together
+             * @example 4
+             */
+            places: number;
+        };
+        /**
+         * @description * `any` - any
+         *     * `here` - here
+         *     * `kubernetes` - kubernetes
+         *     * `slurm` - slurm
+         * @enum {string}
+         */
+        LauncherEnum: "any" | "here" | "kubernetes" | "slurm";
+        /**
+         * @description * `here` - here
+         *     * `kubernetes` - kubernetes
+         *     * `slurm` - slurm
+         * @enum {string}
+         */
+        LauncherNameEnum: "here" | "kubernetes" | "slurm";
         /** @description The budget that holds. */
         Limit: {
             /**
@@ -6448,11 +6575,6 @@ export interface components {
              */
             until?: string | null;
         };
-        /**
-         * @description * `int8` - Int8
-         * @enum {string}
-         */
-        NameEnum: "int8";
         /** @description A device among those of one federation whose data are most like its own. */
         Neighbourhood: {
             /**
@@ -9799,6 +9921,12 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly kind: components["schemas"]["TrainingJobKindEnum"];
+            /** @example here */
+            readonly launcher: string;
+            /** @example pending: Resources */
+            readonly launcher_sentence: string;
+            /** @example waits */
+            readonly launcher_state: string;
             /**
              * Format: double
              * @example 95
@@ -10223,7 +10351,7 @@ export interface components {
              * @example 2026-11-23T08:00:00Z
              */
             readonly made_at: string;
-            readonly name: components["schemas"]["NameEnum"];
+            readonly name: components["schemas"]["VariantNameEnum"];
             /**
              * @description how it was made
              * @example static_minmax
@@ -10242,6 +10370,11 @@ export interface components {
              */
             readonly version: string;
         };
+        /**
+         * @description * `int8` - Int8
+         * @enum {string}
+         */
+        VariantNameEnum: "int8";
         /** @description Why something is not offered. */
         VariantReason: {
             /** @example conditions.on_battery */
@@ -15243,6 +15376,69 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrainingJob"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    jobs_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this training job. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobWorkers"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    launchers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Launcher"][];
                 };
             };
             400: components["responses"]["Problem400"];
