@@ -10,9 +10,10 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from coterie_agent.certifying import Certifying
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
-from coterie_agent.link.failure import Refused
+from coterie_agent.link.failure import CERTIFICATE_REFUSED, Refused
 from coterie_agent.renewing import Renewing
 from coterie_agent.sharing import Telling, has_profile_noise, share_counts
 from coterie_agent.situation import Now, Situation, comes_back
@@ -104,6 +105,7 @@ class Contact:
     check_in_s: float
     identity: IdentityStore
     renewing: Renewing
+    certifying: Certifying
     tell: Telling
     peer_key: bytes | None = None
     """By which other devices know this one."""
@@ -118,6 +120,8 @@ class Contact:
     """Whether its owner lets it meet others by direct paths."""
     asks_platform: bool = False
     """Whether its owner lets samples go to the platform for an answer."""
+    certifies: bool = False
+    """Whether its connections can show a certificate: they are TLS."""
     takes_updates: TakesUpdates | None = None
     """Whether other releases of the agent are installed."""
     rng: random.Random = field(default_factory=random.SystemRandom)
@@ -194,6 +198,8 @@ class Contact:
         except Refused as refusal:
             if refusal.is_revoked:
                 self.situation.end(refusal)
+            elif refusal.code in CERTIFICATE_REFUSED and self._socket is not None:
+                self._drop_socket()  # over HTTPS the device asks for another, and connects anew
             else:
                 self._failed(refusal)
         except AgentError as error:
@@ -222,7 +228,8 @@ class Contact:
             self.platform_offer.hold(directive.platform_answers if self.asks_platform else None)
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)
-            if directive.renew_credential and self.renewing.renew():
+            is_certified = directive.renew_certificate and self.certifying.certify()
+            if (directive.renew_credential and self.renewing.renew()) or is_certified:
                 self._connect_anew()
 
     def _draw(self, directive: Directive, now: Now) -> float:
@@ -315,6 +322,7 @@ class Contact:
                 asks_platform=self.asks_platform,
                 paths=self.opens_paths,
                 updates=self.takes_updates,
+                certifies=self.certifies,
             )
         return CheckIn(
             protocol=PROTOCOL,

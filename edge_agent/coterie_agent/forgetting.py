@@ -113,7 +113,13 @@ class Forgetter:
         raise AgentError("agent.credential_ended", detail, exit_code=Exit.REVOKED) from ended
 
     def _link(self, url: str, credential: str | None) -> HttpLink:
-        return HttpLink(url, credential=credential, record_sent=self.record_sent, ca_file=self.ca_file)
+        return HttpLink(
+            url,
+            credential=credential,
+            record_sent=self.record_sent,
+            ca_file=self.ca_file,
+            certificate=self.home.certificate,
+        )
 
 
 def news_lines(news: ForgetNews) -> list[str]:

@@ -47,6 +47,21 @@ class Home:
         return self.state / "credential.former"
 
     @property
+    def certificate(self) -> Path:
+        """That of this device's connections to the platform, with its key; readable by the owner only."""
+        return self.state / "certificate.pem"
+
+    @property
+    def former_certificate(self) -> Path:
+        """The one before, with its key."""
+        return self.state / "certificate.former.pem"
+
+    @property
+    def next_certificate_key(self) -> Path:
+        """The key that this device has drawn for the next one."""
+        return self.state / "certificate-key.next"
+
+    @property
     def identity_key(self) -> Path:
         """The secret key that this device drew for itself, and tells nobody; readable by the owner only."""
         return self.state / "identity-key"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie_agent.answering import AnsweringThread
 from coterie_agent.blobs import BlobCache
+from coterie_agent.certifying import Certifying
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
@@ -42,6 +43,7 @@ from coterie_agent.relay.load import LoadWatch, measure_load
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Now, Situation
+from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
@@ -95,10 +97,13 @@ class Runner:
             credential=self.store.identity.credential(),
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
+            certificate=self.home.certificate,
             trace=trace_header(self._assignment) if self.config.traceparent else None,
         )
         renewing = Renewing(self.store.identity, link)
         link.go_back = renewing.go_back
+        certifying = Certifying(CertificateFiles(self.home), link)
+        link.certify = certifying.certify
         self._hold_model()
         island = self._island(identity) if self.config.relay.serve else None
         relay_desk = None if island is None else self._relay_desk(identity, island)
@@ -126,7 +131,7 @@ class Runner:
         portions = self._portion_desk() if self.config.direct.connect else None
         paths = None if portions is None else self._paths(identity, link, portions, relay_desk, gossip)
         threads = [
-            self._start("contact", self._contact(identity, link, renewing).run),
+            self._start("contact", self._contact(identity, link, renewing, certifying).run),
             self._start("worker", self._worker(identity, link, gossip, book, paths).run),
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
@@ -327,12 +332,13 @@ class Runner:
             return None
         return OfferToMeet(address=f"{gossip.address or own_address(identity.url)}:{gossip.port}")
 
-    def _contact(self, identity: Identity, link: HttpLink, renewing: Renewing) -> Contact:
+    def _contact(self, identity: Identity, link: HttpLink, renewing: Renewing, certifying: Certifying) -> Contact:
         open_socket = partial(
             SocketLink,
             identity.url,
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
+            certificate=self.home.certificate,
         )
         return Contact(
             situation=self.situation,
@@ -351,6 +357,8 @@ class Runner:
             check_in_s=identity.check_in_s,
             identity=self.store.identity,
             renewing=renewing,
+            certifying=certifying,
+            certifies=identity.url.startswith("https:"),
             tell=self.config.peers.tell,
             peer_key=public_key(load_peer_key(self.home)),
             leads=self._offer_to_lead(identity),

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from coterie_wire.allying import Alliance, ExchangeLetters, JoinAlliance, LettersNews
 from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import Difference, Sha256, SignedManifest
+from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.errors import UNREADABLE, WireError
@@ -96,6 +97,8 @@ class Capabilities(Message, frozen=True):
     """It opens direct paths to other devices, and answers over theirs."""
     updates: TakesUpdates | None = None
     """Whether it installs other releases of its agent; None: its agent does not know how."""
+    certifies: bool = False
+    """It draws keys and asks for certificates of its connection when the platform wants it to."""
 
 
 class Enrol(Message, frozen=True):
@@ -119,6 +122,8 @@ class Enrolled(Message, frozen=True):
     update_root: Annotated[bytes, Meta(max_length=MAX_ROOT_BYTES)] | None = None
     """Names the keys that releases of the agent are signed with, as TUF's ``root`` metadata; None: the platform has no
     releases."""
+    certificates: bool = False
+    """The platform gives certificates: the device is to ask for one with `AskCertificate` at once."""
 
 
 class LabelFacts(Message, frozen=True):
@@ -272,6 +277,8 @@ class Directive(Message, frozen=True):
     """A candidate that is to answer on the device without being shown, until the device has told the outcome."""
     renew_credential: bool = False
     """The device is to draw another credential and say so with `NextCredential`."""
+    renew_certificate: bool = False
+    """The device is to draw another key and ask for its certificate with `AskCertificate`."""
     platform_answers: PlatformOffer | None = None
     """The platform answers for the device, whose owner allows it; None: it does not."""
     window: CheckInWindow | None = None
@@ -374,6 +381,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "forget": Exchange(Forget, ForgetNews),
     "read-receipt": Exchange(ReadReceipt, ForgetNews),
     "next-credential": Exchange(NextCredential, Done),
+    "ask-certificate": Exchange(AskCertificate, Certified),
     "ask-platform": Exchange(AskPlatform, PlatformAnswer),
     "send-signal": Exchange(SendSignal, Done),
     "report-received": Exchange(ReportReceived, Done),

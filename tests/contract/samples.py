@@ -7,6 +7,7 @@ from coterie_learning.teacher import Teacher, sign_teacher
 from coterie_wire.allying import Alliance, AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
 from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_content, sign_manifest, verify_key_of
+from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.discovery import AskPeerTicket, Excluded, PeerTicket, PeerTicketGiven
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
@@ -332,6 +333,8 @@ MESSAGES: tuple[Message, ...] = (
         done_at="2026-01-01T13:00:01+00:00",
     ),
     NextCredential(sha256=BlobRef.of_bytes(b"next").sha256),
+    AskCertificate(request=bytes(range(129)), proofs=(bytes([1] * 64), bytes([2] * 64))),
+    Certified(chain=(b"the device's", b"its authority's")),
     AskPlatform(federation="digits", samples=(bytes(16), b"\x00\x00\x80?" * 4), remaining_s=0.75),
     PlatformAnswer(version="v-8", model="cloud", predictions=(Prediction("three", 3, 0.75), Output([0.25, 1.5]))),
     AskPeerTicket(),

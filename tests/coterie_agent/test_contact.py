@@ -2,16 +2,20 @@
 
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from coterie_agent.certifying import Certifying
 from coterie_agent.contact import Contact
+from coterie_agent.home import Home
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.model import held_manifest
 from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Situation
+from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
@@ -110,6 +114,7 @@ def contact(store: Store, situation: Situation, platform: "Link", *, asks_platfo
         check_in_s=15,
         identity=store.identity,
         renewing=Renewing(store.identity, platform),
+        certifying=Certifying(CertificateFiles(Home(Path("/nowhere"))), platform),
         tell="counts",
         platform_offer=store.platform_offer,
         asks_platform=asks_platform,

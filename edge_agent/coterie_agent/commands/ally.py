@@ -64,6 +64,7 @@ def run(arguments: Arguments) -> Output:
             credential=store.identity.credential(),
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
             ca_file=config.ca_file,
+            certificate=home.certificate,
         )
         link.go_back = _Renewed(store, link).look
         blobs = home.alliances / arguments.alliance

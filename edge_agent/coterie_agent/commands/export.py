@@ -25,6 +25,7 @@ def run(arguments: Arguments) -> Output:
                 credential=store.identity.credential(),
                 record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
                 ca_file=config.ca_file,
+                certificate=home.certificate,
             )
         found = export_device(home, store, config, link=link)
     return Output(found, msgspec.json.format(msgspec.json.encode(found), indent=2).decode().splitlines())

@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from coterie_agent.certifying import Certifying
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import TEMPLATE, load_config
 from coterie_agent.device import capabilities
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, write_private
 from coterie_agent.link.http import HttpLink
+from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.opened import open_store
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_wire.messages import Enrol, Enrolled
@@ -23,6 +25,8 @@ UNENCRYPTED = (
     "warning: {url} is not encrypted: whoever is on the way reads the token, this device's credential and its updates, "
     "and can change what the platform says; ask for an https address\n"
 )
+
+UNCERTIFIED = "warning: the device has joined and has no certificate yet; it asks again when it runs, within a day\n"
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -61,6 +65,10 @@ def run(arguments: Arguments) -> Output:
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
+        if enrolled.certificates and url.startswith("https:"):
+            link.use_credential(enrolled.credential)
+            if not Certifying(CertificateFiles(home), link).certify():
+                sys.stderr.write(UNCERTIFIED)
         if not home.config.exists():
             write_private(home.config, TEMPLATE.encode())
         lock.release()

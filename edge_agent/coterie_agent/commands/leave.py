@@ -1,6 +1,7 @@
 """``coterie-agent leave``: end this device's credential; its samples stay on it."""
 
 from datetime import date
+from pathlib import Path
 
 import msgspec
 
@@ -33,7 +34,7 @@ def run(arguments: Arguments) -> Output:
         lock = RunLock(home.lock)
         lock.acquire()
         try:
-            _tell(store, url, config.ca_file)
+            _tell(store, url, config.ca_file, home.certificate)
         except AgentError as error:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise
@@ -43,10 +44,11 @@ def run(arguments: Arguments) -> Output:
     return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])
 
 
-def _tell(store: Store, url: str, ca_file: str | None) -> None:
+def _tell(store: Store, url: str, ca_file: str | None, certificate: Path) -> None:
     HttpLink(
         url,
         credential=store.identity.credential(),
         record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
         ca_file=ca_file,
+        certificate=certificate,
     ).call(Leave(), Done)

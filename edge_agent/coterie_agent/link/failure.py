@@ -7,6 +7,8 @@ _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that do not depend on the request itself."""
 CREDENTIAL_UNKNOWN = "fleet.credential_unknown"
 _CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", CREDENTIAL_UNKNOWN})
+CERTIFICATE_REFUSED = frozenset({"fleet.certificate_missing", "fleet.certificate_unknown", "fleet.certificate_expired"})
+"""The credential is good; the device is to ask for another certificate of its connection."""
 FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
 """A damaged blob was removed, so the next attempt downloads it."""
 
@@ -38,5 +40,5 @@ class Refused(AgentError):
 def is_retryable(error: AgentError) -> bool:
     """Whether the same request can succeed later."""
     if isinstance(error, Refused):
-        return error.status in _PASSING
+        return error.status in _PASSING or error.code in CERTIFICATE_REFUSED
     return isinstance(error, Unreachable) or error.code in FETCHED_ANEW or error.code == STORE_FULL

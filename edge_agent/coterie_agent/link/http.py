@@ -1,14 +1,17 @@
 """HTTPS: messages as POST, blobs as ranged GET, uploads as PATCH in chunks (after the tus protocol 1.0)."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 import urllib3
 
 from coterie_agent import VERSION
-from coterie_agent.link.failure import CREDENTIAL_UNKNOWN, Refused, Unreachable
+from coterie_agent.link.failure import CERTIFICATE_REFUSED, CREDENTIAL_UNKNOWN, Refused, Unreachable
+from coterie_agent.link.tls import client_context, cuts_connection, refuses_certificate
 from coterie_agent.link.tracing import TraceHeader
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
@@ -29,7 +32,13 @@ _UPLOADED_TO: Mapping[UploadKind, str] = {
 }
 _TIMEOUT = urllib3.Timeout(connect=10, read=30)
 _READ_BYTES = 64 << 10
+_CONNECTIONS = 3
+_CUTS = 3
+"""So many connections in a row that end without an answer are taken for a refusal of the certificate."""
+_SHOWS_NOTHING = frozenset({"/ask-certificate"})
+"""Where no certificate is shown: it may be the one that is refused."""
 TEMPORARY_REDIRECT = 307
+BAD_REQUEST = 400
 NAMES = {exchange.request: name for name, exchange in EXCHANGES.items()}
 
 
@@ -43,9 +52,13 @@ class HttpLink:
         credential: str | None,
         record_sent: RecordSent,
         ca_file: str | None = None,
+        certificate: Path | None = None,
         trace: TraceHeader | None = None,
     ) -> None:
-        """`trace` makes the value of each request's ``traceparent``; None: requests have none."""
+        """`certificate` is the file of this device's connections' certificate and its key, once it has one; None: they
+        show none. One that has replaced it is shown from the next request on. `trace` makes the value of each request's
+        ``traceparent``; None: requests have none.
+        """
         self._base = f"{url.rstrip('/')}/device/v1"
         self._headers = {"User-Agent": f"coterie-agent/{VERSION}", "Accept": "application/json"}
         self._trace = trace
@@ -54,7 +67,14 @@ class HttpLink:
         """Asked where the platform does not know the credential: whether another is used from now on."""
         self._record_sent = record_sent
         self._goes_to_storage = True
-        self._pool = urllib3.PoolManager(maxsize=3, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
+        self._ca_file, self._certificate = ca_file, certificate if url.startswith("https:") else None
+        self._pool = urllib3.PoolManager(maxsize=_CONNECTIONS, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
+        self._certified, self._certified_at = self._pool, 0
+        self._lock = threading.Lock()
+        self._cuts = 0
+        self.certify: Callable[[], bool] = lambda: False
+        """Asked where the platform, or a proxy before it, refuses the certificate: whether another is shown from now
+        on."""
 
     def use_credential(self, credential: str) -> None:
         """Show this one from the next request on."""
@@ -158,8 +178,9 @@ class HttpLink:
         own = {} if shown is None else {"Authorization": f"Bearer {shown}"}
         if self._trace is not None:
             own["traceparent"] = self._trace()
+        pool = self._pool if path in _SHOWS_NOTHING else self._showing()
         try:
-            response = self._pool.request(
+            response = pool.request(
                 method,
                 self._base + path,
                 body=body,
@@ -168,10 +189,13 @@ class HttpLink:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
+            if pool is not self._pool:
+                self._look_at_certificate(error)
             raise Unreachable(f"{self._base} does not answer: {_sentence(error)}") from error
+        self._cuts = 0
         try:
             if response.status >= 300 and response.status != TEMPORARY_REDIRECT:
-                raise self._refused(_problem(response.status, _read(response)), shown)
+                raise self._refused(response.status, _read(response), shown, certified=pool is not self._pool)
             yield response
         except BaseException:
             response.close()  # what was not read would be taken for the next answer
@@ -179,8 +203,47 @@ class HttpLink:
         response.drain_conn()
         response.release_conn()
 
-    def _refused(self, problem: Problem, shown: str | None) -> Refused | Unreachable:
-        """What to raise: the end of a credential that another has replaced meanwhile is not the device's end."""
+    def _showing(self) -> urllib3.PoolManager:
+        """Connections that show the certificate, where there is one: in every process that which the agent has now."""
+        if self._certificate is None:
+            return self._pool
+        try:
+            written_at = self._certificate.stat().st_mtime_ns
+        except FileNotFoundError:
+            return self._pool
+        with self._lock:
+            if written_at != self._certified_at:
+                context = client_context(ca_file=self._ca_file, certificate=self._certificate)
+                self._certified = urllib3.PoolManager(
+                    maxsize=_CONNECTIONS, retries=False, timeout=_TIMEOUT, ssl_context=context
+                )
+                self._certified_at = written_at
+            return self._certified
+
+    def _look_at_certificate(self, error: urllib3.exceptions.HTTPError) -> None:
+        """A request that showed the certificate has failed: ask for another where that may be why.
+
+        Some servers say so by TLS's alert; others only cut the connection, as asyncio's do. The request for another is
+        answered only where the platform can be reached without the certificate.
+        """
+        self._cuts += cuts_connection(error)
+        if refuses_certificate(error) or self._cuts >= _CUTS:
+            self._cuts = 0
+            self.certify()
+
+    def _refused(self, status: int, body: bytes, shown: str | None, *, certified: bool) -> Refused | Unreachable:
+        """What to raise: the end of a credential that another has replaced meanwhile is not the device's end.
+
+        A proxy that refuses a certificate by an answer sends a page of its own (nginx: status 400).
+        """
+        try:
+            problem = _problem(status, body)
+        except Unreachable:
+            if certified and status == BAD_REQUEST:
+                self.certify()
+            raise
+        if problem.code in CERTIFICATE_REFUSED and self.certify():
+            return Unreachable("the device has another certificate, which is shown next")
         refused = Refused(problem)
         is_replaced = refused.is_revoked and self._credential != shown
         if is_replaced or (problem.code == CREDENTIAL_UNKNOWN and self.go_back()):

@@ -1,10 +1,10 @@
 """The control socket: one thread reads its frames, any thread may send a request."""
 
-import ssl
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.conversation import Broken, Conversation
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import NAMES, RecordSent
+from coterie_agent.link.tls import client_context
 from coterie_wire.closing import spread_of
 from coterie_wire.errors import WireError
 from coterie_wire.message import Message
@@ -39,8 +40,11 @@ class SocketLink:
         on_close: Callable[[], None],
         record_sent: RecordSent,
         ca_file: str | None = None,
+        certificate: Path | None = None,
     ) -> None:
-        """Connect. `on_wake` and `on_close` are called from the reading thread.
+        """Connect, and show the certificate where that file is.
+
+        `on_wake` and `on_close` are called from the reading thread.
 
         Raises Unreachable.
         """
@@ -51,7 +55,7 @@ class SocketLink:
         self.spread_s = 0.0
         """Where the platform has closed the socket: within how many seconds the device connects again."""
         self._open = ExitStack()
-        self._connection = _connect(self._open, url, credential, ca_file)
+        self._connection = _connect(self._open, url, credential, ca_file, certificate)
         self._reader = threading.Thread(target=self._read, name="socket", daemon=True)
         self._reader.start()
 
@@ -117,10 +121,12 @@ class SocketLink:
             answer.set_exception(outcome)
 
 
-def _connect(stack: ExitStack, url: str, credential: str, ca_file: str | None) -> ClientConnection:
+def _connect(
+    stack: ExitStack, url: str, credential: str, ca_file: str | None, certificate: Path | None
+) -> ClientConnection:
     """A connection that `stack` closes."""
     address = f"ws{url.rstrip('/').removeprefix('http')}/device/v1/socket"  # http -> ws, https -> wss
-    tls = ssl.create_default_context(cafile=ca_file) if address.startswith("wss:") else None
+    tls = client_context(ca_file=ca_file, certificate=certificate) if address.startswith("wss:") else None
     try:
         opening = connect(
             address,

@@ -9,6 +9,7 @@ from datetime import date
 
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import Store
@@ -27,7 +28,7 @@ _OF_THE_SAMPLES = frozenset({413, 422})
 class Platform:
     """Asks the platform. Its methods are called from many threads."""
 
-    def __init__(self, store: Store, config: Config) -> None:
+    def __init__(self, home: Home, store: Store, config: Config) -> None:
         """The settings must let samples leave."""
         self._store = store
         self.after_s = config.platform.after_ms / 1000
@@ -36,6 +37,7 @@ class Platform:
             credential=None,
             record_sent=self._record_sent,
             ca_file=config.ca_file,
+            certificate=home.certificate,
         )
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="platform")
         self._lock = threading.Lock()

@@ -51,7 +51,7 @@ class PredictionServer:
         self._current.look()
         self._beside = CandidateBeside(store, home, threads=settings.threads)
         self._doubt = Doubt(store)
-        platform = Platform(store, config) if config.platform.send_samples else None
+        platform = Platform(home, store, config) if config.platform.send_samples else None
         self._service = PredictionService(self._current, settings, self._beside, self._doubt, platform)
         self._stopped = stopped
         self.failure: AgentError | None = None

@@ -9,6 +9,7 @@ from nacl.signing import SigningKey
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, sync_directory, write_private
+from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.database import Database, StoreDamaged
 from coterie_agent.store.sealing import SEAL_BYTES, seal
 from coterie_wire.bundle import SignedManifest
@@ -54,7 +55,7 @@ class IdentityStore:
         A key of an earlier enrolment does not go on.
         """
         self._home.identity_key.unlink(missing_ok=True)
-        self._forget_other_credentials()
+        self._forget_proofs()
         write_private(self._home.credential, enrolled.credential.encode())
         row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
@@ -179,8 +180,9 @@ class IdentityStore:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)
         self._home.identity_key.unlink(missing_ok=True)
-        self._forget_other_credentials()
+        self._forget_proofs()
 
-    def _forget_other_credentials(self) -> None:
+    def _forget_proofs(self) -> None:
         self._home.next_credential.unlink(missing_ok=True)
         self._home.former_credential.unlink(missing_ok=True)
+        CertificateFiles(self._home).forget()

@@ -101,6 +101,13 @@ ACTIONS: Mapping[str, Action] = {
     "fleet.renew_credential": Action(OPERATOR, Scope.FLEET, "Have a device renew its credential"),
     "fleet.renew_credentials": Action(OPERATOR, Scope.FLEET, "Have many devices renew their credentials"),
     "fleet.take_over_credential": Action(OPERATOR, Scope.FLEET, "A device has renewed its credential"),
+    "fleet.issue_certificate": Action(OPERATOR, Scope.FLEET, "A device has been given a certificate"),
+    "fleet.draw_device_authority": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Draw the next key that signs devices' certificates", of_installation=True
+    ),
+    "fleet.use_device_authority": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Sign devices' certificates with the next key", of_installation=True
+    ),
     "fleet.rotate_signing_key": Action(ADMINISTRATOR, Scope.SETTINGS, "Replace the signing key", of_installation=True),
     "cloud_answers.answer_device": Action(OPERATOR, Scope.FLEET, "Answer samples that a device has sent"),
     "owners.forget_device": Action(OPERATOR, Scope.FLEET, "Forget a device, as its owner wants it"),

@@ -13,7 +13,7 @@ from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.models import Blob
 from coterie.rounds.models import Round
 
-KEYS = ("secret-key", "signing-key")
+KEYS = ("secret-key", "signing-key", "device-ca-key", "device-ca-key.next")
 """Made by embedded mode; in scaled mode the environment has them."""
 
 

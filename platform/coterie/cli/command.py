@@ -33,6 +33,7 @@ SECTIONS = {
         "changepassword": "coterie.cli.local:changepassword",
         "change-role": "coterie.cli.local:change_role",
         "rotate-signing-key": "coterie.cli.local:rotate_signing_key",
+        "device-authority": "coterie.cli.local:device_authority",
         "reset-second-factor": "coterie.cli.local:reset_second_factor",
         "doctor": "coterie.cli.local:doctor",
         "answer-stun": "coterie.cli.local:answer_stun",

@@ -1,6 +1,7 @@
 """The only reader of the environment."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from ipaddress import ip_network
@@ -32,6 +33,7 @@ SECRETS = {
     "redis_url",
     "secret_key",
     "signing_key",
+    "device_ca_key",
     "s3_key_id",
     "s3_secret",
     "oidc_client_secret",
@@ -96,6 +98,24 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Of idle devices, over all processes; a fleet that would send more is asked to check in less often."""
     credential_days: Annotated[int, Meta(ge=0)] = 365
     """After so many days at the latest a device takes another credential; 0: only when an operator orders it."""
+    device_certificates: Literal["off", "offered", "required"] = "off"
+    """Certificates for devices' connections (mutual TLS) beside their credentials: none; those that can take one are
+    given one, and whoever shows one must be its device; or no credential opens the device API without its device's."""
+    device_certificate_days: Annotated[int, Meta(ge=1, le=825)] = 30
+    """How long one lasts; devices take the next when about a third is left."""
+    client_cert_header: Annotated[str, Meta(pattern="^[A-Za-z0-9-]{1,64}$")] = "Client-Cert"
+    """The header in which a trusted proxy passes on the certificate that a device has shown it."""
+    device_ca_key: str = ""
+    """Signs them. Scaled: the seed of an Ed25519 key, 64 hexadecimal digits; embedded makes one and keeps it. With
+    `device_ca_certificate` the key of that, PEM."""
+    device_ca_certificate: Path | None = None
+    """File (PEM) with the certificate of an authority of one's own, then those that lead from it to its root; None: the
+    platform's key signs its own."""
+    tls_certificate: Path | None = None
+    """File (PEM) with the server's certificate and those that lead to its root: the platform speaks https itself, and
+    devices show it their certificates. Read again where it changes; None: a proxy does."""
+    tls_key: Path | None = None
+    """File (PEM) with its key; None: it is in the same file."""
     keep_versions: Annotated[int, Meta(ge=0)] = 100
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50
@@ -207,6 +227,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env._check_object_storage()
         env._check_provider()
         env._check_mail()
+        env._check_certificates()
         env._check_launcher()
         env.quotas()
         return env
@@ -271,6 +292,16 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 "COTERIE_CLUSTER_LAUNCHER=kubernetes needs COTERIE_CLUSTER_IMAGE and COTERIE_CLUSTER_CLAIM as well"
             )
+
+    def _check_certificates(self) -> None:
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise msgspec.ValidationError("COTERIE_TLS_KEY needs COTERIE_TLS_CERTIFICATE as well")
+        if self.device_ca_certificate is not None and "PRIVATE KEY" not in self.device_ca_key:
+            raise msgspec.ValidationError("COTERIE_DEVICE_CA_CERTIFICATE needs COTERIE_DEVICE_CA_KEY, its key (PEM)")
+        if self.device_ca_certificate is None and re.fullmatch("([0-9a-f]{64})?", self.device_ca_key) is None:
+            raise msgspec.ValidationError("COTERIE_DEVICE_CA_KEY must be 64 hexadecimal digits")
+        if self.mode == "scaled" and self.device_certificates != "off" and not self.device_ca_key:
+            raise msgspec.ValidationError("COTERIE_DEVICE_CERTIFICATES needs COTERIE_DEVICE_CA_KEY in scaled mode")
 
     def _check_mail(self) -> None:
         if self.email_host and "@" not in self.email_from:

@@ -23,6 +23,13 @@ STATE.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 SECRET_KEY = ENV.secret_key or load_or_make(STATE / "secret-key", size_bytes=48).hex()
 SIGNING_KEY = ENV.signing_key
+DEVICE_CERTIFICATES = ENV.device_certificates
+DEVICE_CERTIFICATE_DAYS = ENV.device_certificate_days
+CLIENT_CERT_HEADER = ENV.client_cert_header.lower().encode()
+DEVICE_CA_KEY = ENV.device_ca_key
+DEVICE_CA_CERTIFICATE = ENV.device_ca_certificate
+TLS_CERTIFICATE = ENV.tls_certificate
+TLS_KEY = ENV.tls_key
 DEBUG = ENV.debug
 PUBLIC_URL = ENV.public_url.rstrip("/")
 PUBLIC_HTTPS = PUBLIC_URL.startswith("https:")

@@ -3,7 +3,16 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation, OtherCredential
+from coterie.fleet.models import (
+    CredentialRenewal,
+    Device,
+    DeviceAuthority,
+    DeviceCertificate,
+    DeviceLatency,
+    EnrolmentToken,
+    Observation,
+    OtherCredential,
+)
 
 
 @admin.register(Device)
@@ -42,6 +51,20 @@ class CredentialRenewalAdmin(ReadOnlyAdmin):
     """Orders to take another credential."""
 
     list_display = ["ordered_at", "tag", "leaked", "devices"]
+
+
+@admin.register(DeviceCertificate)
+class DeviceCertificateAdmin(ReadOnlyAdmin):
+    """Certificates that devices were given for their connections."""
+
+    list_display = ["device", "issued_at", "until", "authority"]
+
+
+@admin.register(DeviceAuthority)
+class DeviceAuthorityAdmin(ReadOnlyAdmin):
+    """Keys that sign them."""
+
+    list_display = ["public_key", "made_at"]
 
 
 @admin.register(OtherCredential)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from coterie.core.identity import verify_key
-from coterie.fleet import credentials, peer_tickets, services
+from coterie.fleet import certificates, credentials, peer_tickets, services
 from coterie.fleet.handler import Handler
 from coterie.fleet.kinds import is_of_first_release
 from coterie.fleet.models import Device
 from coterie.releases.served import served_releases
+from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
@@ -25,6 +26,7 @@ def enrol(message: Enrol, now: datetime) -> Enrolled:
         platform_key=verify_key(),
         check_in_s=device.check_in_s,
         update_root=None if releases is None else releases.newest_root(),
+        certificates=certificates.are_given() and not is_of_first_release(device),
     )
 
 
@@ -40,6 +42,11 @@ def next_credential(device: Device, message: NextCredential, now: datetime) -> D
     return Done()
 
 
+def ask_certificate(device: Device, message: AskCertificate, now: datetime) -> Certified:
+    """Certify the key that the device has drawn for its connections."""
+    return Certified(chain=tuple(certificates.issue_certificate(device=device, message=message, now=now)))
+
+
 def ask_peer_ticket(device: Device, _message: AskPeerTicket, now: datetime) -> PeerTicketGiven:
     """Vouch for the device to others."""
     return peer_tickets.ticket_for(device=device, now=now)
@@ -48,5 +55,6 @@ def ask_peer_ticket(device: Device, _message: AskPeerTicket, now: datetime) -> P
 HANDLERS: Mapping[str, Handler] = {
     "leave": leave,
     "next-credential": next_credential,
+    "ask-certificate": ask_certificate,
     "ask-peer-ticket": ask_peer_ticket,
 }

@@ -78,6 +78,8 @@ class Device(Archivable, ProjectRoot):
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
     credential_since = models.DateTimeField(null=True, blank=True)
     """When it began to use its credential; null: when it joined."""
+    certificate_until = models.DateTimeField(null=True, blank=True)
+    """When the last certificate that it was given ends; null: it was given none."""
     renewal = models.ForeignKey(CredentialRenewal, null=True, blank=True, on_delete=models.SET_NULL, db_index=False)
     """The order to take another credential that it has not followed yet."""
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
@@ -173,6 +175,45 @@ class OtherCredential(Separated):
 
     def __str__(self) -> str:
         return f"{'next' if self.until is None else 'former'} credential of {self.device}"
+
+
+class DeviceAuthority(models.Model):
+    """The certificate of one key with which the platform signs, or has signed, or is to sign those of devices."""
+
+    public_key = models.CharField(max_length=64, unique=True, editable=False)
+    """Ed25519, in hexadecimal digits."""
+    certificate = models.TextField(editable=False)
+    """Signed by itself; PEM."""
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "device authorities"
+
+    def __str__(self) -> str:
+        return f"{self.public_key[:16]}… of {self.made_at:%F %T}"
+
+
+class DeviceCertificate(Separated):
+    """A certificate that a device was given for its connections (ADR 111); the latest few of each are kept."""
+
+    project_path = "device__project"
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="certificates")
+    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    """Of the certificate (DER)."""
+    public_key = models.CharField(max_length=64, editable=False)
+    """Ed25519, in hexadecimal digits."""
+    authority = models.ForeignKey(DeviceAuthority, null=True, blank=True, on_delete=models.PROTECT)
+    """Null: an operator's own."""
+    issued_at = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        ordering = ["issued_at", "id"]
+
+    def __str__(self) -> str:
+        return f"certificate of {self.device} until {self.until:%F %T}"
 
 
 class PathSignal(Separated):

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
-from coterie.fleet import credentials, services
+from coterie.fleet import certificates, credentials, services
 from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation
 from coterie.fleet.selectors import is_present, is_ready, why_not_ready, with_tag
 from coterie.fleet.status import DeviceStatus, status_of, with_status
@@ -66,6 +66,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "quarantine",
             "train_step_s",
             "credential_since",
+            "certificate_until",
             "renewal",
         ]
         read_only_fields = [name for name in fields if name not in ("name", "tags", "notes")]
@@ -127,6 +128,9 @@ class DeviceFilter(ArchivedFilter):
     renews = serializers.BooleanField(
         required=False, allow_null=True, default=None, help_text="its agent can renew its credential"
     )
+    certified = serializers.BooleanField(
+        required=False, allow_null=True, default=None, help_text="it has been given a certificate for its connections"
+    )
     present = serializers.BooleanField(required=False, allow_null=True, default=None)
     ready = serializers.BooleanField(required=False, allow_null=True, default=None)
 
@@ -158,7 +162,13 @@ class DeviceRows(ListedViewSet[Device]):
             rows = rows.filter(archived_at__isnull=not asked["archived"])
         if "status" in asked:
             rows = with_status(rows, DeviceStatus(asked["status"]), now=now)
-        for name, rule in (("present", is_present(now)), ("ready", is_ready(now)), ("renews", credentials.able())):
+        rules = {
+            "present": is_present(now),
+            "ready": is_ready(now),
+            "renews": credentials.able(),
+            "certified": certificates.certified(),
+        }
+        for name, rule in rules.items():
             if name in asked:
                 rows = rows.filter(rule if asked[name] else ~rule)
         return rows

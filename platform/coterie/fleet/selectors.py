@@ -3,7 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
+from django.conf import settings
 from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
@@ -11,7 +13,7 @@ from django.utils import timezone
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.spans import span
-from coterie.fleet.models import LONGEST_PRESENCE, Device, OtherCredential
+from coterie.fleet.models import LONGEST_PRESENCE, Device, DeviceCertificate, OtherCredential
 from coterie_wire.conditions import Reason
 
 PAUSED = Reason("fleet.paused", "an operator has paused this device")
@@ -34,6 +36,33 @@ class DeviceRevoked(CoterieError):
     sentence = "An operator has revoked this device."
 
 
+class CertificateMissing(CoterieError):
+    """A credential alone opens nothing on this platform."""
+
+    code = "fleet.certificate_missing"
+    kind = ErrorKind.FORBIDDEN
+    sentence = (
+        "Devices show a certificate of their own with their credential here: this connection has none, "
+        "or the proxy does not pass it on."
+    )
+
+
+class CertificateUnknown(CoterieError):
+    """The connection has a certificate that is not the device's."""
+
+    code = "fleet.certificate_unknown"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "The certificate of this connection is not one of this device's; it has to ask for another one."
+
+
+class CertificateExpired(CoterieError):
+    """Fields: until."""
+
+    code = "fleet.certificate_expired"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "This device's certificate ended at {until}; it has to ask for another one."
+
+
 class DeviceLeft(CoterieError):
     """The device itself has ended the credential."""
 
@@ -42,15 +71,70 @@ class DeviceLeft(CoterieError):
     sentence = "This device has left the fleet; join it again."
 
 
+class Shown(NamedTuple):
+    """What a device shows of itself."""
+
+    credential: str
+    certificate: str = ""
+    """SHA-256 of its connection's, in hexadecimal digits; blank: it has none."""
+
+    @property
+    def both(self) -> str:
+        """As one text, to count by: who has stolen a credential alone uses up nothing of the device's."""
+        return f"{self.credential} {self.certificate}"
+
+
+def device_of(shown: Shown) -> Device:
+    """The enrolled device that shows this.
+
+    Raises CredentialUnknown, DeviceRevoked, DeviceLeft, CertificateMissing, CertificateUnknown or CertificateExpired.
+    """
+    device = devices_that_show([shown])[shown]
+    if isinstance(device, CoterieError):
+        raise device
+    return device
+
+
+def devices_that_show(shown: Collection[Shown]) -> Mapping[Shown, Device | CoterieError]:
+    """For each of `shown` the enrolled device, or what `device_of` would raise."""
+    devices = devices_of_credentials({one.credential for one in shown})
+    found = {one: devices[one.credential] for one in shown}
+    if settings.DEVICE_CERTIFICATES == "off":
+        return found
+    named = [one.certificate for one in shown if one.certificate]
+    rows = DeviceCertificate.objects.filter(sha256__in=named).order_by() if named else ()
+    certificates = {row.sha256: row for row in rows}
+    now = timezone.now()
+    for one, device in found.items():
+        if isinstance(device, Device):
+            refusal = _refusal(device, one.certificate, certificates.get(one.certificate), now)
+            found[one] = device if refusal is None else refusal
+    return found
+
+
+def _refusal(device: Device, shown: str, known: DeviceCertificate | None, now: datetime) -> CoterieError | None:
+    """Why `device` is not admitted with the certificate that is `shown`, and that the platform may know."""
+    if not shown:
+        return CertificateMissing() if settings.DEVICE_CERTIFICATES == "required" else None
+    if known is None or known.device_id != device.pk:
+        return CertificateUnknown()
+    if known.until <= now:
+        return CertificateExpired(until=known.until.isoformat(timespec="minutes"))
+    return None
+
+
 def device_of_credential(credential: str) -> Device:
-    """The enrolled device that `credential` stands for. Raises CredentialUnknown, DeviceRevoked or DeviceLeft."""
+    """The enrolled device that `credential` stands for, whatever certificate its connection has.
+
+    Raises CredentialUnknown, DeviceRevoked or DeviceLeft.
+    """
     device = devices_of_credentials([credential])[credential]
     if isinstance(device, CoterieError):
         raise device
     return device
 
 
-def devices_of_credentials(credentials: Collection[str]) -> Mapping[str, Device | CoterieError]:
+def devices_of_credentials(credentials: Collection[str]) -> dict[str, Device | CoterieError]:
     """For each of `credentials` the enrolled device that it stands for, or what `device_of_credential` would raise."""
     by_hash = {hash_secret(credential): credential for credential in credentials}
     found: dict[str, Device | CoterieError] = {credential: CredentialUnknown() for credential in credentials}

@@ -19,7 +19,14 @@ from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
 from coterie.fleet.kinds import words_of
 from coterie.fleet.latencies import record_latencies
-from coterie.fleet.models import LONGEST_PRESENCE, LONGEST_QUARANTINE_REASON, Device, EnrolmentToken, Observation
+from coterie.fleet.models import (
+    LONGEST_PRESENCE,
+    LONGEST_QUARANTINE_REASON,
+    Device,
+    DeviceCertificate,
+    EnrolmentToken,
+    Observation,
+)
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -339,6 +346,7 @@ def forget_words(*, device: Device, now: datetime) -> None:
     plain = {column.name: column.get_default() for column in Device._meta.concrete_fields if column.name in SAID}
     Device.objects.filter(pk=device.pk).update(name=pseudonym_of(device), enrolled_with=None, **plain)
     Observation.objects.filter(device=device).delete()
+    DeviceCertificate.objects.filter(device=device).delete()
     device.refresh_from_db()
     tell_consoles("fleet")
 

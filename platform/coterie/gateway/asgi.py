@@ -6,6 +6,7 @@ from coterie.gateway.blobs import send_blob, send_portion
 from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import serve_socket
 from coterie.gateway.door.body import Receive
+from coterie.gateway.door.certificates import CERTIFICATE, certificate_of
 from coterie.gateway.door.devices import GATE
 from coterie.gateway.door.proxies import Proxies
 from coterie.gateway.http import (
@@ -47,12 +48,14 @@ def in_front_of(site: Application, proxies: Proxies | None = None) -> Applicatio
 
 
 def _set_origin(scope: Scope, proxies: Proxies) -> None:
-    """Set the client's address to the one that a trusted proxy names."""
+    """Set the client's address, and its certificate, to those that a trusted proxy names."""
     client = scope.get("client")
     if client is None:
         return
+    headers = dict(scope["headers"])
+    scope[CERTIFICATE] = certificate_of(client[0], scope.get(CERTIFICATE, ""), headers, proxies)
     secure = {"http": "http", "ws": "http", "https": "https", "wss": "https"}[scope["scheme"]]
-    origin = proxies.origin(client[0], secure, dict(scope["headers"]))
+    origin = proxies.origin(client[0], secure, headers)
     scope["client"] = (origin.address, client[1] if origin.address == client[0] else 0)
     scope["scheme"] = origin.scheme if scope["type"] == "http" else origin.scheme.replace("http", "ws")
 
@@ -75,7 +78,7 @@ async def _dispatch(request: Request, send: Send) -> None:
         with GATE.guessing(request.address):
             await answer()
     else:
-        async with GATE.admitted(request.credential(), request.address, body_bytes=request.body_bytes):
+        async with GATE.admitted(request.shown(), request.address, body_bytes=request.body_bytes):
             await answer()
 
 

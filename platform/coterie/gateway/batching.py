@@ -20,6 +20,8 @@ class Asked(NamedTuple):
     credential: str
     body: bytes
     by_socket: bool = False
+    certificate: str = ""
+    """SHA-256 of its connection's."""
 
 
 Answer = Callable[[Sequence[Asked]], Sequence[bytes | Exception]]

@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
-from coterie.fleet.selectors import device_of_credential
+from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.byte_range import ByteRange, parse_range
 from coterie.gateway.http import Request, Send, reply, start_reply
 from coterie.gateway.threads import blocking, in_thread
@@ -31,25 +31,25 @@ async def send_blob(sha256: str, request: Request, send: Send) -> None:
     """``GET|HEAD /device/v1/blobs/SHA256``, whole or one ``Range``.
 
     Who says ``Prefer: presigned`` may be sent to the object storage, by a URL that lasts `URL_LASTS`. Raises what
-    `device_of_credential` and `device_blob` raise, and RangeNotSatisfiable.
+    `device_of` and `device_blob` raise, and RangeNotSatisfiable.
     """
-    credential = request.credential()
+    shown = request.shown()
     if settings.PRESIGNED_DOWNLOADS and request.header("prefer") == PRESIGNED:
-        url = await in_thread(lambda: _blob_url(sha256, credential))
+        url = await in_thread(lambda: _blob_url(sha256, shown))
         if url is not None:
             headers = {"location": url, "preference-applied": PRESIGNED, "cache-control": "private, no-store"}
             await reply(send, status=HTTPStatus.TEMPORARY_REDIRECT, headers=headers)
             return
-    await _send(lambda: _open_blob(sha256, credential), request, send)
+    await _send(lambda: _open_blob(sha256, shown), request, send)
 
 
 async def send_portion(transfer: str, request: Request, send: Send) -> None:
     """``GET|HEAD /device/v1/portions/TRANSFER``, whole or one ``Range``, for the device that asked for help.
 
-    Raises what `device_of_credential` and `open_portion` raise, and RangeNotSatisfiable.
+    Raises what `device_of` and `open_portion` raise, and RangeNotSatisfiable.
     """
-    credential = request.credential()
-    await _send(lambda: _open_portion(transfer, credential), request, send)
+    shown = request.shown()
+    await _send(lambda: _open_portion(transfer, shown), request, send)
 
 
 async def _send(open_content: Callable[[], _Opened], request: Request, send: Send) -> None:
@@ -67,19 +67,19 @@ async def _send(open_content: Callable[[], _Opened], request: Request, send: Sen
         await blocking(opened.file.close)
 
 
-def _open_blob(sha256: str, credential: str) -> _Opened:
-    device_of_credential(credential)
+def _open_blob(sha256: str, shown: Shown) -> _Opened:
+    device_of(shown)
     blob = device_blob(sha256)
     return _Opened(open_blob(blob.sha256, now=timezone.now()), blob.sha256, blob.size_bytes)
 
 
-def _blob_url(sha256: str, credential: str) -> str | None:
-    device_of_credential(credential)
+def _blob_url(sha256: str, shown: Shown) -> str | None:
+    device_of(shown)
     return blob_url(device_blob(sha256).sha256, lasts=URL_LASTS, now=timezone.now())
 
 
-def _open_portion(transfer: str, credential: str) -> _Opened:
-    file, portion = open_portion(device=device_of_credential(credential), transfer_id=transfer)
+def _open_portion(transfer: str, shown: Shown) -> _Opened:
+    file, portion = open_portion(device=device_of(shown), transfer_id=transfer)
     return _Opened(file, portion.sha256, portion.size_bytes)
 
 

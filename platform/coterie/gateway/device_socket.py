@@ -11,9 +11,10 @@ from coterie.core.errors import CoterieError
 from coterie.core.events import DROP, WAKE
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
-from coterie.fleet.selectors import device_of_credential
+from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
+from coterie.gateway.door.certificates import CERTIFICATE
 from coterie.gateway.door.devices import GATE
 from coterie.gateway.ending import ENDING
 from coterie.gateway.http import Scope, Send, bearer, client_address, reply_with_problem
@@ -41,24 +42,25 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             check_database()
             ENDING.check()
             credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
+            shown = Shown(credential, scope.get(CERTIFICATE, ""))
             with GATE.guessing(address):
-                device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
+                device_id = await in_thread(lambda: str(device_of(shown).pk))
             stack.enter_context(GATE.socket(device_id, address))
             inbox = await connected_devices().join(device_id)
             stack.push_async_callback(connected_devices().leave, device_id, inbox)
             # Revocations reach this socket from now on; one that came just before is looked for here.
-            await in_thread(lambda: device_of_credential(credential))
+            await in_thread(lambda: device_of(shown))
         except Exception as error:  # noqa: BLE001 - an outermost loop: every error is rendered, unforeseen ones logged
             await deny(scope, send, error)
             return
         with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
             stack.enter_context(DEVICE_SOCKETS.track_inprogress())
-            answering = _answer_frames(receive, send, credential, address)
-            await first_of(answering, _pass_on_hints(inbox, send, credential))
+            answering = _answer_frames(receive, send, shown, address)
+            await first_of(answering, _pass_on_hints(inbox, send, shown))
 
 
-async def _answer_frames(receive: Receive, send: Send, credential: str, address: str) -> None:
+async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: str) -> None:
     """One at a time: a device that sends faster than it is answered is slowed down by its own connection."""
     while True:
         event = await receive()
@@ -70,25 +72,25 @@ async def _answer_frames(receive: Receive, send: Send, credential: str, address:
         except WireError as error:
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
-        answered = await _answered(frame, credential, address)
+        answered = await _answered(frame, shown, address)
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
 
 
-async def _answered(frame: RequestFrame, credential: str, address: str) -> PlatformFrame:
+async def _answered(frame: RequestFrame, shown: Shown, address: str) -> PlatformFrame:
     try:
         check_database()
-        GATE.count(credential, address)
+        GATE.count(shown, address)
     except CoterieError as error:
         return Refusal(id=frame.id, problem=problem_of(error))
-    async with GATE.turn(credential):
-        return await _answer_frame(frame, credential)
+    async with GATE.turn(shown):
+        return await _answer_frame(frame, shown)
 
 
-async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
+async def _answer_frame(frame: RequestFrame, shown: Shown) -> PlatformFrame:
     route = frame.name if frame.name in EXCHANGES else "unknown"
     try:
         with span(f"socket {route}", kind="server"):
-            body = await answer(frame.name, bytes(frame.body), credential, by_socket=True)
+            body = await answer(frame.name, bytes(frame.body), shown, by_socket=True)
         SOCKET_MESSAGES.labels(route, "answered").inc()
         return Reply(id=frame.id, body=msgspec.Raw(body))
     except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket
@@ -97,7 +99,7 @@ async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
         return Refusal(id=frame.id, problem=problem)
 
 
-async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:
+async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown) -> None:
     while True:
         hints = await inbox.take()
         if RESTART in hints:
@@ -108,7 +110,7 @@ async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:
             await send({"type": "websocket.send", "text": WAKE_FRAME})
         if DROP in hints:
             try:
-                await in_thread(lambda: device_of_credential(credential))
+                await in_thread(lambda: device_of(shown))
             except CoterieError as error:
                 await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
                 return

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.fleet.selectors import Shown
 from coterie.gateway.door.body import BodyReader, Event, Receive
+from coterie.gateway.door.certificates import CERTIFICATE
 from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.problems import CONTENT_TYPE, problem_of
 from coterie_wire.errors import WireError
@@ -52,15 +54,16 @@ class Request:
         self._headers: Mapping[bytes, bytes] = dict(scope["headers"])
         self._reader = BodyReader(receive, limits)
         self.address = client_address(scope)
+        self._certificate: str = scope.get(CERTIFICATE, "")
 
     def header(self, name: str) -> str | None:
         """A header's value; `name` in small letters."""
         value = self._headers.get(name.encode())
         return None if value is None else value.decode("latin-1")
 
-    def credential(self) -> str:
-        """The bearer's credential. Raises CredentialMissing."""
-        return bearer(self.header("authorization"))
+    def shown(self) -> Shown:
+        """What the device shows of itself. Raises CredentialMissing."""
+        return Shown(bearer(self.header("authorization")), self._certificate)
 
     @property
     def body_bytes(self) -> int | None:

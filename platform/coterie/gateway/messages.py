@@ -18,7 +18,7 @@ from coterie.fleet import device_api as fleet
 from coterie.fleet.credentials import take_over_shown
 from coterie.fleet.handler import Handler, SlowHandler
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import device_of_credential, devices_of_credentials
+from coterie.fleet.selectors import Shown, device_of, device_of_credential, devices_that_show
 from coterie.fleet_evaluation import device_api as fleet_evaluation
 from coterie.gateway.batching import Answer, Asked, batches
 from coterie.gateway.door.limits import LIMITS
@@ -52,6 +52,8 @@ HANDLERS: Mapping[str, Handler] = {
 """The apps' answers by name of the message; `STRANGERS`, `SLOW` and `BATCHED` are apart."""
 SLOW: Mapping[str, SlowHandler] = cloud_answers.SLOW_HANDLERS
 """Those that are awaited, where no thread of the gateway waits."""
+UNCERTIFIED = frozenset({"ask-certificate"})
+"""What a device says whose certificate is missing or has expired; the message itself proves whose it is."""
 
 
 class UnknownMessage(CoterieError):
@@ -68,28 +70,28 @@ async def answer_request(name: str, request: Request, send: Send) -> None:
     if name in STRANGERS:
         await reply(send, await in_thread(lambda: _answer_stranger(name, body)))
     else:
-        await reply(send, await answer(name, body, request.credential()))
+        await reply(send, await answer(name, body, request.shown()))
 
 
-async def answer(name: str, body: bytes, credential: str, *, by_socket: bool = False) -> bytes:
-    """The reply's JSON to the message `name` from the device of `credential`, which may hold a socket.
+async def answer(name: str, body: bytes, shown: Shown, *, by_socket: bool = False) -> bytes:
+    """The reply's JSON to the message `name` from the device that has `shown` this, which may hold a socket.
 
     The device is looked up each time, so that a revoked one is refused at once. Raises CoterieError or WireError.
     """
     if name in BATCHED:
-        return await batches(BATCHED[name]).ask(Asked(credential, body, by_socket))
+        return await batches(BATCHED[name]).ask(Asked(shown.credential, body, by_socket, shown.certificate))
     if name in SLOW:
-        begun = await in_thread(lambda: _begin(name, body, credential))
+        begun = await in_thread(lambda: _begin(name, body, shown))
         return msgspec.json.encode(await asyncio.wrap_future(begun))
-    return await in_thread(lambda: _answer_alone(name, body, credential))
+    return await in_thread(lambda: _answer_alone(name, body, shown))
 
 
-def _begin(name: str, body: bytes, credential: str) -> "Future[Any]":
-    return SLOW[name](device_of_credential(credential), _decoded(name, body), timezone.now())
+def _begin(name: str, body: bytes, shown: Shown) -> "Future[Any]":
+    return SLOW[name](device_of(shown), _decoded(name, body), timezone.now())
 
 
-def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
-    device = device_of_credential(credential)
+def _answer_alone(name: str, body: bytes, shown: Shown) -> bytes:
+    device = device_of_credential(shown.credential) if name in UNCERTIFIED else device_of(shown)
     handler = HANDLERS.get(name)
     if handler is None:
         raise UnknownMessage(name=name)
@@ -98,8 +100,9 @@ def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
 
 def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     """The directives for several devices; an error in one message, or in its answer, does not affect the others."""
-    devices = devices_of_credentials([one.credential for one in asked])
-    outcomes: list[Call | Exception] = [_call(devices[one.credential], one) for one in asked]
+    shown = [Shown(one.credential, one.certificate) for one in asked]
+    devices = devices_that_show(shown)
+    outcomes: list[Call | Exception] = [_call(devices[own], one) for own, one in zip(shown, asked, strict=True)]
     calls = [outcome for outcome in outcomes if isinstance(outcome, Call)]
     try:
         directives = iter(rounds.check_in_all(calls, timezone.now()) if calls else ())

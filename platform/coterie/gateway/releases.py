@@ -4,7 +4,7 @@ import os
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 
-from coterie.fleet.selectors import device_of_credential
+from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.blobs import CHUNK_BYTES
 from coterie.gateway.http import Request, Send, start_reply
 from coterie.gateway.threads import blocking, in_thread
@@ -19,10 +19,10 @@ class _Opened(NamedTuple):
 async def send_release_file(part: str, name: str, request: Request, send: Send) -> None:
     """``GET|HEAD /device/v1/releases/metadata|targets/NAME``.
 
-    Raises what `device_of_credential` and `open_release_file` raise.
+    Raises what `device_of` and `open_release_file` raise.
     """
-    credential = request.credential()
-    opened = await in_thread(lambda: _open(part, name, credential))
+    shown = request.shown()
+    opened = await in_thread(lambda: _open(part, name, shown))
     try:
         lasts = "no-cache" if name == NEWEST else "private, max-age=31536000, immutable"
         headers = {"content-type": "application/octet-stream", "content-length": str(opened.size_bytes)}
@@ -37,7 +37,7 @@ async def send_release_file(part: str, name: str, request: Request, send: Send) 
         await blocking(opened.file.close)
 
 
-def _open(part: str, name: str, credential: str) -> _Opened:
-    device_of_credential(credential)
+def _open(part: str, name: str, shown: Shown) -> _Opened:
+    device_of(shown)
     file = open_release_file(part, name)
     return _Opened(file, os.fstat(file.fileno()).st_size)

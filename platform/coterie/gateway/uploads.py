@@ -10,7 +10,7 @@ from django.utils import timezone
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.metrics import UPLOADED_BYTES
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import device_of_credential
+from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import blocking, in_thread
 from coterie.rounds import partials
@@ -58,16 +58,16 @@ async def receive_upload(purpose: Purpose, key: str, request: Request, send: Sen
     ``/partials/FOLD`` with ``Upload-Offset``.
 
     Replies with an `UploadState`. What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong,
-    OffsetMissing, BodyStalled and what `device_of_credential` and the `purpose` raise.
+    OffsetMissing, BodyStalled and what `device_of` and the `purpose` raise.
     """
-    credential = request.credential()
+    shown = request.shown()
     offset = _offset(request.header("upload-offset"))
-    target = await in_thread(lambda: _open(purpose, credential, key, offset))
+    target = await in_thread(lambda: _open(purpose, shown, key, offset))
     written = await _append(request, target, offset)
     if written < target.size_bytes:
         state = UploadState(offset=written)
     else:
-        state = await in_thread(lambda: _complete(purpose, credential, key))
+        state = await in_thread(lambda: _complete(purpose, shown, key))
     await reply(send, msgspec.json.encode(state))
 
 
@@ -102,12 +102,12 @@ async def _append(request: Request, target: UploadTarget, offset: int) -> int:
     return end
 
 
-def _open(purpose: Purpose, credential: str, key: str, offset: int) -> UploadTarget:
-    return purpose.open(device_of_credential(credential), key, offset, timezone.now())
+def _open(purpose: Purpose, shown: Shown, key: str, offset: int) -> UploadTarget:
+    return purpose.open(device_of(shown), key, offset, timezone.now())
 
 
-def _complete(purpose: Purpose, credential: str, key: str) -> UploadState:
-    return purpose.complete(device_of_credential(credential), key, timezone.now())
+def _complete(purpose: Purpose, shown: Shown, key: str) -> UploadState:
+    return purpose.complete(device_of(shown), key, timezone.now())
 
 
 def _offset(header: str | None) -> int:

@@ -12,6 +12,7 @@ from coterie.agent_rollouts.selectors import updates_of
 from coterie.analytics.selectors import asked_of
 from coterie.cloud_answers.selectors import offer_to
 from coterie.federations.models import Federation
+from coterie.fleet.certificates import is_certificate_due
 from coterie.fleet.counting import latest_count
 from coterie.fleet.credentials import is_able, is_due
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
@@ -136,6 +137,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             directive = msgspec.structs.replace(directive, platform_answers=offer)
         if is_able(device) and is_due(device, now=now):
             directive = msgspec.structs.replace(directive, renew_credential=True)
+        if is_certificate_due(device, now=now):
+            directive = msgspec.structs.replace(directive, renew_certificate=True)
         if paces is not None and _is_idle(directive, fleet=fleet):
             directive = paces.steered(directive, device=device, federation=federation, by_socket=by_socket, now=now)
         expect_check_in(device=device, check_in_s=_latest_s(directive), by_socket=by_socket)

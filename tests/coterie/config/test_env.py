@@ -42,6 +42,11 @@ def test_reads_what_is_given() -> None:
         ({"COTERIE_OIDC_ISSUER": "http://id.example"}, "https"),
         ({"COTERIE_OIDC_ISSUER": "https://id.example"}, "COTERIE_OIDC_CLIENT_ID"),
         ({**PROVIDER, "COTERIE_OIDC_VIEWERS": ""}, "nobody"),
+        ({"COTERIE_TLS_KEY": "key.pem"}, "COTERIE_TLS_CERTIFICATE"),
+        ({"COTERIE_DEVICE_CA_KEY": "0f"}, "hexadecimal"),
+        ({"COTERIE_DEVICE_CA_CERTIFICATE": "ca.pem", "COTERIE_DEVICE_CA_KEY": "0f" * 32}, "PEM"),
+        ({"COTERIE_CLIENT_CERT_HEADER": "Client Cert"}, "client_cert_header"),
+        ({**SCALED, "COTERIE_DEVICE_CERTIFICATES": "offered"}, "COTERIE_DEVICE_CA_KEY"),
         ({name: value for name, value in SCALED.items() if name != "COTERIE_REDIS_URL"}, "COTERIE_REDIS_URL"),
     ],
 )

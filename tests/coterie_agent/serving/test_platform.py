@@ -9,6 +9,7 @@ import pytest
 
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
 from coterie_agent.serving.platform import AT_ONCE, Platform
 from coterie_agent.store.journal import Sent
 from coterie_agent.store.opened import Store
@@ -73,8 +74,8 @@ def answers(store: Store, bundle: Bundle) -> Iterator[Answers]:
     answers.server.server_close()
 
 
-def test_samples_go_with_the_owners_journal_knowing_it(store: Store, answers: Answers) -> None:
-    platform = Platform(store, ALLOWED)
+def test_samples_go_with_the_owners_journal_knowing_it(home: Home, store: Store, answers: Answers) -> None:
+    platform = Platform(home, store, ALLOWED)
     asked = platform.ask([ROW, ROW], remaining_s=9.0)
     assert asked is not None
     assert asked.result(10) == PlatformAnswer("c1", "cloud", (PREDICTION, PREDICTION))
@@ -85,8 +86,8 @@ def test_samples_go_with_the_owners_journal_knowing_it(store: Store, answers: An
     assert platform.after_s == 0.25
 
 
-def test_nothing_goes_without_an_offer_or_beyond_it(store: Store, answers: Answers) -> None:
-    platform = Platform(store, ALLOWED)
+def test_nothing_goes_without_an_offer_or_beyond_it(home: Home, store: Store, answers: Answers) -> None:
+    platform = Platform(home, store, ALLOWED)
     assert platform.ask([ROW] * 3, remaining_s=9.0) is None
     assert platform.ask([ROW], remaining_s=0.0) is None
     store.platform_offer.hold(None)
@@ -95,17 +96,19 @@ def test_nothing_goes_without_an_offer_or_beyond_it(store: Store, answers: Answe
     assert store.journal.sent_totals() == ()
 
 
-def test_nothing_goes_where_the_plan_hides_what_the_device_has(store: Store, answers: Answers, bundle: Bundle) -> None:
+def test_nothing_goes_where_the_plan_hides_what_the_device_has(
+    home: Home, store: Store, answers: Answers, bundle: Bundle
+) -> None:
     """Whatever the platform says that it answers."""
     assignment = Assignment("a-1", "digits", 1, msgspec.Raw(b"{}"), bundle.signed, 1, 60.0)
     store.work.accept(assignment, is_masked=True)
-    assert Platform(store, ALLOWED).ask([ROW], remaining_s=9.0) is None
+    assert Platform(home, store, ALLOWED).ask([ROW], remaining_s=9.0) is None
     assert answers.asked == []
 
 
-def test_a_refusal_is_heeded_as_long_as_the_platform_says(store: Store, answers: Answers) -> None:
+def test_a_refusal_is_heeded_as_long_as_the_platform_says(home: Home, store: Store, answers: Answers) -> None:
     answers.problem = Problem("cloud_answers.too_often", "Too Many Requests", 429, "wait", fields={"wait_s": 3600})
-    platform = Platform(store, ALLOWED)
+    platform = Platform(home, store, ALLOWED)
     asked = platform.ask([ROW], remaining_s=9.0)
     assert asked is not None
     with pytest.raises(AgentError) as refused:
@@ -114,26 +117,26 @@ def test_a_refusal_is_heeded_as_long_as_the_platform_says(store: Store, answers:
     assert platform.ask([ROW], remaining_s=9.0) is None
 
 
-def test_a_refusal_of_these_samples_says_nothing_of_others(store: Store, answers: Answers) -> None:
+def test_a_refusal_of_these_samples_says_nothing_of_others(home: Home, store: Store, answers: Answers) -> None:
     answers.problem = Problem("cloud_answers.wrong_sample", "Unprocessable", 422, "another shape")
-    platform = Platform(store, ALLOWED)
+    platform = Platform(home, store, ALLOWED)
     for _ in range(2):
         asked = platform.ask([ROW], remaining_s=9.0)
         assert asked is not None
         assert asked.exception(10) is not None
 
 
-def test_answers_to_another_number_of_samples_are_none(store: Store, answers: Answers) -> None:
+def test_answers_to_another_number_of_samples_are_none(home: Home, store: Store, answers: Answers) -> None:
     answers.predictions = (PREDICTION, PREDICTION)
-    asked = Platform(store, ALLOWED).ask([ROW], remaining_s=9.0)
+    asked = Platform(home, store, ALLOWED).ask([ROW], remaining_s=9.0)
     assert asked is not None
     with pytest.raises(AgentError, match="another number"):
         asked.result(10)
 
 
-def test_a_few_requests_at_once_are_made_and_no_more(store: Store, answers: Answers) -> None:
+def test_a_few_requests_at_once_are_made_and_no_more(home: Home, store: Store, answers: Answers) -> None:
     answers.goes.clear()
-    platform = Platform(store, ALLOWED)
+    platform = Platform(home, store, ALLOWED)
     begun = [platform.ask([ROW], remaining_s=9.0) for _ in range(AT_ONCE)]
     assert platform.ask([ROW], remaining_s=9.0) is None
     answers.goes.set()

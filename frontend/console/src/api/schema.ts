@@ -4452,6 +4452,8 @@ export interface components {
              *     }
              */
             readonly capabilities: unknown;
+            /** Format: date-time */
+            readonly certificate_until: string | null;
             /**
              * Format: double
              * @example 60
@@ -11963,6 +11965,8 @@ export interface operations {
                  *     * `fleet.archive_device` - fleet.archive_device
                  *     * `fleet.change_device` - fleet.change_device
                  *     * `fleet.create_enrolment_token` - fleet.create_enrolment_token
+                 *     * `fleet.draw_device_authority` - fleet.draw_device_authority
+                 *     * `fleet.issue_certificate` - fleet.issue_certificate
                  *     * `fleet.pause_device` - fleet.pause_device
                  *     * `fleet.pin_device` - fleet.pin_device
                  *     * `fleet.quarantine_device` - fleet.quarantine_device
@@ -11974,6 +11978,7 @@ export interface operations {
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
                  *     * `fleet.rotate_signing_key` - fleet.rotate_signing_key
                  *     * `fleet.take_over_credential` - fleet.take_over_credential
+                 *     * `fleet.use_device_authority` - fleet.use_device_authority
                  *     * `fleet_evaluation.cancel_evaluation` - fleet_evaluation.cancel_evaluation
                  *     * `fleet_evaluation.start_evaluation` - fleet_evaluation.start_evaluation
                  *     * `owners.forget_device` - owners.forget_device
@@ -12006,7 +12011,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -12792,6 +12797,8 @@ export interface operations {
             query?: {
                 /** @description those that are archived, instead of the others */
                 archived?: boolean;
+                /** @description it has been given a certificate for its connections */
+                certified?: boolean | null;
                 /** @description id of an enrolment token */
                 enrolled_with?: number;
                 /** @description A page number within the paginated result set. */
@@ -12866,6 +12873,8 @@ export interface operations {
             query?: {
                 /** @description those that are archived, instead of the others */
                 archived?: boolean;
+                /** @description it has been given a certificate for its connections */
+                certified?: boolean | null;
                 /** @description id of an enrolment token */
                 enrolled_with?: number;
                 /** @description A page number within the paginated result set. */

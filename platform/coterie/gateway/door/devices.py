@@ -7,7 +7,7 @@ from django.conf import settings
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.fleet.selectors import device_of_credential
+from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.door.known import Known
 from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.door.rates import Rates, TooManyRequests
@@ -49,35 +49,35 @@ class DeviceGate:
                 self._rates.take(who, per_minute=limit)
             raise
 
-    def count(self, credential: str, address: str) -> None:
+    def count(self, shown: Shown, address: str) -> None:
         """Count one request of a device. Raises TooManyRequests."""
         limit = settings.DEVICE_REQUESTS_PER_MINUTE
         try:
-            self._rates.take(hash_secret(credential), per_minute=limit)
+            self._rates.take(hash_secret(shown.both), per_minute=limit)
         except TooManyRequests as error:
             OFFENCES.tell(address, error.code)
             raise TooManyRequests(who="this device", limit=limit, wait_s=error.fields["wait_s"]) from None
 
     @asynccontextmanager
-    async def turn(self, credential: str) -> AsyncIterator[None]:
+    async def turn(self, shown: Shown) -> AsyncIterator[None]:
         """Answer at most so many requests of a device at the same time; the others wait."""
-        async with self._turns.turn(hash_secret(credential)):
+        async with self._turns.turn(hash_secret(shown.both)):
             yield
 
     @asynccontextmanager
-    async def admitted(self, credential: str, address: str, *, body_bytes: int | None) -> AsyncIterator[None]:
+    async def admitted(self, shown: Shown, address: str, *, body_bytes: int | None) -> AsyncIterator[None]:
         """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it is not declared.
 
         A credential that was good a moment ago is not looked up before the answer does, nor for a body that anybody may
-        send. Raises TooManyRequests and what `device_of_credential` raises.
+        send. Raises TooManyRequests and what `device_of` raises.
         """
-        with nullcontext() if credential in self._known else self.guessing(address):
-            if credential not in self._known and (body_bytes is None or body_bytes > self._limits.body_bytes):
-                await in_thread(lambda: device_of_credential(credential))
-            self.count(credential, address)
-            async with self.turn(credential):
+        with nullcontext() if shown.both in self._known else self.guessing(address):
+            if shown.both not in self._known and (body_bytes is None or body_bytes > self._limits.body_bytes):
+                await in_thread(lambda: device_of(shown))
+            self.count(shown, address)
+            async with self.turn(shown):
                 yield
-        self._known.add(credential)
+        self._known.add(shown.both)
 
     @contextmanager
     def socket(self, device: str, address: str) -> Iterator[None]:

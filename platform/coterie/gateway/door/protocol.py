@@ -11,6 +11,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
+from coterie.gateway.door.certificates import showing
 from coterie.gateway.door.connections import Connections, Ticket
 from coterie.gateway.door.flow import WatchedTransport
 from coterie.gateway.door.limits import Limits
@@ -78,6 +79,7 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Count it, or refuse it where there are too many."""
         super().connection_made(transport)
+        self.app = showing(self.app, transport)
         self._exit = WatchedTransport(self.loop, transport, self._limits, self._hang_up)
         remote = get_remote_addr(transport)
         self._address = remote[0] if remote else ""

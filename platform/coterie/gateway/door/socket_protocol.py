@@ -8,6 +8,7 @@ from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
+from coterie.gateway.door.certificates import showing
 from coterie.gateway.door.connections import Connections, Ticket
 from coterie.gateway.door.limits import Limits
 from coterie.gateway.door.protocol import Given
@@ -31,6 +32,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         """Count it."""
         super().connection_made(transport)
+        self.app = showing(self.app, transport)
         self._ticket = self._all.enter(self.client[0] if self.client else "")
 
     def connection_lost(self, exc: Exception | None) -> None:

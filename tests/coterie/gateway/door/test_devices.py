@@ -7,6 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from coterie.fleet.selectors import Shown
 from coterie.fleet.services import EnrolledDevice
 from coterie.gateway.door.devices import DeviceGate
 from coterie.gateway.door.limits import Limits
@@ -102,7 +103,7 @@ async def test_a_devices_requests_wait_for_one_another(gate: DeviceGate) -> None
 
     async def work() -> None:
         nonlocal running, most
-        async with gate.turn("cod_one"):
+        async with gate.turn(Shown("cod_one")):
             running += 1
             most = max(most, running)
             await asyncio.sleep(0)

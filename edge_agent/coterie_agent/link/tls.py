@@ -1,0 +1,35 @@
+"""TLS of connections to the platform: whom the device trusts, and the certificate that it shows."""
+
+import logging
+import ssl
+from pathlib import Path
+
+import urllib3
+
+log = logging.getLogger(__name__)
+
+
+def client_context(*, ca_file: str | None, certificate: Path | None) -> ssl.SSLContext:
+    """A context that trusts `ca_file` (None: the system's authorities), and shows the certificate where there is one.
+
+    A file that cannot be read is shown to nobody: the platform says that it is missing, and gives another.
+    """
+    context = ssl.create_default_context(cafile=ca_file)
+    if certificate is not None and certificate.exists():
+        try:
+            context.load_cert_chain(certificate)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            log.warning("the device's certificate cannot be used: %s: %s", certificate, error)
+    return context
+
+
+def refuses_certificate(error: urllib3.exceptions.HTTPError) -> bool:
+    """Whether the other side has ended the handshake because of the certificate that it was shown (RFC 8446, 6.2)."""
+    cause = error.__context__
+    name = cause.reason if isinstance(cause, ssl.SSLError) else None
+    return isinstance(name, str) and "ALERT" in name and ("CERTIFICATE" in name or "UNKNOWN_CA" in name)
+
+
+def cuts_connection(error: urllib3.exceptions.HTTPError) -> bool:
+    """Whether there was a connection, which the other side has ended without an answer."""
+    return isinstance(error, urllib3.exceptions.ProtocolError) or isinstance(error.__context__, ssl.SSLEOFError)

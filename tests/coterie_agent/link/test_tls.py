@@ -1,0 +1,80 @@
+"""A server that says by TLS's alert that it refuses the certificate, as proxies do."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.link.http import HttpLink
+from coterie_wire.messages import Done, Leave
+from tests.server_certificate import server_certificate
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Trusts no client's certificate; its address, and its own certificate."""
+    certificate = server_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer(connection: socket.socket) -> None:
+        with suppress(ssl.SSLError), context.wrap_socket(connection, server_side=True) as secured:
+            head, _, body = secured.recv(4096).partition(b"\r\n\r\n")
+            if not body:  # it comes in a record of its own
+                secured.recv(4096)
+            assert head.startswith(b"POST /device/v1/leave ")
+            secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+    def serve() -> None:
+        with suppress(OSError):  # closed below
+            while True:
+                connection, _ = listener.accept()
+                with connection.dup() as below:
+                    answer(connection)
+                    below.shutdown(socket.SHUT_WR)
+                    while below.recv(4096):  # a close before that would take back what the client has not read yet
+                        pass
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"https://127.0.0.1:{listener.getsockname()[1]}", certificate
+    listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    listener.close()
+
+
+def link_to(server: tuple[str, Path], certificate: Path, asked: list[bool]) -> HttpLink:
+    url, trusted = server
+    record = lambda _what, _bytes: None  # noqa: E731
+    link = HttpLink(url, credential="x", record_sent=record, ca_file=str(trusted), certificate=certificate)
+
+    def certify() -> bool:
+        asked.append(True)
+        return True
+
+    link.certify = certify
+    return link
+
+
+def test_an_alert_has_the_device_ask_for_another_at_once(server: tuple[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "strange").mkdir()
+    asked: list[bool] = []
+    link = link_to(server, server_certificate(tmp_path / "strange"), asked)
+    with pytest.raises(Unreachable):
+        link.call(Leave(), Done)
+    assert asked == [True]
+
+
+def test_without_a_certificate_and_with_a_damaged_one_none_is_shown(server: tuple[str, Path], tmp_path: Path) -> None:
+    asked: list[bool] = []
+    assert link_to(server, tmp_path / "missing", asked).call(Leave(), Done) == Done()
+    (tmp_path / "damaged").write_bytes(b"-----BEGIN PRIVATE KEY-----\n")
+    assert link_to(server, tmp_path / "damaged", asked).call(Leave(), Done) == Done()
+    assert asked == []
