@@ -1,7 +1,9 @@
 """An operator's program: the REST API over HTTP."""
 
+import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,8 +18,11 @@ Json = dict[str, Any]
 class OperatorClient:
     """Requests with a token; a read waits for a platform that is just being started again, or lacks a server."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self.http = httpx.Client(base_url=f"{url}/api", headers={"Authorization": f"Bearer {token}"}, timeout=30)
+    def __init__(self, url: str, token: str, *, ca_file: Path | None = None) -> None:
+        """`ca_file`: whom an https platform is trusted by; None: the system's authorities."""
+        headers = {"Authorization": f"Bearer {token}"}
+        verify = True if ca_file is None else ssl.create_default_context(cafile=str(ca_file))
+        self.http = httpx.Client(base_url=f"{url}/api", headers=headers, timeout=30, verify=verify)
 
     def get(self, path: str, **query: str | int) -> Json:
         """One object."""

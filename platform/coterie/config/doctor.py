@@ -20,6 +20,9 @@ from coterie.config.schema import unknown_changes
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.core.pulse import is_late
+from coterie.fleet.authority import present_authority
+from coterie.fleet.certificates import certified
+from coterie.fleet.selectors import enrolled_devices
 from coterie.registry.models import Blob
 from coterie.storage.interface import store_of
 
@@ -57,7 +60,7 @@ def _settings() -> Told:
         yield "wrong", "COTERIE_DEBUG is on: strangers are shown the inside of errors"
     if not settings.PUBLIC_HTTPS:
         yield "warning", "COTERIE_PUBLIC_URL is not https: what devices and people send can be read on the way"
-    elif not settings.TRUSTED_PROXIES:
+    elif not settings.TRUSTED_PROXIES and settings.TLS_CERTIFICATE is None:
         yield "warning", "COTERIE_TRUSTED_PROXIES is empty: all clients behind a proxy count as one address"
     yield "fine", f"devices pin the signing key whose public half is {verify_key().hex()[:16]}…"
 
@@ -127,6 +130,28 @@ def _periodic_work() -> Told:
         yield "fine", "is being sent"
 
 
+def _certificates() -> Told:
+    if settings.DEVICE_CERTIFICATES == "off":
+        yield "fine", "devices have none: their credentials alone are asked for"
+        return
+    now = datetime.now(UTC)
+    authority = present_authority(now=now).chain[0]
+    yield "fine", f"signed by {authority.subject.rfc4514_string()} until {authority.not_valid_after_utc:%F}"
+    if authority.not_valid_after_utc < now + timedelta(days=settings.DEVICE_CERTIFICATE_DAYS):
+        yield "wrong", "devices' certificates would outlast that of what signs them: replace it"
+    if settings.TLS_CERTIFICATE is None and not settings.TRUSTED_PROXIES:
+        yield "wrong", "nobody can show one: COTERIE_TRUSTED_PROXIES is empty, and COTERIE_TLS_CERTIFICATE is not set"
+    enrolled = enrolled_devices()
+    without = enrolled.exclude(certified()).count()
+    ended = enrolled.filter(certificate_until__lte=now).count()
+    if not without and not ended:
+        yield "fine", "every enrolled device has one"
+    elif settings.DEVICE_CERTIFICATES == "required":
+        yield "warning", f"{without} enrolled devices were given none and are refused; those of {ended} have ended"
+    else:
+        yield "fine", f"{without} enrolled devices were given none; those of {ended} have ended"
+
+
 def _files() -> Told:
     damaged = Blob.objects.filter(removed_at=None, damaged_at__isnull=False).count()
     kept = Blob.objects.filter(removed_at=None).count()
@@ -161,6 +186,7 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "broker": _broker,
     "storage": _storage,
     "periodic work": _periodic_work,
+    "devices' certificates": _certificates,
     "stored files": _files,
     "room": _room,
     "confinement": _confinement,

@@ -18,12 +18,13 @@ def bind(host: str, port: int) -> socket.socket:
     return socket.create_server(address[:2], family=family, backlog=2048)
 
 
-def url_of(listener: socket.socket) -> str:
-    """Where a browser on this machine finds the platform."""
+def url_of(listener: socket.socket, *, tls: bool = False) -> str:
+    """Where a browser on this machine finds the platform, which speaks `tls` itself or does not."""
     host, port = listener.getsockname()[:2]
     if host in ANYWHERE:
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def lock_state(state: Path) -> int:

@@ -21,6 +21,7 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.serving import BoundedServer, server_config
+    from coterie.config.tls import read_tls
     from coterie.config.tracing import begin_tracing
 
     try:
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     except OSError as error:
         sys.exit(f"{prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     begin_tracing("web")
-    server = BoundedServer(server_config())
+    tls = read_tls(prog)
+    server = BoundedServer(server_config(tls), tls)
     memory.settle()
     server.run([listener])
 

@@ -26,6 +26,7 @@ from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.schema import NewerSchema, refuse_newer
 from coterie.config.server_options import REFUSED, ServerOptions
 from coterie.config.serving import BoundedServer, server_config
+from coterie.config.tls import ServerTls, read_tls
 from coterie.config.tracing import begin_tracing
 from coterie.core.secret import write_secret
 from coterie.gateway.door.spool import remove_directory
@@ -41,8 +42,10 @@ FINISH_TASKS_S = 3.0
 class Server(BoundedServer):
     """Uvicorn that tells when it answers."""
 
-    def __init__(self, config: uvicorn.Config, options: ServerOptions, lifeline: socket.socket) -> None:
-        super().__init__(config)
+    def __init__(
+        self, config: uvicorn.Config, options: ServerOptions, lifeline: socket.socket, tls: ServerTls | None
+    ) -> None:
+        super().__init__(config, tls)
         self._options = options
         self._lifeline = lifeline
 
@@ -80,14 +83,15 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.own_queue import take_from_own_queue
 
-    config = server_config()
+    tls = read_tls("coterie up")
+    config = server_config(tls)
     try:
         begin_monitoring("loop", leads=lambda: True)
     except OSError as error:
         logger.error("metrics cannot be shown on port %d: %s", settings.METRICS_PORT, error.strerror)
         sys.exit(REFUSED)
     begin_tracing("platform")
-    server = Server(config, options, lifeline)
+    server = Server(config, options, lifeline, tls)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True

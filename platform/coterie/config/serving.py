@@ -10,6 +10,7 @@ import uvicorn
 from django.conf import settings
 
 from coterie.config.monitoring.life import LIFE
+from coterie.config.tls import ServerTls
 from coterie.gateway.door.connections import Connections, raise_descriptor_limit
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.door.protocol import guarded
@@ -28,10 +29,16 @@ class BoundedServer(uvicorn.Server):
     It ends without sending all devices to the other processes at the same time.
     """
 
+    def __init__(self, config: uvicorn.Config, tls: ServerTls | None = None) -> None:
+        super().__init__(config)
+        self._tls = tls
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer requests."""
         asyncio.get_running_loop().set_exception_handler(tell_of_failure)
         self._following = asyncio.create_task(LIFE.follow_loop())
+        if self._tls is not None:
+            self._keeping = asyncio.create_task(self._tls.keep_current())
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -56,7 +63,7 @@ def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
         loop.default_exception_handler(context)
 
 
-def server_config() -> uvicorn.Config:
+def server_config(tls: ServerTls | None = None) -> uvicorn.Config:
     """The platform on uvicorn.
 
     Makes this process's spool, which goes with it, and lets the process open as many files as the system allows. Raises
@@ -73,6 +80,7 @@ def server_config() -> uvicorn.Config:
         # Any: what uvicorn declares a class it only calls.
         http=cast(Any, guarded(connections, LIMITS)),
         ws=cast(Any, guarded_sockets(connections, LIMITS)),
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls.context,
         lifespan="off",  # uvicorn swallows what fails in its shutdown; what starts and stops does so around it instead
         ws_max_size=2 * MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False,  # it doubles the memory of a socket, and messages are small

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     options = SupervisorOptions(
         listener_fd=listener.fileno(),
         lock_fd=lock_fd,
-        url=url_of(listener),
+        url=url_of(listener, tls=settings.TLS_CERTIFICATE is not None),
         state=str(settings.STATE),
         operator=given.operator,
         style="json" if given.json else "text",

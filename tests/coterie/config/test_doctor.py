@@ -1,8 +1,10 @@
 """The examination finds what is broken, and one broken thing hides no other."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 import redis
@@ -13,6 +15,7 @@ from pytest_django.fixtures import Settings
 from coterie.accounts.services import create_operator
 from coterie.config.doctor import examine
 from coterie.core.pulse import record_pulse
+from coterie.fleet.services import EnrolledDevice
 from coterie.registry.models import Blob
 from coterie.storage.interface import StorageUnavailable, store_of
 
@@ -76,3 +79,19 @@ def test_periodic_work_that_nobody_sends_is_found(settings: Settings) -> None:
     assert states("periodic work") == ["fine"]
     record_pulse(timezone.now() - timedelta(minutes=5))
     assert states("periodic work") == ["wrong"]
+
+
+def test_certificates_that_nobody_can_show_are_found(
+    settings: Settings, tmp_path: Path, enrol: Callable[..., EnrolledDevice]
+) -> None:
+    about = "devices' certificates"
+    assert states(about) == ["fine"]
+    settings.DEVICE_CERTIFICATES, settings.STATE = "offered", tmp_path
+    assert states(about) == ["fine", "wrong", "fine"]
+    settings.TRUSTED_PROXIES = ("127.0.0.1",)
+    enrol()
+    assert states(about) == ["fine", "fine"]
+    settings.DEVICE_CERTIFICATES = "required"
+    assert states(about) == ["fine", "warning"]
+    settings.DEVICE_CERTIFICATE_DAYS = 365 * 21
+    assert "wrong" in states(about)
