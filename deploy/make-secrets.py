@@ -17,6 +17,7 @@ def make(directory: Path) -> list[str]:
         "redis_url": f"redis://:{redis}@redis:6379/0",
         "secret_key": secrets.token_hex(48),
         "signing_key": secrets.token_hex(32),
+        "device_ca_key": secrets.token_hex(32),
         "s3_secret": secrets.token_hex(32),
     }
     made = []

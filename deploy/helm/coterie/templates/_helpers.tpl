@@ -29,6 +29,10 @@ capabilities: {drop: [ALL]}
 - {name: COTERIE_REDIS_URL_FILE, value: /run/secrets/coterie/redis_url}
 - {name: COTERIE_SECRET_KEY_FILE, value: /run/secrets/coterie/secret_key}
 - {name: COTERIE_SIGNING_KEY_FILE, value: /run/secrets/coterie/signing_key}
+{{- if .Values.deviceCertificates }}
+- {name: COTERIE_DEVICE_CERTIFICATES, value: {{ .Values.deviceCertificates | quote }}}
+- {name: COTERIE_DEVICE_CA_KEY_FILE, value: /run/secrets/coterie/device_ca_key}
+{{- end }}
 - {name: COTERIE_S3_BUCKET, value: {{ .Values.objectStorage.bucket | quote }}}
 - {name: COTERIE_S3_PREFIX, value: {{ .Values.objectStorage.prefix | quote }}}
 - {name: COTERIE_S3_ENDPOINT, value: {{ .Values.objectStorage.endpoint | quote }}}

@@ -1,6 +1,7 @@
 import { Anchor } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { bytes, counted, duration } from "../components/units";
@@ -60,9 +61,21 @@ export function DeviceFacts({ device }: { device: Device }) {
               ] as const,
           ),
           ["Joined", <When key="joined" at={device.enrolled_at} />],
+          ["Certificate", <Certificate key="certificate" until={device.certificate_until} />],
         ]}
       />
     </Panel>
+  );
+}
+
+/** Until when the certificate of its connections lasts. */
+function Certificate({ until }: { readonly until: string | null | undefined }): ReactNode {
+  if (until === null || until === undefined) return "none was given";
+  return (
+    <>
+      {Date.parse(until) < Date.now() ? "ended " : "ends "}
+      <When at={until} />
+    </>
   );
 }
 
