@@ -1,6 +1,7 @@
 """Takes roll-outs of the agent as far as they go now; anybody may ask at any time, and asking twice changes nothing."""
 
 import hashlib
+import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -12,9 +13,10 @@ from django.db.models import Count, F, Q, QuerySet
 
 from coterie.agent_rollouts import reasons
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
-from coterie.agent_rollouts.selectors import devices_of
+from coterie.agent_rollouts.selectors import agents_not_asked
 from coterie.agent_rollouts.transitions import STEPS, end
-from coterie.core.events import wake_devices
+from coterie.core.events import tell_consoles, wake_devices
+from coterie.fleet.agents import UNKNOWN, alike
 from coterie.fleet.selectors import present_devices
 from coterie_wire.conditions import Reason
 from coterie_wire.updating import parts_of
@@ -25,8 +27,6 @@ OWNERS = ("updates.off", "updates.not_newer", "updates.no_root", "updates.otherw
 FEWEST_ROUNDS = 5
 """Parts in rounds, before and after, below which they are not compared."""
 LOOKS_BACK = timedelta(days=7)
-UNKNOWN = "updates.unknown"
-"""Why a device is left out whose agent is of a release before this one."""
 
 
 def advance_agent_rollouts(*, now: datetime) -> None:
@@ -39,14 +39,15 @@ def advance_agent_rollouts(*, now: datetime) -> None:
 
 
 def _advance(rollout: AgentRollout, now: datetime) -> None:
-    asked, left_out = _ask(rollout, now)
-    counted = Counter(dict(rollout.updates.order_by().values_list("state").annotate(Count("pk"))))
+    able, left_out = _ask(rollout, now)
+    counted = _by_state(rollout)
     failures, example = _failures(rollout, now)
     tried = counted["installed"] + counted["failed"] + counted["refused"]
-    figures = {"devices": asked, "failures": failures, "left_out": left_out, **counted}
+    figures = {"devices": able, "failures": failures, "left_out": left_out, **counted}
     if figures != rollout.figures:
         rollout.figures = figures
         rollout.save(update_fields=["figures"])
+        tell_consoles("agent_rollouts")
     why = reasons.failing(failures=failures, tried=tried, example=example) if failures else None
     if why is None or failures <= rollout.most_failures * tried:
         why = _why_worse(rollout)
@@ -68,20 +69,27 @@ def _advance(rollout: AgentRollout, now: datetime) -> None:
 
 def _ask(rollout: AgentRollout, now: datetime) -> tuple[int, dict[str, int]]:
     """Ask as many devices as the phase wants; how many can be asked in all, and how many others cannot, by code."""
-    able: list[tuple[UUID, str]] = []
+    free: Counter[str] = Counter()
     left_out: Counter[str] = Counter()
-    known = set(rollout.updates.values_list("device", flat=True))
-    for key, capabilities in devices_of(rollout).order_by().values_list("pk", "capabilities").iterator():
-        code = "" if key in known else _why_left_out(capabilities, rollout.version)
+    others = agents_not_asked(rollout)
+    for version, refuses, devices in alike(others):
+        code = refuses or _why_unfit(version, rollout.version)
         if code:
-            left_out[code] += 1
+            left_out[code] += devices
         else:
-            able.append((key, str(capabilities.get("agent", ""))))
-    wanted = math.ceil(rollout.share() * len(able)) - len(known)
+            free[version] += devices
+    asked = _by_state(rollout).total()
+    able = asked + free.total()
+    wanted = math.ceil(rollout.share() * able) - asked
     if wanted > 0:
-        free = sorted((one for one in able if one[0] not in known), key=lambda one: _place(rollout, one[0]))
-        _ask_each(rollout, free[:wanted], now)
-    return len(able), dict(left_out)
+        found = others.order_by().filter(version__in=free, refuses_updates="").values_list("pk", "version")
+        chosen = heapq.nsmallest(wanted, found.iterator(), key=lambda one: _place(rollout, one[0]))
+        _ask_each(rollout, chosen, now)
+    return able, dict(left_out)
+
+
+def _by_state(rollout: AgentRollout) -> Counter[str]:
+    return Counter(dict(rollout.updates.order_by().values_list("state").annotate(Count("pk"))))
 
 
 def _ask_each(rollout: AgentRollout, chosen: Iterable[tuple[UUID, str]], now: datetime) -> None:
@@ -98,15 +106,10 @@ def _place(rollout: AgentRollout, device: UUID) -> bytes:
     return hashlib.sha256(rollout.pk.bytes + device.bytes).digest()
 
 
-def _why_left_out(capabilities: dict[str, object], version: str) -> str:
-    """A code; blank: the device can be asked."""
-    updates = capabilities.get("updates")
-    if not isinstance(updates, dict):
-        return UNKNOWN
-    if updates.get("refuses"):
-        return str(updates["refuses"]["code"])
+def _why_unfit(installed: str, version: str) -> str:
+    """Why a device whose agent takes updates does not take this one, as a code; blank: it does."""
     try:
-        is_older = parts_of(str(capabilities.get("agent", ""))) < parts_of(version)
+        is_older = parts_of(installed) < parts_of(version)
     except ValueError:
         return UNKNOWN
     return "" if is_older else "updates.not_newer"

@@ -106,7 +106,11 @@ class DeviceUpdate(Stateful, Separated):
     class Meta:
         ordering = ["rollout", "asked_at", "id"]
         constraints = [models.UniqueConstraint(fields=["rollout", "device"], name="device_once_an_agent_rollout")]
-        indexes = [models.Index(fields=["device", "state"], name="agent_update_of_device")]
+        indexes = [
+            models.Index(fields=["device", "state"], name="agent_update_of_device"),
+            # It covers the counts of a roll-out, and finds those of one state.
+            models.Index(fields=["rollout", "state", "device"], name="agent_update_by_state"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.device}: {self.rollout}"

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
-from coterie.fleet.models import Device
-from coterie.fleet.selectors import enrolled_devices
+from coterie.fleet.agents import agents_of
+from coterie.fleet.models import Device, DeviceAgent
 from coterie_wire.updating import AgentUpdate
 
 State = AgentRollout.State
@@ -38,7 +38,8 @@ def updates_of(devices: Sequence[Device]) -> Mapping[UUID, AgentUpdate]:
     return found
 
 
-def devices_of(rollout: AgentRollout) -> QuerySet[Device]:
-    """Those that it is for."""
-    devices = enrolled_devices(tag=rollout.tag).filter(project=rollout.project_id)
-    return devices if rollout.device_id is None else devices.filter(pk=rollout.device_id)
+def agents_not_asked(rollout: AgentRollout) -> QuerySet[DeviceAgent]:
+    """The agents of the enrolled devices that it is for and has not asked."""
+    asked = DeviceUpdate.objects.filter(rollout=rollout, device=OuterRef("pk"))
+    agents = agents_of(rollout.tag).filter(~Exists(asked), project=rollout.project_id)
+    return agents if rollout.device_id is None else agents.filter(pk=rollout.device_id)

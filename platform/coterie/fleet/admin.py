@@ -6,6 +6,7 @@ from coterie.core.admin import ReadOnlyAdmin
 from coterie.fleet.models import (
     CredentialRenewal,
     Device,
+    DeviceAgent,
     DeviceAuthority,
     DeviceCertificate,
     DeviceLatency,
@@ -22,6 +23,14 @@ class DeviceAdmin(ReadOnlyAdmin):
     list_display = ["name", "state", "tags", "last_seen_at", "held_version"]
     list_filter = ["state"]
     search_fields = ["name", "id"]
+
+
+@admin.register(DeviceAgent)
+class DeviceAgentAdmin(ReadOnlyAdmin):
+    """The agents of enrolled devices."""
+
+    list_display = ["device", "version", "refuses_updates"]
+    list_filter = ["version", "refuses_updates"]
 
 
 @admin.register(EnrolmentToken)

@@ -159,6 +159,24 @@ class Device(Archivable, ProjectRoot):
         return from_values(self.metadata, DataMetadata)
 
 
+class DeviceAgent(ProjectRoot):
+    """The agent of an enrolled device, apart from its row, which every check-in rewrites: a fleet's agents are counted
+    without reading its devices (ADR 108)."""
+
+    device = models.OneToOneField(Device, primary_key=True, on_delete=models.CASCADE, related_name="agent")
+    version = models.CharField(max_length=40)
+    refuses_updates = models.CharField(max_length=64, blank=True)
+    """Code of why it takes no other release; blank: it takes them."""
+
+    class Meta:
+        ordering = ["device"]
+        # It covers its query, so that counting 100,000 agents reads no rows.
+        indexes = [models.Index(fields=["project", "version", "refuses_updates", "device"], name="agent_by_version")]
+
+    def __str__(self) -> str:
+        return f"agent {self.version} of {self.device}"
+
+
 class OtherCredential(Separated):
     """What a device may show beside its credential: the next one until its first use, the former one for a while."""
 

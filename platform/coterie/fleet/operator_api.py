@@ -123,6 +123,10 @@ class DeviceFilter(ArchivedFilter):
     )
     tag = serializers.CharField(required=False, max_length=50, help_text="a federation's devices carry its device_tag")
     version = serializers.CharField(required=False, max_length=64, help_text="id of the model version that it holds")
+    agent = serializers.CharField(required=False, max_length=40, help_text="release of the agent that it runs")
+    refuses_updates = serializers.CharField(
+        required=False, max_length=64, help_text="code of why its agent takes no other release"
+    )
     enrolled_with = KeyField(required=False, help_text="id of an enrolment token")
     renewal = KeyField(required=False, help_text="id of an order that it has not followed yet")
     renews = serializers.BooleanField(
@@ -154,8 +158,13 @@ class DeviceRows(ListedViewSet[Device]):
     def narrowed(self, rows: QuerySet[Device], asked: Asked) -> QuerySet[Device]:
         """By stored fields of a device, and by its present status."""
         now = timezone.now()
-        columns = {"reason": "blocked_by", "version": "held_version"}
-        stored = ("state", "reason", "version", "enrolled_with", "renewal")
+        columns = {
+            "reason": "blocked_by",
+            "version": "held_version",
+            "agent": "agent__version",
+            "refuses_updates": "agent__refuses_updates",
+        }
+        stored = ("state", "reason", "version", "agent", "refuses_updates", "enrolled_with", "renewal")
         rows = rows.filter(**{columns.get(name, name): asked[name] for name in stored if name in asked})
         rows = with_tag(rows, asked.get("tag", ""))
         if asked.get("status") in (None, DeviceStatus.REVOKED, DeviceStatus.LEFT):  # no other device is archived

@@ -17,12 +17,14 @@ from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
 from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
+from coterie.fleet.agents import add_agents, change_agents
 from coterie.fleet.kinds import words_of
 from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import (
     LONGEST_PRESENCE,
     LONGEST_QUARANTINE_REASON,
     Device,
+    DeviceAgent,
     DeviceCertificate,
     EnrolmentToken,
     Observation,
@@ -187,6 +189,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         lacks=words_of(capabilities),
         train_step_s=capabilities.train_step_s,
     )
+    add_agents([(device, capabilities)])
     tell_consoles("fleet")
     announce(
         Event.DEVICE_ENROLLED,
@@ -252,6 +255,7 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
     reported = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
     _keep(("capabilities", "lacks", "train_step_s", "trusted_key"), reported)
+    change_agents([(device, from_values(device.capabilities, Capabilities)) for device in reported])
     record_latencies(
         [(device, check_in.latencies) for device, _, check_in in checked_in if check_in.latencies], now=now
     )
@@ -359,6 +363,7 @@ def pseudonym_of(device: Device) -> str:
 @transaction.atomic
 def _end(device: Device, state: Device.State, now: datetime) -> None:
     if Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now):
+        DeviceAgent.objects.filter(device=device).delete()
         announce(
             Event.DEVICE_ENDED,
             {"device": str(device.pk), "name": device.name, "state": state.value},

@@ -12,7 +12,15 @@ from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
 from coterie.federations.models import Membership
-from coterie.fleet.models import Device, DeviceCertificate, DeviceLatency, Observation, OtherCredential, PathSignal
+from coterie.fleet.models import (
+    Device,
+    DeviceAgent,
+    DeviceCertificate,
+    DeviceLatency,
+    Observation,
+    OtherCredential,
+    PathSignal,
+)
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.models import Partial, Update
 from coterie.privacy.models import Account, Budget, Charge
@@ -76,6 +84,7 @@ SECTIONS: Sequence[Section] = (
         without=frozenset({"sha256"}),
     ),
     Section("certificates", DeviceCertificate, "device", "Certificates that its connections show."),
+    Section("agent", DeviceAgent, "device", "Which agent it runs, and why that takes no other release."),
     Section("observations", Observation, "device", "What it reported when something had changed."),
     Section("assignments", Assignment, "device", "Its parts in rounds."),
     Section("routes", Route, "assignment__device", "By what way its updates came."),

@@ -4,6 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from coterie.agent_rollouts import services
@@ -97,6 +99,15 @@ def test_where_nobody_can_it_says_so() -> None:
     device("old", updates=None)
     rollout = advance(start())
     assert (rollout.state, rollout.reason_code) == (RUNNING, "agent_rollouts.nobody")
+
+
+def test_where_nothing_is_to_be_asked_no_device_is_read() -> None:
+    fleet(8)
+    rollout = advance(start())
+    with CaptureQueriesContext(connection) as queries:
+        advance(rollout, 1)
+    assert len(asked(rollout)) == 2
+    assert [query["sql"] for query in queries if "capabilities" in query["sql"]] == []
 
 
 def test_devices_of_a_tag_or_a_single_one() -> None:

@@ -9,15 +9,19 @@ from coterie.agent_rollouts.advancing import advance_agent_rollouts
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.agent_rollouts.selectors import updates_of
 from coterie.agent_rollouts.services import start_agent_rollout
+from coterie.fleet.agents import add_agents
 from coterie.fleet.models import Device
 from coterie.releases.repository import KeyFolder, Repository
 from coterie_wire.conditions import Reason
+from coterie_wire.messages import Capabilities
+from coterie_wire.structs import from_values
 from coterie_wire.updating import AgentUpdate, ReportUpdate, UpdateOutcome, agent_wheel
 from tests.coterie.world import make_device
 
 NOW = datetime.now(UTC)
 """Releases expire by the true clock."""
 TERMS: dict[str, Any] = {"phases": [0.25, 1.0], "hold_s": 100.0, "probation_s": 60.0, "most_failures": 0.2}
+MACHINE = {"cores": 4, "memory_bytes": 1 << 30, "machine": "aarch64 Linux"}
 CRASHED = Reason("updates.crashed", "it ended by itself")
 
 
@@ -42,6 +46,7 @@ def device(name: str, *, agent: str = "0.2.0", updates: object = (), tags: tuple
     row.capabilities = {"agent": agent, "updates": {} if updates == () else updates}
     row.present_until = later(3600)
     row.save()
+    add_agents([(row, from_values({**MACHINE, **row.capabilities}, Capabilities))])
     return row
 
 
