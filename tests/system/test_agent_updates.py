@@ -59,6 +59,11 @@ class Fleet:
     def ended(self, rollout: str) -> dict[str, Any]:
         return eventually(lambda: self._if_ended(rollout), within_s=WITHIN_S)
 
+    def part(self, rollout: str) -> dict[str, Any]:
+        """That of its one device."""
+        (found,) = self.operator.list("/agent-updates/", rollout=rollout)
+        return dict(found)
+
     def runs(self, version: str) -> bool:
         return bool(self.operator.get(f"/devices/{self.agent.id}/")["capabilities"]["agent"] == version)
 
@@ -92,27 +97,23 @@ def fleet(prepared: Prepared, tmp_path: Path) -> Iterator[Fleet]:
 def test_an_agent_is_replaced_and_goes_back(fleet: Fleet) -> None:
     fleet.release(WORKS)
     first = fleet.ended(fleet.roll_out(WORKS))
-    assert (first["state"], first["updates"][0]["state"]) == ("done", "installed")
+    assert (first["state"], fleet.part(first["id"])["state"]) == ("done", "installed")
     assert fleet.runs(WORKS)
 
     fleet.release(BROKEN, is_broken=True)
     second = fleet.ended(fleet.roll_out(BROKEN))
     assert (second["state"], second["reason_code"]) == ("rolled_back", "agent_rollouts.failing")
-    assert second["updates"][0]["reason_code"] == "updates.crashed"
+    assert fleet.part(second["id"])["reason_code"] == "updates.crashed"
     assert fleet.runs(WORKS)
 
     fleet.release(LATER)
     third = fleet.roll_out(LATER, hold_s=3600)
     eventually(lambda: fleet.runs(LATER), within_s=WITHIN_S)
-    eventually(lambda: _state(fleet, third) == "installed", within_s=WITHIN_S)
+    eventually(lambda: fleet.part(third)["state"] == "installed", within_s=WITHIN_S)
     fleet.operator.post(f"/agent-rollouts/{third}/roll-back/", {})
-    eventually(lambda: fleet.runs(WORKS) and _state(fleet, third) == "returned", within_s=WITHIN_S)
+    eventually(lambda: fleet.runs(WORKS) and fleet.part(third)["state"] == "returned", within_s=WITHIN_S)
 
     told = fleet.agent.command("updates")
     assert told["version"] == WORKS
     assert [one["outcome"] for one in told["ended"]] == ["installed", "rolled_back", "installed", "rolled_back"]
     assert fleet.agent.exit_status() is None, "the process that was started first goes on, whoever it is by now"
-
-
-def _state(fleet: Fleet, rollout: str) -> str:
-    return str(fleet.operator.get(f"/agent-rollouts/{rollout}/")["updates"][0]["state"])

@@ -1,32 +1,39 @@
 """Roll-outs of the agent in the operators' REST API."""
 
-from django.db.models import QuerySet
+from collections.abc import Mapping
+
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.agent_rollouts import services
+from coterie.agent_rollouts import reasons, services
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.core.listing import ListedViewSet
 from coterie.fleet.models import Device
 
 LONGEST_HOLD_S = 30 * 24 * 3600
 LONGEST_PROBATION_S = 24 * 3600
+LONGEST_WHY = 200
 PHASES = [0.05, 0.25, 1.0]
 
 
 class DeviceUpdateSerializer(serializers.ModelSerializer[DeviceUpdate]):
     """One device's part in a roll-out of the agent."""
 
+    version = serializers.CharField(
+        source="rollout.version", read_only=True, help_text="of the agent that it is to have"
+    )
     device_name = serializers.CharField(source="device.name", read_only=True)
 
     class Meta:
         model = DeviceUpdate
         fields = [
             "id",
+            "rollout",
+            "version",
             "device",
             "device_name",
             "former",
@@ -40,6 +47,20 @@ class DeviceUpdateSerializer(serializers.ModelSerializer[DeviceUpdate]):
         read_only_fields = fields
 
 
+class LeftOutSerializer(serializers.Serializer[None]):
+    """Devices that take no updates for the same reason."""
+
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    devices = serializers.IntegerField()
+
+
+def left_out_of(devices: Mapping[str, int]) -> list[dict[str, object]]:
+    """Devices by code as `LeftOutSerializer` tells of them, most first; a code that is not known stands for itself."""
+    ordered = sorted(devices.items(), key=lambda item: (-item[1], item[0]))
+    return [{"code": code, "sentence": reasons.LEFT_OUT.get(code, code), "devices": many} for code, many in ordered]
+
+
 class AgentRolloutSerializer(serializers.ModelSerializer[AgentRollout]):
     """A release of the agent on its way to devices."""
 
@@ -48,6 +69,7 @@ class AgentRolloutSerializer(serializers.ModelSerializer[AgentRollout]):
         read_only=True,
         help_text="devices that can be asked, failures, how many are in each state, and by code left_out",
     )
+    left_out = serializers.SerializerMethodField(help_text="why other devices are not asked, most first")
 
     class Meta:
         model = AgentRollout
@@ -68,18 +90,22 @@ class AgentRolloutSerializer(serializers.ModelSerializer[AgentRollout]):
             "phase_since",
             "ended_at",
             "figures",
+            "left_out",
         ]
         read_only_fields = fields
 
+    @extend_schema_field(LeftOutSerializer(many=True))
+    def get_left_out(self, rollout: AgentRollout) -> list[dict[str, object]]:
+        """By code, most first."""
+        return left_out_of(rollout.figures.get("left_out", {}))
 
-class AgentRolloutDetailSerializer(AgentRolloutSerializer):
-    """A roll-out of the agent with every device's part in it."""
 
-    updates = DeviceUpdateSerializer(many=True, read_only=True)
+class WhySerializer(serializers.Serializer[None]):
+    """An operator's reason."""
 
-    class Meta(AgentRolloutSerializer.Meta):
-        fields = [*AgentRolloutSerializer.Meta.fields, "updates"]
-        read_only_fields = fields
+    why = serializers.CharField(
+        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the roll-out's reason"
+    )
 
 
 class StartAgentRolloutSerializer(serializers.Serializer[None]):
@@ -120,16 +146,10 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
 
     queryset = AgentRollout.objects.all()
     serializer_class = AgentRolloutSerializer
-    detail_serializer_class = AgentRolloutDetailSerializer
     active_states = AgentRollout.ACTIVE
     filters = AgentRolloutFilter
     sorts = {name: name for name in ("created_at", "ended_at")}
     searched = ("version", "tag", "reason_sentence")
-
-    @extend_schema(responses=AgentRolloutDetailSerializer)
-    def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """A roll-out of the agent with every device's part in it."""
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(request=StartAgentRolloutSerializer, responses={201: AgentRolloutSerializer})
     def create(self, request: Request) -> Response:
@@ -139,12 +159,12 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
         rollout = services.start_agent_rollout(**wanted.validated_data, now=timezone.now())
         return Response(AgentRolloutSerializer(rollout).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=None, responses=AgentRolloutSerializer)
+    @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
     @action(detail=True, methods=["post"])
-    def pause(self, _request: Request, **_: str) -> Response:
+    def pause(self, request: Request, **_: str) -> Response:
         """Ask no further device until it is resumed."""
         rollout = self.get_object()
-        services.pause_agent_rollout(rollout=rollout)
+        services.pause_agent_rollout(rollout=rollout, why=_why(request))
         return self._changed(rollout)
 
     @extend_schema(request=None, responses=AgentRolloutSerializer)
@@ -155,28 +175,47 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
         services.resume_agent_rollout(rollout=rollout, now=timezone.now())
         return self._changed(rollout)
 
-    @extend_schema(request=None, responses=AgentRolloutSerializer)
+    @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
     @action(detail=True, methods=["post"])
-    def stop(self, _request: Request, **_: str) -> Response:
+    def stop(self, request: Request, **_: str) -> Response:
         """Ask nobody else; devices that have the release keep it."""
         rollout = self.get_object()
-        services.stop_agent_rollout(rollout=rollout, now=timezone.now())
+        services.stop_agent_rollout(rollout=rollout, why=_why(request), now=timezone.now())
         return self._changed(rollout)
 
-    @extend_schema(request=None, responses=AgentRolloutSerializer)
+    @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
     @action(detail=True, methods=["post"], url_path="roll-back")
-    def roll_back(self, _request: Request, **_: str) -> Response:
+    def roll_back(self, request: Request, **_: str) -> Response:
         """Have devices go back to the agent before."""
         rollout = self.get_object()
-        services.roll_back_agent_rollout(rollout=rollout, now=timezone.now())
+        services.roll_back_agent_rollout(rollout=rollout, why=_why(request), now=timezone.now())
         return self._changed(rollout)
-
-    def get_queryset(self) -> QuerySet[AgentRollout]:
-        """A single roll-out comes with every device's part."""
-        rows = super().get_queryset()
-        return rows.prefetch_related("updates__device") if self.action == "retrieve" else rows
 
     @staticmethod
     def _changed(rollout: AgentRollout) -> Response:
         rollout.refresh_from_db()
         return Response(AgentRolloutSerializer(rollout).data)
+
+
+def _why(request: Request) -> str:
+    given = WhySerializer(data=request.data)
+    given.is_valid(raise_exception=True)
+    return str(given.validated_data["why"])
+
+
+class DeviceUpdateFilter(serializers.Serializer[None]):
+    """Which devices' parts to list."""
+
+    rollout = serializers.UUIDField(required=False, help_text="id of a roll-out of the agent")
+    device = serializers.UUIDField(required=False)
+    state = serializers.ChoiceField(DeviceUpdate.State.choices, required=False)
+
+
+class DeviceUpdateViewSet(ListedViewSet[DeviceUpdate]):
+    """Devices' parts in roll-outs of the agent, those that changed last first."""
+
+    queryset = DeviceUpdate.objects.select_related("device", "rollout").order_by("-changed_at", "-id")
+    serializer_class = DeviceUpdateSerializer
+    filters = DeviceUpdateFilter
+    sorts = {"device": "device__name", "asked_at": "asked_at", "changed_at": "changed_at"}
+    searched = ("device__name", "reason_sentence")

@@ -1,10 +1,37 @@
 """Why roll-outs of the agent wait, and how they ended."""
 
+from collections.abc import Mapping
+
 from coterie_wire.conditions import Reason
 
-STOPPED = Reason("agent_rollouts.stopped", "an operator stopped it; devices that have it keep it")
-PAUSED = Reason("agent_rollouts.paused", "an operator paused it")
-BY_OPERATOR = Reason("agent_rollouts.by_operator", "an operator has devices go back to the agent before")
+LEFT_OUT: Mapping[str, str] = {
+    "updates.off": "their owners want no updates",
+    "updates.otherwise_installed": "containers and packages of the system, which are updated as such",
+    "updates.no_client": "installed without coterie-agent[updates]",
+    "updates.no_root": "joined before there was a repository of releases, so they have no keys to verify it with",
+    "updates.not_newer": "have this release, or a newer one",
+    "updates.unknown": "their agents are older than updates",
+}
+"""Why devices are not asked, of many at once."""
+
+
+def stopped(why: str) -> Reason:
+    """Nobody else is asked."""
+    return _by_operator("agent_rollouts.stopped", "an operator stopped it; devices that have it keep it", why)
+
+
+def paused(why: str) -> Reason:
+    """No further device is asked for now."""
+    return _by_operator("agent_rollouts.paused", "an operator paused it", why)
+
+
+def withdrawn(why: str) -> Reason:
+    """Devices go back."""
+    return _by_operator("agent_rollouts.by_operator", "an operator has devices go back to the agent before", why)
+
+
+def _by_operator(code: str, sentence: str, why: str) -> Reason:
+    return Reason(code, f"{sentence}: {why}" if why else sentence)
 
 
 def watching(*, share: float, asked: int, installed: int) -> Reason:

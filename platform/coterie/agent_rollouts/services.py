@@ -63,11 +63,11 @@ def start_agent_rollout(
 
 
 @audited("agent_rollouts.pause_agent_rollout", subject="rollout")
-def pause_agent_rollout(*, rollout: AgentRollout) -> None:
-    """Ask no further device until it is resumed. Raises AgentRolloutEnded."""
+def pause_agent_rollout(*, rollout: AgentRollout, why: str = "") -> None:
+    """Ask no further device until it is resumed; `why` stands in its reason. Raises AgentRolloutEnded."""
     _check_active(rollout)
     if rollout.state == State.RUNNING:
-        STEPS.take(rollout, State.PAUSED, reason=reasons.PAUSED)
+        STEPS.take(rollout, State.PAUSED, reason=reasons.paused(why))
 
 
 @audited("agent_rollouts.resume_agent_rollout", subject="rollout")
@@ -79,17 +79,17 @@ def resume_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
 
 
 @audited("agent_rollouts.stop_agent_rollout", subject="rollout")
-def stop_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
+def stop_agent_rollout(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
     """Ask nobody else; devices that have it keep it. Raises AgentRolloutEnded."""
     _check_active(rollout)
-    end(rollout, State.STOPPED, reason=reasons.STOPPED, now=now)
+    end(rollout, State.STOPPED, reason=reasons.stopped(why), now=now)
 
 
 @audited("agent_rollouts.roll_back_agent_rollout", subject="rollout")
-def roll_back_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
+def roll_back_agent_rollout(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
     """Have devices go back to the agent before. Raises AgentRolloutEnded."""
     _check_active(rollout)
-    end(rollout, State.ROLLED_BACK, reason=reasons.BY_OPERATOR, now=now)
+    end(rollout, State.ROLLED_BACK, reason=reasons.withdrawn(why), now=now)
 
 
 def _check_active(rollout: AgentRollout) -> None:

@@ -51,6 +51,7 @@ SECTIONS = {
         "repairs": "coterie.cli.resources:repairs",
         "devices": "coterie.cli.resources:devices",
         "agent-rollouts": "coterie.cli.resources:agent_rollouts",
+        "agent-updates": "coterie.cli.resources:agent_updates",
         "credential-renewals": "coterie.cli.resources:credential_renewals",
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",

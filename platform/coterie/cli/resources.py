@@ -104,6 +104,7 @@ OF_CHANNELS = (
     Taken("time_zone", "whose clocks count: Europe/Berlin"),
 )
 
+WHY = Taken("why", "stands in its reason")
 LEAKED = Taken("leaked", "true: the former credential is refused once the next is used, not a day later")
 
 RESOURCES = (
@@ -346,10 +347,10 @@ RESOURCES = (
         ("version", "state", "phase", "tag", "reason_sentence", "created_at", "id"),
         ("version", "state", "active", "search", "sort"),
         actions=(
-            Action("pause", "Ask no further device until it is resumed.", "pause"),
+            Action("pause", "Ask no further device until it is resumed.", "pause", takes=(WHY,)),
             Action("resume", "Go on.", "resume"),
-            Action("stop", "Ask nobody else; devices that have it keep it.", "stop"),
-            Action("roll-back", "Have devices go back to the agent before.", "roll-back"),
+            Action("stop", "Ask nobody else; devices that have it keep it.", "stop", takes=(WHY,)),
+            Action("roll-back", "Have devices go back to the agent before.", "roll-back", takes=(WHY,)),
         ),
         begins=Action(
             "begin",
@@ -365,6 +366,13 @@ RESOURCES = (
                 Taken("most_failures", "share of failing devices that is borne; 0.1 where it is left out"),
             ),
         ),
+    ),
+    Resource(
+        "agent-updates",
+        "Devices' parts in roll-outs of the agent.",
+        "agent-updates",
+        ("device_name", "state", "former", "version", "reason_sentence", "changed_at", "id"),
+        ("rollout", "device", "state", "search", "sort"),
     ),
     Resource(
         "organisations",
@@ -646,6 +654,7 @@ def find_federation(connection: Connection, which: str) -> str:
     alert_channels,
     alliances,
     agent_rollouts,
+    agent_updates,
     organisations,
     projects,
     roles,

@@ -17,6 +17,7 @@ NONCE = "__CSP_NONCE__"
 """What the build writes where each page's own nonce belongs."""
 
 SECTIONS = (
+    "agents",
     "alerts",
     "analytics",
     "audit",

@@ -14,6 +14,7 @@ from coterie.core.credentials import hash_secret, new_secret
 from coterie.fleet.models import Device, EnrolmentToken, Observation
 from coterie.seeding.inserting import AT_ONCE, insert
 from coterie_agent.policy import judge
+from coterie_agent.updating.ability import OFF, OTHERWISE
 from coterie_wire.conditions import Conditions, Network, Reason, Requirements
 
 PRESENT_FOR = timedelta(days=1)
@@ -23,6 +24,17 @@ PLAN = Requirements(idle=True, max_temperature_c=60.0)
 OWNER = Requirements()
 FOLLOWED = 60
 """Devices whose past is there hour by hour; of the others only the turns of each third day."""
+
+
+FORMER_AGENT = "0.2.0"
+AGENTS = (
+    {"agent": FORMER_AGENT, "updates": {}},
+    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OTHERWISE)}},
+    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OFF)}},
+    {"agent": "0.1.0"},
+)
+"""What devices tell of their agents: most take other releases, some do not, some are older than that."""
+SHARES_OF_AGENTS = (0.8, 0.1, 0.04, 0.06)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ def _device(number: int, site: Site, token: EnrolmentToken, random: Random, now:
             "cores": site.cores,
             "memory_bytes": site.memory_gib << 30,
             "machine": site.machine,
-            "agent": random.choices(["0.1.0", "0.0.9"], [9, 1])[0],
+            **random.choices(AGENTS, SHARES_OF_AGENTS)[0],
         },
         train_step_s=site.step_s * random.lognormvariate(0, 0.25),
         metadata=_metadata(random, has_questions=number % 4 == 0),

@@ -149,6 +149,18 @@ class RolloutDocument(Document, frozen=True, tag="rollout"):
     figures: Mapping[str, float]
 
 
+class AgentRolloutDocument(Document, frozen=True, tag="agent_rollout"):
+    """A roll-out of the agent that is under way, or one of the latest that ended."""
+
+    version: str
+    tag: str
+    state: str
+    reason: Reason | None
+    phase: int
+    figures: Mapping[str, Any]
+    """Any: numbers, and by code those that were left out."""
+
+
 class QuestionDocument(Document, frozen=True, tag="question"):
     """A question that is asked, or one of the latest that ended."""
 
@@ -227,6 +239,7 @@ AnyDocument = (
     | RoundDocument
     | PartDocument
     | RolloutDocument
+    | AgentRolloutDocument
     | QuestionDocument
     | EvaluationDocument
     | HelpDocument

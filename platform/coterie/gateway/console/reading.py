@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from django.db.models import Count, Model, Q, QuerySet
 
+from coterie.agent_rollouts.models import AgentRollout
 from coterie.analytics.models import Question
 from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
@@ -15,6 +16,7 @@ from coterie.fleet.selectors import why_not_ready
 from coterie.fleet.status import status_of, totals_by_status
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.gateway.console.frames import (
+    AgentRolloutDocument,
     AnyDocument,
     AuditDocument,
     DeviceDocument,
@@ -51,6 +53,7 @@ TOUCHES: Mapping[str, tuple[str, ...]] = {
     "registry": ("pair", "repairs"),
     "federations": ("federation", "round", "repairs"),
     "rollouts": ("rollout", "repairs"),
+    "agent_rollouts": ("agent_rollout",),
     "analytics": ("question",),
     "fleet_evaluation": ("evaluation",),
     "rounds": ("round", "part", "federation", "repairs"),
@@ -159,6 +162,23 @@ def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
             figures=rollout.figures,
         )
         for rollout in _live_and_latest(rollouts, Rollout.ACTIVE, begun=("created_at", "pk"), ended="-ended_at")
+    ]
+
+
+def _agent_rollouts(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        AgentRolloutDocument(
+            id=str(rollout.pk),
+            version=rollout.version,
+            tag=rollout.tag,
+            state=rollout.state,
+            reason=rollout.reason(),
+            phase=rollout.phase,
+            figures=rollout.figures,
+        )
+        for rollout in _live_and_latest(
+            AgentRollout.objects.all(), AgentRollout.ACTIVE, begun=("created_at", "pk"), ended="-ended_at"
+        )
     ]
 
 
@@ -314,6 +334,7 @@ READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
     "round": _rounds,
     "part": _parts,
     "rollout": _rollouts,
+    "agent_rollout": _agent_rollouts,
     "question": _questions,
     "evaluation": _evaluations,
     "help": _help,

@@ -36,6 +36,7 @@ from coterie.transfer.asking import withdraw_help
 from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress as DeviceProgress
+from tests.coterie.agent_rollouts import world as agents
 from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
 from tests.coterie.cloud_training.taking import begin_job
 from tests.coterie.conftest import CAPABILITIES
@@ -212,6 +213,18 @@ def test_holds_for_each_step_of_a_roll_out(keeps_law) -> None:
         with keeps_law():
             report(device, rollout, after=0.1)
     assert rollout.state == "rolled_back"
+
+
+def test_holds_for_each_step_of_a_roll_out_of_agents(keeps_law, settings, tmp_path) -> None:
+    settings.RELEASES = agents.repository(tmp_path).root
+    device = agents.device("kitchen")
+    with keeps_law():
+        rollout = agents.start()
+    with keeps_law():
+        agents.advance(rollout)
+    with keeps_law():
+        agents.report(rollout, device, "installed")
+        agents.advance(rollout, 1)
 
 
 def test_holds_for_each_step_of_an_evaluation(keeps_law) -> None:

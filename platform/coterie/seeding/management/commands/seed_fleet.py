@@ -12,6 +12,7 @@ from coterie.core.separation import acting_in, acting_project
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
+from coterie.seeding.agents import roll_agents_out
 from coterie.seeding.devices import make_devices
 from coterie.seeding.forecasts import forecast_rounds
 from coterie.seeding.lineages import TASKS, make_pair, make_troubled_jobs
@@ -50,6 +51,7 @@ class Command(BaseCommand):
                 federation = make_federation(task, pair, fleet, state=state, random=random, now=now)
                 forecast_rounds(federation, random=random)
             make_troubled_jobs(pair, now=now)
+            roll_agents_out(fleet, random=random, now=now)
             make_webhooks(random=random, now=now)
             make_alerts(random=random, now=now)
             make_audit_log(people, fleet, random=random, now=now)
