@@ -25,6 +25,8 @@ class Keys(NamedTuple):
     """Versions of the pair."""
     tried: str
     """A pair one of whose versions is with a canary group now."""
+    agents: str
+    """A roll-out of the agent that is under way."""
 
 
 class ConsolePage(NamedTuple):
@@ -46,6 +48,9 @@ PAGES: Mapping[str, ConsolePage] = {
     "overview": ConsolePage("/", "No device has joined yet"),
     "devices": ConsolePage("/devices", "No device has joined yet"),
     "device": ConsolePage("/devices/{device}", "It has not checked in yet."),
+    "agents": ConsolePage("/agents", "No agent was rolled out yet"),
+    "agent": ConsolePage("/agents/{agents}", "No device has been asked yet"),
+    "new-agent": ConsolePage("/agents/new", "There is no release to roll out"),
     "federations": ConsolePage("/federations", "No federation yet"),
     "new-federation": ConsolePage("/federations/new", "No pair is ready yet"),
     "federation": ConsolePage("/federations/{federation}", "No round yet"),
@@ -99,6 +104,7 @@ def keys_of(operator: OperatorClient) -> Keys:
         pair=pair,
         first=first["id"],
         second=second["id"],
+        agents=operator.list("/agent-rollouts/", state="running")[0]["id"],
         tried=operator.list("/rollouts/", state="measuring")[0]["pair"],
     )
 

@@ -1,7 +1,7 @@
 """What an operator does with the console: each task with what is pressed for it, from the overview on."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +74,20 @@ class Scene(NamedTuple):
         name = link.inner_text()
         self.hand.press(link)
         return name
+
+    def listed(self, path: str) -> Sequence[Mapping[str, str]]:
+        """What the REST API lists there."""
+        rows: Sequence[Mapping[str, str]] = self.page.context.request.get(f"{self.fleet.url}/api/{path}").json()[
+            "results"
+        ]
+        return rows
+
+    def post(self, path: str, body: Mapping[str, object]) -> None:
+        """Have it so by the REST API before the hand begins."""
+        (token,) = [cookie["value"] for cookie in self.page.context.cookies() if cookie["name"] == "csrftoken"]
+        headers = {"X-CSRFToken": token, "Referer": self.fleet.url}
+        made = self.page.context.request.post(f"{self.fleet.url}/api/{path}", data=dict(body), headers=headers)
+        assert made.ok, made.text()
 
     def sees(self, region: str) -> Locator:
         """A part of the page, which is there."""
@@ -277,6 +291,40 @@ def archive(scene: Scene) -> None:
     expect(scene.button("Restore")).to_be_visible()
 
 
+def see_which_agents_run(scene: Scene) -> None:
+    scene.go("Agents")
+    scene.open("Agent versions", "0.2.0")
+    expect(scene.button("No longer only agent 0.2.0")).to_be_visible()
+    expect(scene.page.get_by_role("table", name="Devices").get_by_role("row").nth(1)).to_be_visible()
+
+
+def roll_a_release_out(scene: Scene) -> None:
+    for rollout in scene.listed("agent-rollouts/?active=true"):
+        scene.post(f"agent-rollouts/{rollout['id']}/stop/", {})
+    scene.go("Agents")
+    scene.hand.press(scene.page.get_by_role("link", name="Roll out a release"))
+    expect(scene.page.get_by_role("heading", level=1, name="Roll out a release")).to_be_visible()
+    scene.hand.type(scene.page.get_by_label("Phases"), "10, 50, 100")
+    scene.hand.type(scene.page.get_by_label("Failures that are borne, %"), "20")
+    scene.press("Roll out")
+    expect(scene.page.get_by_role("heading", level=1, name="Agent 0.3.1")).to_be_visible()
+    expect(scene.sees("The roll-out")).to_contain_text("10% now, then 50%, then 100%")
+
+
+def roll_agents_back(scene: Scene) -> None:
+    if not scene.listed("agent-rollouts/?active=true"):
+        scene.post("agent-rollouts/", {"version": "0.3.1"})
+    scene.go("Agents")
+    scene.open("Roll-outs of agents", re.compile(r"^[0-9.]+$"), row="running")
+    scene.press("Roll back")
+    dialog = scene.page.get_by_role("dialog")
+    scene.hand.type(dialog.get_by_label("Why"), scene.named("it drains batteries"))
+    scene.hand.press(dialog.get_by_role("button", name="Roll back", exact=True))
+    expect(scene.page.get_by_role("main")).to_contain_text(
+        f"an operator has devices go back to the agent before: {scene.named('it drains batteries')}"
+    )
+
+
 class Task(NamedTuple):
     """What somebody wants, and what is pressed for it."""
 
@@ -310,4 +358,7 @@ TASKS = (
     Task("see why a job failed", 2, see_why_a_job_failed),
     Task("upload a pair", 5, upload_a_pair),
     Task("archive a federation", 3, archive),
+    Task("see which devices run a release of the agent", 2, see_which_agents_run),
+    Task("roll a release of the agent out", 3, roll_a_release_out),
+    Task("roll agents back", 4, roll_agents_back),
 )

@@ -20,6 +20,9 @@ import { Route as JobsRouteImport } from './routes/jobs'
 import { Route as PartsRouteImport } from './routes/parts'
 import { Route as SettingsRouteImport } from './routes/settings'
 import { Route as StartRouteImport } from './routes/start'
+import { Route as AgentsIndexRouteImport } from './routes/agents.index'
+import { Route as AgentsIdRouteImport } from './routes/agents.$id'
+import { Route as AgentsNewRouteImport } from './routes/agents.new'
 import { Route as AnalyticsIndexRouteImport } from './routes/analytics.index'
 import { Route as AnalyticsIdRouteImport } from './routes/analytics.$id'
 import { Route as DevicesIndexRouteImport } from './routes/devices.index'
@@ -87,6 +90,21 @@ const SettingsRoute = SettingsRouteImport.update({
 const StartRoute = StartRouteImport.update({
   id: '/start',
   path: '/start',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AgentsIndexRoute = AgentsIndexRouteImport.update({
+  id: '/agents/',
+  path: '/agents/',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AgentsIdRoute = AgentsIdRouteImport.update({
+  id: '/agents/$id',
+  path: '/agents/$id',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AgentsNewRoute = AgentsNewRouteImport.update({
+  id: '/agents/new',
+  path: '/agents/new',
   getParentRoute: () => rootRouteImport,
 } as any)
 const AnalyticsIndexRoute = AnalyticsIndexRouteImport.update({
@@ -168,12 +186,15 @@ export interface FileRoutesByFullPath {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/agents/$id': typeof AgentsIdRoute
+  '/agents/new': typeof AgentsNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/agents/': typeof AgentsIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
@@ -194,12 +215,15 @@ export interface FileRoutesByTo {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/agents/$id': typeof AgentsIdRoute
+  '/agents/new': typeof AgentsNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/agents': typeof AgentsIndexRoute
   '/analytics': typeof AnalyticsIndexRoute
   '/devices': typeof DevicesIndexRoute
   '/federations': typeof FederationsIndexRoute
@@ -221,12 +245,15 @@ export interface FileRoutesById {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/agents/$id': typeof AgentsIdRoute
+  '/agents/new': typeof AgentsNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/agents/': typeof AgentsIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
@@ -249,12 +276,15 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/agents/$id'
+    | '/agents/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/agents/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
@@ -275,12 +305,15 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/agents/$id'
+    | '/agents/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/agents'
     | '/analytics'
     | '/devices'
     | '/federations'
@@ -301,12 +334,15 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/agents/$id'
+    | '/agents/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/agents/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
@@ -328,12 +364,15 @@ export interface RootRouteChildren {
   PartsRoute: typeof PartsRoute
   SettingsRoute: typeof SettingsRoute
   StartRoute: typeof StartRoute
+  AgentsIdRoute: typeof AgentsIdRoute
+  AgentsNewRoute: typeof AgentsNewRoute
   AnalyticsIdRoute: typeof AnalyticsIdRoute
   DevicesIdRoute: typeof DevicesIdRoute
   FederationsNewRoute: typeof FederationsNewRoute
   ModelsIdRoute: typeof ModelsIdRoute
   ModelsDatasetsRoute: typeof ModelsDatasetsRoute
   ModelsNewRoute: typeof ModelsNewRoute
+  AgentsIndexRoute: typeof AgentsIndexRoute
   AnalyticsIndexRoute: typeof AnalyticsIndexRoute
   DevicesIndexRoute: typeof DevicesIndexRoute
   FederationsIndexRoute: typeof FederationsIndexRoute
@@ -420,6 +459,27 @@ declare module '@tanstack/react-router' {
       path: '/start'
       fullPath: '/start'
       preLoaderRoute: typeof StartRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/agents/': {
+      id: '/agents/'
+      path: '/agents'
+      fullPath: '/agents/'
+      preLoaderRoute: typeof AgentsIndexRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/agents/$id': {
+      id: '/agents/$id'
+      path: '/agents/$id'
+      fullPath: '/agents/$id'
+      preLoaderRoute: typeof AgentsIdRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/agents/new': {
+      id: '/agents/new'
+      path: '/agents/new'
+      fullPath: '/agents/new'
+      preLoaderRoute: typeof AgentsNewRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/analytics/': {
@@ -528,12 +588,15 @@ const rootRouteChildren: RootRouteChildren = {
   PartsRoute: PartsRoute,
   SettingsRoute: SettingsRoute,
   StartRoute: StartRoute,
+  AgentsIdRoute: AgentsIdRoute,
+  AgentsNewRoute: AgentsNewRoute,
   AnalyticsIdRoute: AnalyticsIdRoute,
   DevicesIdRoute: DevicesIdRoute,
   FederationsNewRoute: FederationsNewRoute,
   ModelsIdRoute: ModelsIdRoute,
   ModelsDatasetsRoute: ModelsDatasetsRoute,
   ModelsNewRoute: ModelsNewRoute,
+  AgentsIndexRoute: AgentsIndexRoute,
   AnalyticsIndexRoute: AnalyticsIndexRoute,
   DevicesIndexRoute: DevicesIndexRoute,
   FederationsIndexRoute: FederationsIndexRoute,

@@ -1,7 +1,7 @@
 """The agents that a fleet has, and the releases that it can be given, in the operators' REST API."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.utils import timezone
@@ -17,7 +17,7 @@ from coterie.releases.served import served_releases
 from coterie_wire.updating import parts_of
 
 
-class AgentVersionSerializer(serializers.Serializer[None]):
+class AgentVersionSerializer(serializers.Serializer[Sequence[Mapping[str, object]]]):
     """The enrolled devices whose agents are of one release."""
 
     version = serializers.CharField()
@@ -85,7 +85,7 @@ class ReleaseExpirySerializer(serializers.Serializer[None]):
     expired = serializers.BooleanField(help_text="devices take nothing from the repository")
 
 
-class AgentReleasesSerializer(serializers.Serializer[None]):
+class AgentReleasesSerializer(serializers.Serializer[Mapping[str, object]]):
     """The repository of releases."""
 
     served = serializers.BooleanField(help_text="false: the platform is told of no repository")

@@ -54,7 +54,9 @@ def roll_agents_out(devices: Sequence[Device], *, random: Random, now: datetime)
     advance_agent_rollouts(now=now)
 
 
-def _past(version: str, state: State, asked: Sequence[Device], outcomes: Sequence[Outcome], at: datetime) -> None:
+def _past(
+    version: str, state: AgentRollout.State, asked: Sequence[Device], outcomes: Sequence[Outcome], at: datetime
+) -> None:
     """One that has ended as all of `asked` are in one of `outcomes`."""
     parts = _parts(asked, outcomes, former=FIRST_AGENT if version == FORMER_AGENT else FORMER_AGENT, at=at)
     counted = Counter(part.state for part in parts)

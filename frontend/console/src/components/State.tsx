@@ -5,6 +5,7 @@ type Tone = "good" | "wait" | "bad" | "quiet";
 
 const TONES: Readonly<Record<string, Tone>> = {
   delivered: "good",
+  installed: "good",
   resolved: "good",
   watching: "good",
   done: "good",
@@ -43,6 +44,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   firing: "bad",
   lost: "bad",
   quarantined: "bad",
+  refused: "bad",
   rejected: "bad",
   too_large: "bad",
   revoked: "bad",

@@ -8,6 +8,7 @@ import {
   IconHistory,
   IconLayoutDashboard,
   IconListCheck,
+  IconPackage,
   IconServer2,
   IconSettings,
   IconTopologyStar3,
@@ -17,6 +18,7 @@ import {
 export const PLACES = [
   { to: "/", label: "Overview", icon: IconLayoutDashboard },
   { to: "/devices", label: "Devices", icon: IconCpu },
+  { to: "/agents", label: "Agents", icon: IconPackage },
   { to: "/federations", label: "Federations", icon: IconTopologyStar3 },
   { to: "/models", label: "Models", icon: IconBox },
   { to: "/analytics", label: "Questions", icon: IconChartHistogram },

@@ -46,6 +46,10 @@ export interface DevicesFilter {
   readonly reason?: string;
   readonly tag?: string;
   readonly version?: string;
+  /** Release of the agent. */
+  readonly agent?: string;
+  /** Code of why its agent takes no other release. */
+  readonly refuses_updates?: string;
   /** Whether they would train now. */
   readonly ready?: boolean;
 }
@@ -71,7 +75,7 @@ export function devicesSearch(raw: Record<string, unknown>): DevicesSearch {
 /** The filter's part of an address. */
 export function devicesFilter(raw: Record<string, unknown>): DevicesFilter {
   return {
-    ...texts<Omit<DevicesFilter, "ready">>(raw, ["status", "reason", "tag", "version"]),
+    ...texts<Omit<DevicesFilter, "ready">>(raw, ["status", "reason", "tag", "version", "agent", "refuses_updates"]),
     ...(typeof raw.ready === "boolean" && { ready: raw.ready }),
   };
 }

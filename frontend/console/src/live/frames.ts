@@ -56,6 +56,7 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   question: [["analytics"], ["privacy"]],
   evaluation: [["evaluations"]],
   rollout: [["rollouts"], ["repairs"]],
+  agent_rollout: [["agent-rollouts"], ["agent-versions"]],
   round: [
     ["rounds"],
     ["plan-forecasts"],

@@ -35,6 +35,7 @@ const settings = (tab: string) => (): Page => ({ to: "/settings", tab });
 const withPages = (to: string) => (): Page => ({ to, each: true });
 
 const PAGES: Readonly<Record<string, string | ((asked: URLSearchParams) => Page)>> = {
+  "agent-rollouts": withPages("/agents"),
   "alert-channels": () => ({ to: "/alerts", tab: "channels" }),
   "alert-incidents": "/alerts",
   "alert-notices": () => ({ to: "/alerts", tab: "log" }),

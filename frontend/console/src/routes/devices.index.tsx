@@ -53,13 +53,16 @@ function Devices() {
   const shownAsChosen = useDeferredValue(chosen); // the box is ticked first, and what can be done comes after
   const show = (change: DevicesSearch) => navigate({ search: change, replace: true });
   const { page: _page, ...filters } = search;
-  const narrow = (name: "status" | "reason" | "tag" | "version" | "ready", value: string | null) => {
+  const narrow = (name: "status" | "tag" | Named, value: string | null) => {
     const { [name]: _old, ...kept } = filters;
     show(value === null || value === "" ? kept : { ...kept, [name]: value });
   };
   return (
     <>
       <PageHead title="Devices" says={says(search, rows.data?.count)}>
+        <Anchor component={Link} to="/agents" size="sm">
+          Agent versions
+        </Anchor>
         <ExportCsv path="/api/devices/" query={devicesAsked(search)} />
       </PageHead>
       {shownAsChosen.size > 0 && <BulkActions chosen={[...shownAsChosen]} onDone={() => setChosen(new Set())} />}
@@ -96,7 +99,7 @@ function Devices() {
                 onKeyDown={(event) => event.key === "Enter" && narrow("tag", event.currentTarget.value.trim())}
                 w={130}
               />
-              {(["reason", "version", "ready"] as const).map(
+              {NAMED.map(
                 (name) =>
                   search[name] !== undefined && (
                     <Badge
@@ -127,10 +130,15 @@ function Devices() {
   );
 }
 
-/** A filter that has no field of its own. */
-function said(name: "reason" | "version" | "ready", search: DevicesSearch, parts: readonly Part[] = []): string {
+/** Filters that have no field of their own. */
+const NAMED = ["reason", "version", "agent", "refuses_updates", "ready"] as const;
+type Named = (typeof NAMED)[number];
+
+function said(name: Named, search: DevicesSearch, parts: readonly Part[] = []): string {
   if (name === "ready") return search.ready === true ? "ready" : "not ready";
   if (name === "version") return "one version";
+  if (name === "agent") return `agent ${search.agent}`;
+  if (name === "refuses_updates") return "takes no updates of the agent";
   return parts.find(({ reason }) => reason === search.reason)?.words ?? search.reason ?? "";
 }
 
@@ -139,8 +147,10 @@ function says(search: DevicesSearch, count: number | undefined): string | undefi
   if (count === undefined) return undefined;
   if (count === 1) return "1 device.";
   const devices = `${counted(count)} devices`;
-  const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version ?? search.ready;
-  return narrowed === undefined ? `${devices} have joined, also those that left or were revoked.` : `${devices} fit.`;
+  const { page: _page, sort: _sort, hide: _hide, show: _show, ...narrowing } = search;
+  return Object.keys(narrowing).length === 0
+    ? `${devices} have joined, also those that left or were revoked.`
+    : `${devices} fit.`;
 }
 
 const COLUMNS: readonly Column<Device>[] = [

@@ -29,6 +29,7 @@ const COMMANDS: readonly Found[] = [
   { id: "new-pair", kind: "Actions", label: "Upload a pair", to: "/models/new" },
   { id: "new-dataset", kind: "Actions", label: "Upload a data set", to: "/models/datasets" },
   { id: "enrol", kind: "Actions", label: "Enrol a device", to: "/enrol" },
+  { id: "agent-rollout", kind: "Actions", label: "Roll out a release of the agent", to: "/agents/new" },
   { id: "token", kind: "Actions", label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
   { id: "webhook", kind: "Actions", label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
   { id: "alert-rule", kind: "Actions", label: "Make an alert rule", to: "/alerts", search: { tab: "rules" } },

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('agent_rollouts', '0001_initial'),
-        ('fleet', '0014_device_agents'),
+        ('fleet', '0016_device_agents'),
     ]
 
     operations = [

@@ -1,0 +1,47 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { answers } from "../testing/mock";
+import { show, signedIn } from "../testing/show";
+import type { AgentRollout } from "./queries";
+import { RolloutActions } from "./RolloutActions";
+
+const ROLLOUT = {
+  id: "9a",
+  version: "0.3.0",
+  state: "running",
+  phases: [0.05, 1],
+  figures: { devices: 200, installed: 40, asked: 7, left_out: {} },
+} as unknown as AgentRollout;
+const ALL = ["pause", "resume", "stop", "roll_back"].map((name) => `agent_rollouts.${name}_agent_rollout`);
+
+it("says how many devices go back, and sends the reason", async () => {
+  signedIn(...ALL);
+  const sent: unknown[] = [];
+  answers("post", "/api/agent-rollouts/{id}/roll-back/", async (request) => {
+    sent.push(await request.json());
+    return { ...ROLLOUT, state: "rolled_back" as const };
+  });
+  const user = userEvent.setup();
+  await show(<RolloutActions rollout={ROLLOUT} />);
+  await user.click(await screen.findByRole("button", { name: "Roll back" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(dialog.textContent).toContain("the 40 devices that have agent 0.3.0 go back to the agent before");
+  await user.type(await screen.findByLabelText("Why"), "it drains batteries");
+  await user.click(screen.getAllByRole("button", { name: "Roll back" }).at(-1) as HTMLElement);
+  await screen.findByText("Devices with agent 0.3.0 go back to the agent before.");
+  expect(sent).toEqual([{ why: "it drains batteries" }]);
+});
+
+it("offers to go on with one that is paused", async () => {
+  signedIn(...ALL);
+  await show(<RolloutActions rollout={{ ...ROLLOUT, state: "paused" }} />);
+  await screen.findByRole("button", { name: "Resume" });
+  expect(screen.queryByRole("button", { name: "Pause" })).toBeNull();
+});
+
+it("has nothing to do about one that has ended", async () => {
+  signedIn(...ALL);
+  await show(<RolloutActions rollout={{ ...ROLLOUT, state: "done" }} />);
+  expect(screen.queryByRole("button", { name: "Stop" })).toBeNull();
+});

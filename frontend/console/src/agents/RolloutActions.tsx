@@ -1,0 +1,82 @@
+import { Stack, Text, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { api } from "../api/client";
+import { Action } from "../components/Action";
+import { counted } from "../components/units";
+import { AGENT_ROLLOUTS, type AgentRollout } from "./queries";
+import { isActive, progressOf } from "./standing";
+
+const LONGEST_WHY = 200;
+
+/** What can be done about a roll-out of the agent that is under way. */
+export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
+  const [why, say] = useState("");
+  if (!isActive(rollout)) return null;
+  const { installed, open } = progressOf(rollout);
+  const path = { id: rollout.id };
+  const changes = [AGENT_ROLLOUTS];
+  const onDone = () => say("");
+  const asking = (sentence: string) => (
+    <Stack gap="sm">
+      <Text size="sm">{sentence}</Text>
+      <TextInput
+        label="Why"
+        description="everybody reads it beside the roll-out"
+        maxLength={LONGEST_WHY}
+        value={why}
+        onChange={(event) => say(event.currentTarget.value)}
+      />
+    </Stack>
+  );
+  return (
+    <>
+      {rollout.state === "running" ? (
+        <Action
+          action="agent_rollouts.pause_agent_rollout"
+          label="Pause"
+          confirm={asking(
+            `No further device is asked to install agent ${rollout.version}, and ${devices(open)} not begun ${open === 1 ? "waits" : "wait"}.`,
+          )}
+          done={`The roll-out of agent ${rollout.version} is paused.`}
+          changes={changes}
+          onDone={onDone}
+          call={(via) => api.POST("/api/agent-rollouts/{id}/pause/", { params: { path }, body: { why }, ...via })}
+        />
+      ) : (
+        <Action
+          action="agent_rollouts.resume_agent_rollout"
+          label="Resume"
+          primary
+          done={`The roll-out of agent ${rollout.version} goes on; its phase is watched anew.`}
+          changes={changes}
+          call={(via) => api.POST("/api/agent-rollouts/{id}/resume/", { params: { path }, ...via })}
+        />
+      )}
+      <Action
+        action="agent_rollouts.stop_agent_rollout"
+        label="Stop"
+        confirm={asking(`Nobody else is asked. ${counted(installed)} keep agent ${rollout.version}.`)}
+        done={`The roll-out of agent ${rollout.version} is stopped.`}
+        changes={changes}
+        onDone={onDone}
+        call={(via) => api.POST("/api/agent-rollouts/{id}/stop/", { params: { path }, body: { why }, ...via })}
+      />
+      <Action
+        action="agent_rollouts.roll_back_agent_rollout"
+        label="Roll back"
+        danger
+        confirm={asking(
+          `Nobody else is asked, and ${devices(installed)} agent ${rollout.version} ${installed === 1 ? "goes" : "go"} back to the agent before.`,
+        )}
+        done={`Devices with agent ${rollout.version} go back to the agent before.`}
+        changes={changes}
+        onDone={onDone}
+        call={(via) => api.POST("/api/agent-rollouts/{id}/roll-back/", { params: { path }, body: { why }, ...via })}
+      />
+    </>
+  );
+}
+
+function devices(many: number): string {
+  return many === 1 ? "the one device that has" : `the ${counted(many)} devices that have`;
+}
