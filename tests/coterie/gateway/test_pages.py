@@ -33,7 +33,7 @@ from coterie.exports.models import Exported
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.credentials import offer_credential, renew_credential
 from coterie.fleet.latencies import record_latencies
-from coterie.fleet.models import Device, DeviceAgent
+from coterie.fleet.models import Device, DeviceAgent, DeviceAuthority, DeviceCertificate
 from coterie.fleet.services import create_enrolment_token
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.fleet_evaluation.models import Part as EvaluationPart
@@ -221,6 +221,10 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     )
     EvaluationPart.objects.create(evaluation=evaluation, device=delivering.row)
     DeviceAgent.objects.create(device=delivering.row, version="0.2.0")
+    authority = DeviceAuthority.objects.create(public_key="k", certificate="c", made_at=now)
+    DeviceCertificate.objects.create(
+        device=delivering.row, sha256="c", public_key="k", authority=authority, issued_at=now, until=now
+    )
     told = Latency(str(version.pk), "step", "float32", Histogram((0, 1000)))
     record_latencies([(delivering.row, [told])], now=now)
     PersonalFigures.objects.create(
