@@ -4,17 +4,19 @@ A million requests of some seventy kinds from 200 connections and 50 addresses, 
 the same time agents get what programs on their devices may send (local API, prediction service) and what other devices
 may (supernode, meetings), rounds get what no codec wrote, and secure sums a member that lies. ``HOSTILE_SECONDS``
 shortens it.
+
+Attackers, and the agents that they attack, have half of the cores, and the platform with the honest devices has the
+other half, alone as beside: what attackers compute is not to be taken from the platform.
 """
 
 import asyncio
 import os
 import statistics
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -99,7 +101,8 @@ def measure() -> list[Figure]:
         root = Path(directory)
         seeded = prepare_state(root, pairs=5, state=str(root / "state"))
         platform = Platform(root / "state")
-        platform.start()
+        with _on_half(0):
+            platform.start()
         try:
             siege = besiege(
                 platform,
@@ -136,9 +139,11 @@ def besiege(
     with ExitStack() as stack:
         pair, of_liars, *of_doors, of_sums = seeded.pairs[:5]
         root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        found = stack.enter_context(doors(platform.url, seeded.token, (of_doors[0], of_doors[1]), root))
-        served = stack.enter_context(service(found.peer.home))
-        beside = stack.enter_context(federation(platform.url, seeded.token, pair, seeded.held_out, devices=DEVICES))
+        with _on_half(1):
+            found = stack.enter_context(doors(platform.url, seeded.token, (of_doors[0], of_doors[1]), root))
+            served = stack.enter_context(service(found.peer.home))
+        with _on_half(0):
+            beside = stack.enter_context(federation(platform.url, seeded.token, pair, seeded.held_out, devices=DEVICES))
         alone = _rounds_within(beside, alone_s)
         agents = {"supernode": found.supernode.process(), "peer": found.peer.process(), "service": served.process}
         lines, disk, before = len(platform.log().splitlines()), _disk_bytes(platform.state), _memory_bytes(server)
@@ -148,10 +153,10 @@ def besiege(
         spoilt, lied = Outcome(), Outcome()
         liars = Liars(platform.url, seeded.token, of_liars, spoilt)
         sums = SumLiar(platform.url, seeded.token, of_sums, lied)
-        liars.start()
-        sums.start()
-        # Attackers have machines of their own: what they compute here is not to be taken from the platform.
-        with ThreadPoolExecutor(1, initializer=_step_back) as elsewhere:
+        with _on_half(1):
+            liars.start()
+            sums.start()
+        with ThreadPoolExecutor(1, initializer=_take_half, initargs=(1,)) as elsewhere:
             watched = _watched(
                 (server, *agents.values()), platforms, _fronts(found, served), connections, requests, seconds
             )
@@ -181,8 +186,20 @@ def besiege(
         )
 
 
-def _step_back() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+def _take_half(which: int) -> None:
+    """Of the cores, for this thread and whatever it starts; a single core is shared."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[which::2] or cores)
+
+
+@contextmanager
+def _on_half(which: int) -> Iterator[None]:
+    before = os.sched_getaffinity(0)
+    _take_half(which)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _fronts(found: Doors, served: Service) -> list[Front]:
