@@ -23,7 +23,7 @@ from tests.benchmarks.soak.sampling import Sample, Sampler, processor_s
 from tests.benchmarks.soak.slopes import slope_of
 
 SECONDS = 7200.0
-EVERY_S = 10.0
+EVERY_S, LEAST_SAMPLES = 10.0, 100
 WARM_UP = 0.25
 """Of all the time; what comes before is in the samples and in no figure."""
 DEVICES, SOCKETS = 600, 300
@@ -56,7 +56,7 @@ async def _soak(platform: Soaked, load: Load, seconds: float) -> list[Sample]:
                 kept.write(msgspec.json.encode(sample) + b"\n")
                 kept.flush()
                 _tell(sample, load)
-                await asyncio.wait([playing], timeout=EVERY_S)
+                await asyncio.wait([playing], timeout=min(EVERY_S, seconds / LEAST_SAMPLES))
                 if playing.done():
                     break
         ended.set()
@@ -72,8 +72,9 @@ def figures(samples: Sequence[Sample], done: Counter[str], problems: Counter[str
     case = f"{at_s[-1] / 60:.0f} min, of which {lasted_s / 60:.0f} after the warm-up"
     taken_s = processor_s(steady[-1].values) - processor_s(steady[0].values)
     found = [Figure(case, "processor of the platform's processes", taken_s / lasted_s, "cores")]
-    found += [Figure(case, what, count, "times") for what, count in sorted(done.items())]
-    found += [Figure(case, f"failed: {what}", count, "times", "target 0") for what, count in sorted(problems.items())]
+    whole = f"{at_s[-1] / 60:.0f} min, the warm-up included"
+    found += [Figure(whole, what, count, "times") for what, count in sorted(done.items())]
+    found += [Figure(whole, f"failed: {what}", count, "times", "target 0") for what, count in sorted(problems.items())]
     for name in steady[-1].values:
         if not name.startswith(NOT_SLOPES):
             mean, per_hour, within = slope_of(at_s, [sample.values.get(name, 0.0) for sample in steady])
