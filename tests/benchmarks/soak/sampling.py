@@ -26,6 +26,7 @@ HISTORY = frozenset(
         "registry_modelversion",
         "rounds_assignment",
         "rounds_round",
+        "twin_forecast",
     }
 )
 """Tables in which rows stay for ever, so many for each round: how a version came to be, and who had a part in it."""
