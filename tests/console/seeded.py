@@ -1,6 +1,7 @@
 """A platform with a seeded fleet, as a real process."""
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ class SeededFleet(NamedTuple):
     keys: Keys
 
 
-def repository_of_releases(beside: Path) -> Path:
-    """With two releases of the agent, signed and of no content."""
+def publish_releases(beside: Path) -> None:
+    """Two releases of the agent, signed and of no content, as the platform of state directory `beside` has them."""
     now, keys = datetime.now(UTC), KeyFolder(beside.with_name("release-keys"), b"open sesame")
     repository = Repository(beside.with_name("releases"))
     repository.create(keys, root_keys=1, threshold=1, now=now)
@@ -38,20 +39,20 @@ def repository_of_releases(beside: Path) -> Path:
         wheel = beside.with_name(agent_wheel(version))
         wheel.write_bytes(b"a wheel" * 100_000)
         repository.add([wheel], keys, now=now)
-    return repository.root
+    shutil.copytree(repository.root, beside / "releases", dirs_exist_ok=True)
 
 
 @contextmanager
 def seeded_fleet(state: Path, *, devices: int) -> Iterator[SeededFleet]:
     """Seed a platform in an empty directory and run it."""
-    releases = repository_of_releases(state)
     command = [sys.executable, "manage.py", "seed_fleet", "--devices", str(devices)]
     done = subprocess.run(
         command, env=environment(state=str(state)), stdout=subprocess.PIPE, check=True, cwd=ROOT, text=True
     )
     found = re.search(rf"^{ADMINISTRATOR} +password: (\S+)$", done.stdout, re.MULTILINE)
     assert found is not None, done.stdout
-    platform = Platform(state, releases=str(releases))
+    publish_releases(state)
+    platform = Platform(state)
     try:
         platform.start()
         given = httpx.post(f"{platform.url}/api/tokens/", auth=(ADMINISTRATOR, found[1]), json={"name": "tests"})

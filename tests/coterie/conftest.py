@@ -20,7 +20,7 @@ from coterie.accounts.services import create_operator
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
 from coterie.gateway.example import Example
 from coterie_wire.messages import Capabilities
-from tests.coterie.agent_rollouts.world import repository
+from tests.coterie.agent_rollouts.world import published_in, repository
 
 PUBLIC_URL = "http://localhost"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -65,7 +65,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def writable(releases: Path, settings: Settings) -> None:
     """What some writes need of an installation: an address at which passkeys work, and agent releases."""
-    settings.PUBLIC_URL, settings.RELEASES = PUBLIC_URL, releases
+    settings.PUBLIC_URL = PUBLIC_URL
+    published_in(releases, settings)
 
 
 @pytest.fixture

@@ -122,9 +122,15 @@ def _project() -> Json:
     return project
 
 
+def pod_of(one: Json) -> Json:
+    """What an object of the chart starts; nothing for one that starts nothing."""
+    spec = one.get("spec", {})
+    pod: Json = spec.get("jobTemplate", {}).get("spec", spec).get("template", {}).get("spec", {})
+    return pod
+
+
 def containers(objects: list[Json]) -> Iterator[Json]:
-    for each in objects:
-        pod = each.get("spec", {}).get("template", {}).get("spec", {})
+    for pod in map(pod_of, objects):
         yield from (*pod.get("initContainers", ()), *pod.get("containers", ()))
 
 
@@ -135,6 +141,7 @@ def containers(objects: list[Json]) -> Iterator[Json]:
         {"bundled__enabled": True, "monitoring__podMonitor": True, "objectStorage__keyId": "k"},
         {"deviceCertificates": "offered"},
         {"web__autoscaling__enabled": False, "worker__autoscaling__enabled": False, "networkPolicy__enabled": False},
+        {"releases__onlineKeySecret": "online-key"},
         {"web__autoscaling__socketsEach": 5000, "settings": {"COTERIE_KEEP_VERSIONS": "10"}, "ingress__enabled": False},
     ],
 )
@@ -155,9 +162,10 @@ def test_the_chart_renders_what_there_is(overrides: Json) -> None:
         if each["kind"] == "Deployment":
             labels = each["spec"]["template"]["metadata"]["labels"]
             assert each["spec"]["selector"]["matchLabels"].items() <= labels.items()
-            pod = each["spec"]["template"]["spec"]
-            volumes = {volume["name"] for volume in pod["volumes"]}
+        if each["kind"] in ("Deployment", "Job", "CronJob"):
+            volumes = {volume["name"] for volume in pod_of(each)["volumes"]}
             assert {mount["name"] for one in containers([each]) for mount in one["volumeMounts"]} <= volumes
+    assert (("CronJob", "fleet-refresh-releases") in names) == ("releases__onlineKeySecret" in overrides)
     assert "password" not in (CHART / "values.yaml").read_text()
 
 

@@ -16,7 +16,7 @@ from coterie_agent import VERSION
 from tests.system.conftest import Prepared
 from tests.system.eventually import eventually
 from tests.system.operator_client import OperatorClient
-from tests.system.processes import ROOT, Platform
+from tests.system.processes import ROOT, Platform, environment
 from tests.system.real_agent import RealAgent
 
 WORKS, BROKEN, LATER = "9.0.0", "9.1.0", "9.2.0"
@@ -38,19 +38,29 @@ def built(folder: Path, version: str, *, is_broken: bool = False) -> Path:
     return wheel
 
 
+def publish(repository: Repository, state: Path) -> None:
+    """As an operator does, where the platform runs."""
+    command = [sys.executable, "-m", "coterie", "releases", "publish", str(repository.root), "--state", str(state)]
+    subprocess.run(command, env=environment(), cwd=ROOT, check=True, timeout=WITHIN_S)
+
+
 class Fleet:
     """A platform with a repository of releases, and one agent that may be replaced."""
 
-    def __init__(self, root: Path, operator: OperatorClient, agent: RealAgent, repository: Repository) -> None:
+    def __init__(
+        self, root: Path, state: Path, operator: OperatorClient, agent: RealAgent, repository: Repository
+    ) -> None:
         self.operator = operator
         self.agent = agent
         self._root = root
         self._repository = repository
+        self._state = state
         self._keys = KeyFolder(root / "keys", b"open sesame")
 
     def release(self, version: str, *, is_broken: bool = False) -> None:
         wheel = built(self._root, version, is_broken=is_broken)
         self._repository.add([wheel], self._keys, now=datetime.now(UTC))
+        publish(self._repository, self._state)
 
     def roll_out(self, version: str, **terms: float) -> str:
         asked = {"version": version, "device": self.agent.id, "probation_s": 60, "hold_s": 0, **terms}
@@ -77,7 +87,8 @@ def fleet(prepared: Prepared, tmp_path: Path) -> Iterator[Fleet]:
     state = shutil.copytree(prepared.untouched, tmp_path / "state")
     repository = Repository(tmp_path / "releases")
     repository.create(KeyFolder(tmp_path / "keys", b"open sesame"), root_keys=1, threshold=1, now=datetime.now(UTC))
-    platform = Platform(state, releases=str(repository.root))
+    publish(repository, state)
+    platform = Platform(state)
     platform.start()
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
@@ -87,7 +98,7 @@ def fleet(prepared: Prepared, tmp_path: Path) -> Iterator[Fleet]:
             agent = RealAgent(tmp_path / "agent", platform.url, token, settings=settings, variables=own)
             try:
                 agent.start()
-                yield Fleet(tmp_path, operator, agent, repository)
+                yield Fleet(tmp_path, state, operator, agent, repository)
             finally:
                 agent.kill()
     finally:

@@ -4,12 +4,13 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 
 class NoReleases(CoterieError):
-    """The platform is told of no repository."""
+    """The platform has no repository."""
 
     code = "agent_rollouts.no_releases"
     kind = ErrorKind.CONFLICT
     sentence = (
-        "The platform has no repository of releases: `coterie releases init` makes one, COTERIE_RELEASES names it."
+        "The platform has no repository of releases: `coterie releases init` makes one, `coterie releases publish` "
+        "brings it."
     )
 
 

@@ -111,7 +111,7 @@ class WhySerializer(serializers.Serializer[None]):
 class StartAgentRolloutSerializer(serializers.Serializer[None]):
     """Which release, and to whom."""
 
-    version = serializers.CharField(max_length=40, help_text="a release of the repository that COTERIE_RELEASES names")
+    version = serializers.CharField(max_length=40, help_text="a release that coterie releases publish has brought")
     tag = serializers.CharField(max_length=50, allow_blank=True, default="", help_text="whose devices; blank: all")
     device = serializers.PrimaryKeyRelatedField(
         queryset=Device.objects.all(), allow_null=True, default=None, help_text="the only one; null: those of the tag"

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from coterie.agent_rollouts.operator_api import LeftOutSerializer, left_out_of
 from coterie.fleet.agents import agents_of, alike
-from coterie.releases.served import served_releases
+from coterie.releases.served import published_metadata
 from coterie_wire.updating import parts_of
 
 
@@ -88,7 +88,7 @@ class ReleaseExpirySerializer(serializers.Serializer[None]):
 class AgentReleasesSerializer(serializers.Serializer[Mapping[str, object]]):
     """The repository of releases."""
 
-    served = serializers.BooleanField(help_text="false: the platform is told of no repository")
+    served = serializers.BooleanField(help_text="false: none has been published")
     releases = AgentReleaseSerializer(many=True, help_text="the newest first")
     expiries = ReleaseExpirySerializer(many=True)
 
@@ -103,14 +103,12 @@ class AgentReleasesView(APIView):
 
 
 def _releases(now: datetime) -> Mapping[str, object]:
-    repository = served_releases()
-    if repository is None:
-        return {"served": False, "releases": [], "expiries": []}
-    expiries = repository.expiries().items()
+    with published_metadata() as repository:
+        if repository is None:
+            return {"served": False, "releases": [], "expiries": []}
+        expiries, releases = repository.expiries().items(), repository.releases()[::-1]
     return {
         "served": True,
-        "releases": [
-            {"version": release.version, "size_bytes": release.size_bytes} for release in repository.releases()[::-1]
-        ],
+        "releases": [{"version": release.version, "size_bytes": release.size_bytes} for release in releases],
         "expiries": [{"role": role, "expires_at": at, "expired": at <= now} for role, at in expiries],
     }

@@ -18,7 +18,7 @@ from coterie.audit.recording import audited
 from coterie.core.separation import acting_project
 from coterie.fleet.models import Device
 from coterie.fleet.services import checked_tags
-from coterie.releases.served import served_releases
+from coterie.releases.served import published_metadata
 
 State = AgentRollout.State
 MANY_PHASES = 20
@@ -38,7 +38,8 @@ def start_agent_rollout(
 ) -> AgentRollout:
     """Ask a growing share of devices to install a release.
 
-    Raises NoReleases, UnknownRelease, ReleasesExpired, BadPhases, BadTag, AgentRolloutUnderWay or BadRepository.
+    Raises NoReleases, UnknownRelease, ReleasesExpired, BadPhases, BadTag, AgentRolloutUnderWay, BadRepository or
+    StorageUnavailable.
     """
     _check_release(version, now)
     if tag:
@@ -99,11 +100,11 @@ def _check_active(rollout: AgentRollout) -> None:
 
 
 def _check_release(version: str, now: datetime) -> None:
-    releases = served_releases()
-    if releases is None:
-        raise NoReleases
-    if version not in {release.version for release in releases.releases()}:
-        raise UnknownRelease(version=version)
-    for role, expires in releases.expiries().items():
-        if expires <= now:
-            raise ReleasesExpired(role=role, expired_at=f"{expires:%F %T}")
+    with published_metadata() as repository:
+        if repository is None:
+            raise NoReleases
+        if version not in {release.version for release in repository.releases()}:
+            raise UnknownRelease(version=version)
+        for role, expires in repository.expiries().items():
+            if expires <= now:
+                raise ReleasesExpired(role=role, expired_at=f"{expires:%F %T}")

@@ -1,6 +1,8 @@
-"""The files that a database needs: the blobs of the registry, and the updates that can still be merged."""
+"""The files that a platform needs beside its database: blobs, updates that can still be merged, agent releases."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -11,6 +13,7 @@ from coterie.merging.files import updates_of
 from coterie.merging.models import Partial, Update
 from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.models import Blob
+from coterie.releases.served import PARTS, open_stored, release_store
 from coterie.rounds.models import Round
 
 KEYS = ("secret-key", "signing-key", "device-ca-key", "device-ca-key.next")
@@ -25,7 +28,7 @@ class Needed(NamedTuple):
 
 
 def needed_files() -> list[Needed]:
-    """Those that the database needs."""
+    """Those that the database needs, and the repository of agent releases."""
     kept = Round.objects.filter(tidied_at=None).values("pk")
     updates = Update.objects.filter(cohort__in=kept, partial=None)
     partials = Partial.objects.filter(cohort__in=kept)
@@ -40,6 +43,7 @@ def needed_files() -> list[Needed]:
         for files in (updates, partials)
         for cohort, sha256, size_bytes in files.order_by("received_at").values_list("cohort", "sha256", "size_bytes")
     ]
+    found += _releases()
     # Two devices may send the same bytes in one round.
     return list({needed.file.path: needed for needed in found}.values())
 
@@ -51,3 +55,17 @@ def key_files() -> list[Path]:
 
 def _stored(store: ContentStore, sha256: str, size_bytes: int) -> Needed:
     return Needed(BackupFile(store.place(sha256), sha256, size_bytes), lambda: store.open(sha256))
+
+
+def _releases() -> Iterator[Needed]:
+    """Nobody publishes while a backup copies files."""
+    store = release_store()
+    for part in PARTS:
+        for name, size_bytes in store.sizes(part).items():
+            opened = partial(open_stored, f"{part}/{name}")
+            if part == "targets":
+                sha256 = name.partition(".")[0]
+            else:
+                with opened() as file:
+                    sha256 = hashlib.sha256(file.read()).hexdigest()
+            yield Needed(BackupFile(store.place(f"{part}/{name}"), sha256, size_bytes), opened)

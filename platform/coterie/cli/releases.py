@@ -1,17 +1,23 @@
-"""``coterie releases``: the signed repository of agent releases, made where its keys are, served by the platform."""
+"""``coterie releases``: the signed repository of agent releases, made where its keys are, published on a platform."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from coterie.cli.failures import failures_shown
+from coterie.cli.failures import Failed, failures_shown
+from coterie.cli.local import STATE
 from coterie.cli.output import print_rows
+from coterie.cli.state import need_state
 from coterie.releases.repository import KeyFolder, Release, Repository, Role, read_key
 
 REPOSITORY = click.argument("repository", type=click.Path(file_okay=False, path_type=Path))
+OR_PUBLISHED = click.argument("repository", required=False, type=click.Path(file_okay=False, path_type=Path))
+"""Left out: what is published on the platform of this machine's settings."""
 KEYS = click.option(
     "--keys",
     type=click.Path(file_okay=False, path_type=Path),
@@ -49,7 +55,7 @@ def init(repository: Path, keys: Path, root_keys: int, threshold: int, passphras
     folder = KeyFolder(keys, _passphrase(passphrase_file, is_new=True))
     Repository(repository).create(folder, root_keys=root_keys, threshold=threshold, now=_now())
     click.echo(f"{repository} is begun; its keys are in {keys}: keep copies, and keep root's apart from each other.")
-    click.echo(f"Set COTERIE_RELEASES={repository} where the platform's web processes run.")
+    click.echo(f"Where the platform runs, `coterie releases publish {repository}` has devices find it.")
 
 
 @releases.command(short_help="Add a release.")
@@ -78,8 +84,25 @@ def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path |
     click.echo(f"agent {version} is offered no more.")
 
 
-@releases.command(short_help="Say that the repository is fresh; due each day.")
+@releases.command(short_help="Have the platform pass a repository on.")
 @REPOSITORY
+@STATE
+@failures_shown
+def publish(repository: Path, state: Path | None) -> None:
+    """Copy REPOSITORY into the storage of the platform whose settings are here, once it is as devices want it.
+
+    Where the platform keeps its files makes no difference: a directory or an object storage.
+    """
+    _set_up(state)
+    from coterie.releases import publishing
+
+    files, size_bytes = publishing.publish(Repository(repository), now=_now())
+    click.echo(f"{files} files, {size_bytes} bytes, are new to the platform; devices find {_fresh(repository)}")
+
+
+@releases.command(short_help="Say that the repository is fresh; due each day.")
+@OR_PUBLISHED
+@STATE
 @click.option(
     "--online",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -88,10 +111,20 @@ def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path |
     help="the newest online key",
 )
 @failures_shown
-def refresh(repository: Path, online: Path) -> None:
-    """Sign snapshot and timestamp anew, so that devices go on trusting that REPOSITORY shows its newest state."""
-    Repository(repository).refresh(read_key(online, None), now=_now())
-    click.echo(_fresh(repository))
+def refresh(repository: Path | None, state: Path | None, online: Path) -> None:
+    """Sign snapshot and timestamp anew, so that devices go on trusting that REPOSITORY shows its newest state.
+
+    Without REPOSITORY: of what is published on the platform whose settings are here.
+    """
+    key = read_key(online, None)
+    if repository is not None:
+        Repository(repository).refresh(key, now=_now())
+        click.echo(_fresh(repository))
+        return
+    _set_up(state)
+    from coterie.releases.publishing import refresh_published
+
+    click.echo(_until(refresh_published(key, now=_now())))
 
 
 @releases.command(short_help="Sign root and targets anew, before they expire.")
@@ -119,14 +152,43 @@ def rotate(repository: Path, role: Role, keys: Path, passphrase_file: Path | Non
 
 
 @releases.command(short_help="What is in a repository, and until when it holds.")
-@REPOSITORY
+@OR_PUBLISHED
+@STATE
 @failures_shown
-def show(repository: Path) -> None:
-    """List the releases of REPOSITORY, and until when each role's word holds."""
-    found = Repository(repository)
-    rows = [{"version": release.version, "files": _told(release)} for release in found.releases()]
-    print_rows(("version", "files"), rows)
-    click.echo(_fresh(repository))
+def show(repository: Path | None, state: Path | None) -> None:
+    """List the releases of REPOSITORY, and until when each role's word holds.
+
+    Without REPOSITORY: of what is published on the platform whose settings are here.
+    """
+    with _repository(repository, state) as found:
+        rows = [{"version": release.version, "files": _told(release)} for release in found.releases()]
+        print_rows(("version", "files"), rows)
+        click.echo(_fresh(found.root))
+
+
+@contextmanager
+def _repository(repository: Path | None, state: Path | None) -> Iterator[Repository]:
+    if repository is not None:
+        yield Repository(repository)
+        return
+    _set_up(state)
+    from coterie.releases.publishing import NothingPublished
+    from coterie.releases.served import published_metadata
+
+    with published_metadata() as published:
+        if published is None:
+            raise NothingPublished
+        yield published
+
+
+def _set_up(state: Path | None) -> None:
+    """Raises Failed where no platform's settings are."""
+    if find_spec("django") is None:
+        raise Failed("cli.no_platform", "This needs the platform: pip install 'coterie[platform]'.")
+    need_state(state)
+    import django
+
+    django.setup()
 
 
 def _told(release: Release) -> str:
@@ -134,7 +196,10 @@ def _told(release: Release) -> str:
 
 
 def _fresh(repository: Path) -> str:
-    expiries = Repository(repository).expiries()
+    return _until(Repository(repository).expiries())
+
+
+def _until(expiries: Mapping[str, datetime]) -> str:
     return "; ".join(f"{role} until {expires:%F %R} UTC" for role, expires in expiries.items())
 
 

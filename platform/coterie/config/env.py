@@ -74,9 +74,6 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Directory in which large uploads lie while they come; by default one among the system's temporary files."""
     spool_bytes: Annotated[int, Meta(ge=1 << 20)] = 6 << 30
     """What uploads under way may take there in each process; one takes twice its size."""
-    releases: Path | None = None
-    """Directory of the repository of agent releases (`coterie releases init`), which devices read through the platform;
-    every web process needs it. None: agents are updated in other ways."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
     email_host: str = ""

@@ -131,7 +131,6 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 SECOND_FACTOR_FOR = ENV.second_factor_for
 WEBHOOK_HOSTS = ENV.webhook_hosts
-RELEASES = ENV.releases
 EMAIL_HOST, EMAIL_PORT = ENV.email_host, ENV.email_port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENV.email_user, ENV.email_password
 EMAIL_USE_TLS, EMAIL_USE_SSL = ENV.email_security == "starttls", ENV.email_security == "tls"
@@ -173,7 +172,7 @@ WHITENOISE_AUTOREFRESH = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/(console|phone)/assets/"  # the build names them by their content
 WHITENOISE_ADD_HEADERS_FUNCTION = add_phone_headers
 
-STORES = ("default", "updates", "portions", "uploads", "partials", "vectors", "arriving-portions")
+STORES = ("default", "updates", "portions", "uploads", "partials", "vectors", "arriving-portions", "releases")
 STORAGES = {
     **{alias: stored_in("blobs" if alias == "default" else alias, ENV, STATE) for alias in STORES},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

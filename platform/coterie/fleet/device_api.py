@@ -8,7 +8,7 @@ from coterie.fleet import certificates, credentials, peer_tickets, services
 from coterie.fleet.handler import Handler
 from coterie.fleet.kinds import is_of_first_release
 from coterie.fleet.models import Device
-from coterie.releases.served import served_releases
+from coterie.releases.served import newest_root
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
@@ -16,16 +16,16 @@ from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
 def enrol(message: Enrol, now: datetime) -> Enrolled:
     """Let a device join."""
+    update_root = newest_root()  # first: nobody has joined where the storage does not answer
     device, credential = services.enrol_device(
         secret=message.token, name=message.name, capabilities=message.capabilities, now=now
     )
-    releases = None if is_of_first_release(device) else served_releases()
     return Enrolled(
         device=str(device.pk),
         credential=credential,
         platform_key=verify_key(),
         check_in_s=device.check_in_s,
-        update_root=None if releases is None else releases.newest_root(),
+        update_root=None if is_of_first_release(device) else update_root,
         certificates=certificates.are_given() and not is_of_first_release(device),
     )
 

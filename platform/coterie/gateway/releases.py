@@ -40,4 +40,6 @@ async def send_release_file(part: str, name: str, request: Request, send: Send) 
 def _open(part: str, name: str, shown: Shown) -> _Opened:
     device_of(shown)
     file = open_release_file(part, name)
-    return _Opened(file, os.fstat(file.fileno()).st_size)
+    size_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return _Opened(file, size_bytes)

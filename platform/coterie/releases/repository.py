@@ -135,7 +135,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Repository:
-    """A directory with ``metadata/`` and ``targets/``, to be served as it is."""
+    """A directory with ``metadata/`` and ``targets/``, which the platform serves as it is."""
 
     root: Path
 
@@ -173,10 +173,6 @@ class Repository:
         """The wheels, each behind its hash."""
         return self.root / "targets"
 
-    def newest_root(self) -> bytes:
-        """What devices pin. Raises BadRepository."""
-        return self._read(lambda: self._root_path().read_bytes())
-
     def releases(self) -> Sequence[Release]:
         """Those that devices can be given, the oldest first. Raises BadRepository."""
         listed = self._targets().signed.targets
@@ -187,6 +183,10 @@ class Repository:
                 wheels = (name, *target.unrecognized_fields[CUSTOM][NEEDS])
                 found.append(Release(version, wheels, sum(listed[wheel].length for wheel in wheels)))
         return sorted(found, key=lambda release: [int(part) for part in release.version.split(".")])
+
+    def signed(self) -> tuple[Metadata[Targets], Metadata[Snapshot], Metadata[Timestamp]]:
+        """What its present state consists of, beside ``root``. Raises BadRepository."""
+        return self._targets(), self._snapshot(), self._timestamp()
 
     def expiries(self) -> Mapping[str, datetime]:
         """Until when each role's metadata holds. Raises BadRepository."""
@@ -299,7 +299,7 @@ class Repository:
         self._write(root, f"{root.signed.version}.root")
 
     def _publish_targets(self, targets: Metadata[Targets], keys: KeyFolder, now: datetime) -> None:
-        targets.signed.version = 1 + max(_number_of(path) for path in self.metadata.glob("*.targets.json"))
+        targets.signed.version = 1 + max(number_of(path) for path in self.metadata.glob("*.targets.json"))
         targets.signed.expires = _until("targets", now)
         self._sign(targets, self._named(keys.load("targets"), "targets"), f"{targets.signed.version}.targets")
         self._publish_snapshot(targets.signed.version, keys.load("online")[-1], now)
@@ -307,13 +307,12 @@ class Repository:
     def _publish_snapshot(self, targets: int, online: CryptoSigner, now: datetime) -> None:
         """The timestamp last: until it is replaced, devices see all as it was."""
         self._named([online], "timestamp")
-        version = 1 + max(_number_of(path) for path in self.metadata.glob("*.snapshot.json"))
+        former = self._timestamp().signed
+        version = _later(former.snapshot_meta.version, now)
         snapshot = Snapshot(version=version, expires=_until("snapshot", now))
         snapshot.meta["targets.json"].version = targets
         self._sign(Metadata(snapshot), [online], f"{version}.snapshot")
-        timestamp = self._timestamp().signed
-        timestamp.version += 1
-        timestamp.expires = _until("timestamp", now)
+        timestamp = Timestamp(version=_later(former.version, now), expires=_until("timestamp", now))
         timestamp.snapshot_meta = MetaFile(version=version)
         self._sign(Metadata(timestamp), [online], "timestamp")
 
@@ -339,7 +338,7 @@ class Repository:
         return self._read(lambda: Metadata.from_file(str(self._root_path())))
 
     def _root_path(self) -> Path:
-        found = sorted(self.metadata.glob("*.root.json"), key=_number_of)
+        found = sorted(self.metadata.glob("*.root.json"), key=number_of)
         if not found:
             raise BadRepository(path=str(self.root), problem="it has no root; begin with: coterie releases init")
         return found[-1]
@@ -369,6 +368,14 @@ def _replace(path: Path, content: bytes) -> None:
     part.replace(path)
 
 
+def _later(former: int, now: datetime) -> int:
+    """The number of what is signed now in the place of number `former`.
+
+    Made of the time, so that of two copies of a repository the one that was signed last is the newer one for devices.
+    """
+    return max(former + 1, int(now.timestamp()))
+
+
 def _until(role: str, now: datetime) -> datetime:
     return (now + LASTS[role]).astimezone(UTC).replace(microsecond=0)
 
@@ -377,5 +384,6 @@ def _number(path: Path) -> int:
     return int(path.stem.rpartition("-")[2])
 
 
-def _number_of(path: Path) -> int:
+def number_of(path: Path) -> int:
+    """Of a file of metadata, as ``3.root.json`` is called by its version."""
     return int(path.name.partition(".")[0])

@@ -1,17 +1,25 @@
-"""The repository of agent releases that this platform passes on to devices, as it is."""
+"""The repository of agent releases as the platform keeps it: signed files in its storage, passed on as they are."""
 
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from django.conf import settings
+from django.core.cache import cache
 
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.releases.repository import Repository
+from coterie.releases.repository import Repository, number_of
+from coterie.storage.interface import Store, store_of
 
+PARTS = ("metadata", "targets")
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+!-]{0,249}")
 NEWEST = "timestamp.json"
 """The only file whose content changes."""
+ROOT_KEY = "releases.root"
+ROOT_KNOWN_S = 60.0
+"""Every device that joins is told the newest root, which is looked for in the storage so often at most."""
 
 
 class UnknownReleaseFile(CoterieError):
@@ -22,20 +30,57 @@ class UnknownReleaseFile(CoterieError):
     sentence = "The repository of releases has no {name!r}."
 
 
-def served_releases() -> Repository | None:
-    """The one that the settings name; None: none is."""
-    return None if settings.RELEASES is None else Repository(settings.RELEASES)
+def release_store() -> Store:
+    """Where every process of the platform finds it."""
+    return store_of("releases")
 
 
 def open_release_file(part: str, name: str) -> BinaryIO:
-    """A file of ``metadata`` or ``targets``. Raises UnknownReleaseFile."""
-    releases = served_releases()
-    folders: dict[str, Path] = {}
-    if releases is not None:
-        folders = {"metadata": releases.metadata, "targets": releases.targets}
+    """A file of ``metadata`` or ``targets``. Raises UnknownReleaseFile or StorageUnavailable."""
+    if part not in PARTS or not FILE_NAME.fullmatch(name):
+        raise UnknownReleaseFile(name=name[:100])
     try:
-        if part not in folders or not FILE_NAME.fullmatch(name):
-            raise UnknownReleaseFile(name=name[:100])
-        return (folders[part] / name).open("rb")
-    except OSError as error:
+        return open_stored(f"{part}/{name}")
+    except FileNotFoundError as error:
         raise UnknownReleaseFile(name=name) from error
+
+
+def newest_root() -> bytes | None:
+    """What devices pin when they join; None: the platform has no repository. Raises StorageUnavailable."""
+    known = cache.get(ROOT_KEY)
+    if known is None:
+        known = _newest_root()
+        cache.set(ROOT_KEY, known, timeout=ROOT_KNOWN_S)
+    return cast(bytes, known) or None
+
+
+@contextmanager
+def published_metadata() -> Iterator[Repository | None]:
+    """A copy of the repository without its wheels, as long as the block lasts; None: the platform has none.
+
+    Raises StorageUnavailable.
+    """
+    with tempfile.TemporaryDirectory(prefix="coterie-releases-") as directory:
+        copied = Repository(Path(directory))
+        copied.metadata.mkdir()
+        for name in release_store().sizes("metadata"):
+            with suppress(FileNotFoundError):  # somebody publishes, and nothing needs it any more
+                (copied.metadata / name).write_bytes(_read(f"metadata/{name}"))
+        yield copied if (copied.metadata / NEWEST).exists() else None
+
+
+def open_stored(name: str) -> BinaryIO:
+    """A file by its name below the repository. Raises FileNotFoundError or StorageUnavailable."""
+    return cast(BinaryIO, release_store().open(name, "rb"))
+
+
+def _read(name: str) -> bytes:
+    with open_stored(name) as file:
+        return file.read()
+
+
+def _newest_root() -> bytes:
+    """Nothing where there is none."""
+    names = release_store().sizes("metadata")
+    roots = sorted((Path(name) for name in names if name.endswith(".root.json")), key=number_of)
+    return _read(f"metadata/{roots[-1]}") if roots and NEWEST in names else b""

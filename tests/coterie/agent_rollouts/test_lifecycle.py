@@ -32,6 +32,7 @@ from tests.coterie.agent_rollouts.world import (
     asked,
     device,
     later,
+    published_in,
     report,
     repository,
     start,
@@ -46,7 +47,7 @@ REFUSES = Reason("updates.off", "no")
 
 @pytest.fixture(autouse=True)
 def releases(settings: Settings, tmp_path: Path) -> None:
-    settings.RELEASES = repository(tmp_path).root
+    published_in(repository(tmp_path).root, settings)
 
 
 def fleet(count: int) -> list[Device]:
@@ -244,7 +245,7 @@ def test_only_what_devices_would_take_is_rolled_out(settings: Settings, tmp_path
         services.start_agent_rollout(version="9.0.1", now=NOW, **TERMS)
     with pytest.raises(ReleasesExpired):
         services.start_agent_rollout(version="9.0.0", now=NOW + timedelta(days=3), **TERMS)
-    settings.RELEASES = None
+    published_in(tmp_path / "nothing", settings)
     with pytest.raises(NoReleases):
         start()
 

@@ -8,7 +8,16 @@ from rest_framework.test import APIClient
 
 from coterie.agent_rollouts.models import AgentRollout
 from coterie_wire.conditions import Reason
-from tests.coterie.agent_rollouts.world import CRASHED, advance, asked, device, report, repository, start
+from tests.coterie.agent_rollouts.world import (
+    CRASHED,
+    advance,
+    asked,
+    device,
+    published_in,
+    report,
+    repository,
+    start,
+)
 
 pytestmark = pytest.mark.django_db
 OFF = {"refuses": {"code": "updates.off", "sentence": "no"}}
@@ -16,7 +25,7 @@ OFF = {"refuses": {"code": "updates.off", "sentence": "no"}}
 
 @pytest.fixture(autouse=True)
 def releases(settings: Settings, tmp_path: Path) -> None:
-    settings.RELEASES = repository(tmp_path).root
+    published_in(repository(tmp_path).root, settings)
 
 
 def test_agents_are_counted_by_release_the_newest_first(api: APIClient) -> None:
@@ -44,7 +53,7 @@ def _names(api: APIClient, **query: str) -> list[str]:
     return [row["name"] for row in api.get("/api/devices/", query).json()["results"]]
 
 
-def test_releases_are_told_with_what_has_expired(api: APIClient, settings: Settings) -> None:
+def test_releases_are_told_with_what_has_expired(api: APIClient, settings: Settings, tmp_path: Path) -> None:
     told = api.get("/api/agent-releases/").json()
     assert (told["served"], told["releases"]) == (True, [{"version": "9.0.0", "size_bytes": 7}])
     assert {expiry["role"]: expiry["expired"] for expiry in told["expiries"]} == {
@@ -53,7 +62,7 @@ def test_releases_are_told_with_what_has_expired(api: APIClient, settings: Setti
         "snapshot": False,
         "timestamp": False,
     }
-    settings.RELEASES = None
+    published_in(tmp_path / "nothing", settings)
     assert api.get("/api/agent-releases/").json() == {"served": False, "releases": [], "expiries": []}
 
 

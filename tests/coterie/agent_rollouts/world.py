@@ -4,6 +4,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from django.core.cache import cache
+from pytest_django import Settings
+
 from coterie.agent_rollouts import reporting
 from coterie.agent_rollouts.advancing import advance_agent_rollouts
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
@@ -12,6 +15,7 @@ from coterie.agent_rollouts.services import start_agent_rollout
 from coterie.fleet.agents import add_agents
 from coterie.fleet.models import Device
 from coterie.releases.repository import KeyFolder, Repository
+from coterie.releases.served import ROOT_KEY
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Capabilities
 from coterie_wire.structs import from_values
@@ -38,6 +42,13 @@ def repository(root: Path, *, now: datetime = NOW) -> Repository:
     wheel.write_bytes(b"a wheel")
     made.add([wheel], keys, now=now)
     return made
+
+
+def published_in(directory: Path, settings: Settings) -> None:
+    """Have the platform find its repository of releases in a directory, which may have none."""
+    store = {"BACKEND": "coterie.storage.files.DurableFileSystemStorage", "OPTIONS": {"location": directory}}
+    settings.STORAGES = {**settings.STORAGES, "releases": store}
+    cache.delete(ROOT_KEY)
 
 
 def device(name: str, *, agent: str = "0.2.0", updates: object = (), tags: tuple[str, ...] = ()) -> Device:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from pytest_django import Settings
 
 from coterie.backup import errors
 from coterie.backup.index import INDEX, LOCK, Index, held, read_index
@@ -25,6 +26,7 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob
 from coterie.rounds.models import Round
 from coterie.rounds.tasks import tidy
+from tests.coterie.agent_rollouts.world import published_in, repository
 from tests.coterie.world import START, fleet_of, keep, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -225,3 +227,14 @@ def test_a_backup_that_is_broken_off_leaves_the_one_before(tmp_path: Path, monke
         take_backup(target=tmp_path / "backup", now=START, report=killed)
     assert read_index(tmp_path / "backup") == before
     assert msgspec.structs.asdict(restore(tmp_path / "backup", tmp_path / "state")) == msgspec.structs.asdict(before)
+
+
+def test_agent_releases_come_back(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    changed: Settings = request.getfixturevalue("settings")  # `settings` are Django's here
+    (tmp_path / "signed").mkdir()
+    releases = repository(tmp_path / "signed").root
+    published_in(releases.rename(tmp_path / "releases"), changed)
+    assert back_up(tmp_path / "backup").backup.missing == ()
+    restore(tmp_path / "backup", tmp_path / "state")
+    for path in (tmp_path / "releases").rglob("*"):
+        assert path.is_dir() or (tmp_path / "state" / path.relative_to(tmp_path)).read_bytes() == path.read_bytes()

@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from coterie.releases.repository import Repository
-from tests.coterie.agent_rollouts.world import repository
+from tests.coterie.agent_rollouts.world import published_in, repository
 from tests.coterie.world import make_device
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,7 +18,7 @@ BEARER = {"Authorization": "Bearer kiosk"}
 def releases(settings: Settings, tmp_path: Path) -> Repository:
     make_device("kiosk")
     made = repository(tmp_path)
-    settings.RELEASES = made.root
+    published_in(made.root, settings)
     return made
 
 
@@ -47,7 +47,7 @@ async def test_strangers_are_refused(http: httpx.AsyncClient) -> None:
     assert (await http.get("releases/metadata/timestamp.json")).status_code == 401
 
 
-async def test_without_a_repository_there_are_none(http: httpx.AsyncClient, settings: Settings) -> None:
-    settings.RELEASES = None
+async def test_without_a_repository_there_are_none(http: httpx.AsyncClient, settings: Settings, tmp_path: Path) -> None:
+    published_in(tmp_path / "nothing", settings)
     answer = await http.get("releases/metadata/timestamp.json", headers=BEARER)
     assert (answer.status_code, answer.json()["code"]) == (404, "releases.unknown_file")

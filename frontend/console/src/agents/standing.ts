@@ -71,7 +71,7 @@ export function takersOf(versions: readonly AgentVersion[], release: string): nu
 /** Why nothing of the repository can be rolled out; undefined: it can. */
 export function whyNoRelease({ served, releases, expiries }: AgentReleases): string | undefined {
   if (!served)
-    return "There is no release to roll out: the platform has no repository, which “coterie releases init” makes.";
+    return "There is no release to roll out: the platform has no repository. “coterie releases init” makes one, “coterie releases publish” brings it.";
   if (releases.length === 0)
     return "There is no release to roll out: “coterie releases add” adds one to the repository.";
   const expired = expiries.filter((one) => one.expired).map(({ role }) => role);

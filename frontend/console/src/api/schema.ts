@@ -3381,7 +3381,7 @@ export interface components {
             expiries: components["schemas"]["ReleaseExpiry"][];
             /** @description the newest first */
             releases: components["schemas"]["AgentRelease"][];
-            /** @description false: the platform is told of no repository */
+            /** @description false: none has been published */
             served: boolean;
         };
         /** @description A release of the agent on its way to devices. */
@@ -9716,7 +9716,7 @@ export interface components {
              */
             tag: string;
             /**
-             * @description a release of the repository that COTERIE_RELEASES names
+             * @description a release that coterie releases publish has brought
              * @example 0.1.0
              */
             version: string;

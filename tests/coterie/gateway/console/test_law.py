@@ -216,7 +216,7 @@ def test_holds_for_each_step_of_a_roll_out(keeps_law) -> None:
 
 
 def test_holds_for_each_step_of_a_roll_out_of_agents(keeps_law, settings, tmp_path) -> None:
-    settings.RELEASES = agents.repository(tmp_path).root
+    agents.published_in(agents.repository(tmp_path).root, settings)
     device = agents.device("kitchen")
     with keeps_law():
         rollout = agents.start()
