@@ -39,6 +39,7 @@ SECRETS = {
     "oidc_client_secret",
     "email_password",
     "mlflow_token",
+    "wandb_key",
 }
 IN_FILE = "_file"
 """Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
@@ -192,14 +193,25 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Send traces by OpenTelemetry's protocol over HTTP to where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; the standard
     ``OTEL_*`` variables hold here. Needs ``coterie[telemetry]``."""
     exporters: tuple[str, ...] = ()
-    """Names of exporters that rounds, figures and versions go to, separated by commas: ``tensorboard``, ``mlflow``, or
-    those of installed packages."""
+    """Names of exporters that rounds, figures and versions go to, separated by commas: ``tensorboard``, ``mlflow``,
+    ``wandb``, or those of installed packages."""
     tensorboard_dir: Path | None = None
     """Where event files go; by default ``tensorboard`` in the state directory. Needs ``coterie[tensorboard]``."""
     mlflow_url: str = ""
     """Of the tracking server, as ``http://mlflow:5000``."""
     mlflow_token: str = ""
     """Shown as a bearer's; blank: none."""
+    wandb_mode: Literal["online", "offline"] = "online"
+    """Offline: runs of Weights & Biases are written, and nothing is sent. Needs ``coterie[wandb]``."""
+    wandb_key: str = ""
+    """Of Weights & Biases' API; offline needs none."""
+    wandb_project: str = "coterie"
+    wandb_entity: str = ""
+    """Team or user that the project belongs to; blank: the key's own."""
+    wandb_url: str = "https://api.wandb.ai"
+    """Of a server of your own."""
+    wandb_dir: Path | None = None
+    """Where runs are written; by default ``wandb`` in the state directory."""
     debug: bool = False
 
     @classmethod
