@@ -4,7 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Field, Model
+from django.db.models import Field, Model, QuerySet
+
+PARTS = 200
+"""Of rows that are deleted in one call: of a table that is tidied each ten minutes, with 5,000 in a part, 144 million a
+day. One of which more becomes old than that grows without end."""
 
 
 class Row(NamedTuple):
@@ -64,3 +68,18 @@ def insert_all(rows: Sequence[Model], *, or_nothing: bool = False) -> None:
             statement,
             [[field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows],
         )
+
+
+def delete_in_parts(rows: QuerySet[Any], *, at_once: int, parts: int = PARTS) -> int:
+    """Delete `rows`, `at_once` in a statement, so that nobody waits for long; how many that were.
+
+    What is left after so many parts is for the next call.
+    """
+    deleted = 0
+    for _ in range(parts):
+        keys = list(rows.values_list("pk", flat=True)[:at_once])
+        rows.model._base_manager.filter(pk__in=keys).delete()
+        deleted += len(keys)
+        if len(keys) < at_once:
+            break
+    return deleted

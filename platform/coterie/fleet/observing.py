@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
-from coterie.core.rows import insert_all
+from coterie.core.rows import delete_in_parts, insert_all
 from coterie.fleet.models import Device, Observation
 from coterie_wire.messages import CheckIn
 
@@ -56,9 +56,9 @@ def story(device: Device) -> object:
 
 
 def forget(*, now: datetime) -> None:
-    """Remove what is older than the retention, and what exceeds one device's share; some rows at a time."""
+    """Remove what is older than the retention, and what exceeds one device's share."""
     old = Observation.objects.filter(at__lt=now - RETENTION).order_by("at")
-    Observation.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:AT_ONCE])).delete()
+    delete_in_parts(old, at_once=AT_ONCE)
     numbered = Observation.objects.order_by().annotate(
         number=Window(RowNumber(), partition_by=[F("device_id")], order_by=F("at").desc())
     )

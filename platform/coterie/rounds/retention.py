@@ -14,7 +14,8 @@ from coterie.registry.collecting import Collected, Retention, collect
 from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
 
-BLOBS_AT_ONCE = 100
+BLOBS_AT_ONCE = 1_000
+"""As many as the rounds that are tidied at once."""
 
 
 def collect_blobs(*, now: datetime, at_once: int | None = BLOBS_AT_ONCE, dry_run: bool = False) -> Collected:

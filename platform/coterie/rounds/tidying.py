@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
+from coterie.core.rows import delete_in_parts
 from coterie.merging.files import updates_of
 from coterie.rounds.files import PARTIALS, UPLOADS
 from coterie.rounds.models import Assignment, Fold, Round, RoundEvent, Upload
@@ -14,7 +15,8 @@ RETENTION = timedelta(days=7)
 """How long after a round's end its updates are kept, so that they can be merged again; a plan may promise longer."""
 EVENT_RETENTION = timedelta(days=30)
 """How long after a round's end it can be replayed."""
-ROUNDS_AT_ONCE = 100
+ROUNDS_AT_ONCE = 1_000
+"""A platform that tidies each ten minutes keeps up with more than one round a second."""
 EVENTS_AT_ONCE = 5_000
 
 
@@ -31,7 +33,7 @@ def tidy(*, now: datetime) -> None:
             forget(sum_)
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
-    RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
+    delete_in_parts(old, at_once=EVENTS_AT_ONCE)
     _forget_lost_uploads()
     _forget_lost_partials()
 

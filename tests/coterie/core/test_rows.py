@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from coterie.core.rows import Row, insert_all, update_each
+from coterie.core.rows import Row, delete_in_parts, insert_all, update_each
 from coterie.fleet.models import Device, Observation
 from coterie.rounds.models import Assignment, Round
 from tests.coterie.world import START, fleet_of, later, make_device, make_federation, make_pair, make_version
@@ -66,3 +66,12 @@ def test_what_a_constraint_forbids_is_left_out() -> None:
     assert set(Assignment.objects.values_list("device", flat=True)) == {asked.row.pk, free.row.pk}
     assert not Assignment.objects.filter(pk=parts[0].pk).exists()
     assert Assignment.objects.get(pk=parts[1].pk).state == Assignment.State.OFFERED
+
+
+@pytest.mark.parametrize(("parts", "left"), [(200, 2), (3, 2), (2, 3)])
+def test_rows_are_deleted_in_parts_until_none_is_left_or_the_parts_are_used_up(parts: int, left: int) -> None:
+    device = make_device("kitchen")
+    insert_all([Observation(device=device, at=later(second), conditions={}, blockers=[]) for second in range(7)])
+    old = Observation.objects.filter(at__lt=later(5)).order_by("at")
+    assert delete_in_parts(old, at_once=2, parts=parts) == 7 - left
+    assert [row.at for row in Observation.objects.order_by("at")] == [later(second) for second in range(7 - left, 7)]
