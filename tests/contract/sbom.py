@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FILE = ROOT / "sbom.cdx.json"
 OURS = {"coterie", "coterie-agent"}
 EXTRAS = {
-    "coterie": frozenset({"platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry", "tensorboard", "wandb"}),
+    "coterie": frozenset({"platform", "demo", "oidc", "s3", "sdk", "simulation", "telemetry", "wandb"}),
     "coterie-agent": frozenset({"mdns", "p2p", "updates"}),
 }
 Component = Mapping[str, object]

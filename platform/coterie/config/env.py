@@ -196,7 +196,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Names of exporters that rounds, figures and versions go to, separated by commas: ``tensorboard``, ``mlflow``,
     ``wandb``, or those of installed packages."""
     tensorboard_dir: Path | None = None
-    """Where event files go; by default ``tensorboard`` in the state directory. Needs ``coterie[tensorboard]``."""
+    """Where event files go; by default ``tensorboard`` in the state directory."""
     mlflow_url: str = ""
     """Of the tracking server, as ``http://mlflow:5000``."""
     mlflow_token: str = ""

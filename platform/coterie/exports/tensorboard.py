@@ -5,15 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from django.conf import settings
-from tensorboardX.proto.event_pb2 import Event
-from tensorboardX.proto.summary_pb2 import Summary
-from tensorboardX.record_writer import RecordWriter
 
 from coterie.core.disk import sync_directory
 from coterie.exports.errors import NotTaken
+from coterie.exports.event_files import event_file
 from coterie.exports.interface import RoundFact
-
-FILE_VERSION = "brain.Event:2"
 
 
 class TensorBoard:
@@ -35,13 +31,10 @@ class TensorBoard:
         folder.mkdir(parents=True, exist_ok=True)
         at = fact.finished_at.timestamp()
         draft = folder / f"round-{fact.number}.part"  # TensorBoard reads files with "tfevents" in their names
-        values = [Summary.Value(tag=name, simple_value=value) for name, value in sorted(fact.figures.items())]
-        writer = RecordWriter(str(draft))
-        writer.write(Event(wall_time=at, file_version=FILE_VERSION).SerializeToString())
-        writer.write(Event(wall_time=at, step=fact.number, summary=Summary(value=values)).SerializeToString())
-        writer.close()
-        with draft.open("rb") as written:
-            os.fsync(written.fileno())
+        with draft.open("wb") as file:
+            file.write(event_file(wall_time=at, step=fact.number, values=dict(sorted(fact.figures.items()))))
+            file.flush()
+            os.fsync(file.fileno())
         draft.replace(folder / f"events.out.tfevents.{int(at):010d}.round-{fact.number:08d}")
         sync_directory(folder)
 

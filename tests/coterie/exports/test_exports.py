@@ -1,7 +1,6 @@
 """Rounds for TensorBoard and MLflow: each once, in order, whatever is killed and whoever does not answer."""
 
 import json
-import struct
 import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,8 +11,6 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from pytest_django.fixtures import Settings
-from tensorboardX.crc32c import crc32c
-from tensorboardX.proto.event_pb2 import Event
 
 from coterie.exports import services
 from coterie.exports.errors import NotTaken
@@ -25,6 +22,7 @@ from coterie.exports.tensorboard import TensorBoard
 from coterie.federations.services import create_federation, start_federation
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Assignment, Round
+from tests.coterie.exports.event_reading import events_in
 from tests.coterie.world import fleet_of, in_this_process, later, make_pair, make_version, merge_round
 
 pytestmark = pytest.mark.django_db
@@ -124,24 +122,6 @@ class TestSettings:
             chosen_exporters()
 
 
-def masked(data: bytes) -> int:
-    crc = int(crc32c(data))
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def events_in(file: Path) -> list[Event]:
-    """As TFRecord has them, with their checksums."""
-    content, found = file.read_bytes(), []
-    while content:
-        (size,) = struct.unpack("<Q", content[:8])
-        data = content[12 : 12 + size]
-        assert struct.unpack("<I", content[8:12]) == (masked(content[:8]),)
-        assert struct.unpack("<I", content[12 + size : 16 + size]) == (masked(data),)
-        found.append(Event.FromString(data))
-        content = content[16 + size :]
-    return found
-
-
 class TestTensorBoard:
     def test_a_file_a_round_that_is_the_same_when_it_comes_again(self, tmp_path: Path) -> None:
         board, rounds = TensorBoard(tmp_path), [fact(number) for number in (9, 10)]
@@ -150,13 +130,13 @@ class TestTensorBoard:
         board.export(rounds)
         assert {path.name: path.read_bytes() for path in (tmp_path / "digits").iterdir()} == before
         first, second = sorted((tmp_path / "digits").iterdir())
-        begins, figures = events_in(first)
+        begins, figures = events_in(first.read_bytes())
         assert begins.file_version == "brain.Event:2"
         assert {one.tag: one.simple_value for one in figures.summary.value} == pytest.approx(
             {"accuracy": 0.59, "updates": 3.0}
         )
         assert (figures.step, figures.wall_time) == (9, later(540).timestamp())
-        assert events_in(second)[1].step == 10
+        assert events_in(second.read_bytes())[1].step == 10
 
     def test_a_folder_that_cannot_be_written_is_told(self, tmp_path: Path) -> None:
         (tmp_path / "digits").write_text("a file")
