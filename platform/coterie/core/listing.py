@@ -124,7 +124,11 @@ def _part(
     try:
         with acting_as(actor):
             found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
-            return represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
+            shown = represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
+        for row in found.values():
+            # A row and the one that it belongs to hold each other: a long table's would all wait for a collection.
+            row._state.fields_cache.clear()
+        return shown
     finally:
         if not connection.in_atomic_block:
             connection.close()

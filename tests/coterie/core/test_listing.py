@@ -1,6 +1,7 @@
 """A list is searched, sorted and downloaded as it is asked for, and what cannot be asked is refused."""
 
 import csv
+import gc
 from io import StringIO
 
 import pytest
@@ -10,8 +11,10 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
 from coterie.accounts.services import create_operator
+from coterie.merging.models import Update
+from coterie.rounds.models import Assignment
 from tests.coterie.downloads import downloaded
-from tests.coterie.world import make_device
+from tests.coterie.world import fleet_of, later, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +42,32 @@ def test_a_table_is_read_in_parts_as_the_client_takes_them(api: APIClient, monke
         return [*lines, *[part.count(b"\n") async for part in parts]]
 
     assert async_to_sync(read)() == [1, 2, 1, 1], "the columns, two rows, one that is left of two, one"
+
+
+def test_rows_that_were_sent_are_gone_without_a_collection(api: APIClient) -> None:
+    """A server collects rarely: a long table would lie in its memory until then."""
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=2, min_updates=2, over_selection=1)
+    devices = fleet_of(2)
+    for second in range(2):
+        for device in devices:
+            device.check_in(later(second))
+    for seed, device in enumerate(devices):
+        device.deliver(str(Assignment.objects.get(device=device.row).pk), later(4), seed=seed)
+
+    def alive() -> int:
+        return sum(type(one) in (Assignment, Update) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        rows = list(csv.DictReader(StringIO(downloaded(api.get("/api/assignments/?format=csv")).decode())))
+        assert len([row for row in rows if row["delivered"]]) == len(devices)
+        assert alive() == before
+    finally:
+        gc.enable()
 
 
 def test_every_word_of_a_search_must_occur(api: APIClient) -> None:
