@@ -43,7 +43,7 @@ def api(home: Path, platform: FakePlatform) -> Iterator[Api]:
     platform.evaluated = make_bundle(version="e")  # a platform of today
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
-        yield Api(home)
+        yield Api.of(home)
         process.send_signal(signal.SIGTERM)
         process.wait(10)
 

@@ -100,7 +100,7 @@ class JobWorkersSerializer(serializers.Serializer[Gang]):
     """The workers of a job: where they are, or why they wait."""
 
     ranks = serializers.IntegerField(help_text="how many; all have places, or none")
-    wanted = serializers.CharField(
+    launcher_wanted = serializers.CharField(
         source="launcher", help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room"
     )
     state = serializers.ChoiceField(Gang.State.choices)

@@ -160,11 +160,13 @@ class Platform:
         """Train the cloud model on `dataset` and distil the first device version from it; gives the pair as it is then.
 
         `strategy` spreads the cloud model's training over processes, as ``{"kind": "data_parallel", "workers": 4}``
-        (`docs/reference/kinds.md`); by default one trains. `launcher` says who starts
-        them: any, here, kubernetes or slurm. `options` are fields of the request, as ``epochs=20``.
+        (`docs/reference/kinds.md`); by default one trains. `launcher` says who starts them: any, here,
+        kubernetes or slurm. `options` are fields of the request, as ``epochs=20``.
         Raises JobFailed. Interrupted, the training goes on.
         """
-        asked = {"launcher": launcher} | ({} if strategy is None else {"strategy": dict(strategy)})
+        asked: dict[str, object] = {} if strategy is None else {"strategy": dict(strategy)}
+        if launcher != "any":
+            asked["launcher"] = launcher
         with ProgressLine.wanted(progress) as line:
             job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options, **asked})
             follow(self._rest, job, line)

@@ -57,7 +57,11 @@ def test_a_job_waits_for_the_launcher_that_it_asks_for_and_says_so(api: APIClien
     job = bootstrap(api, launcher="slurm")
     place_jobs(now=timezone.now())
     workers = api.get(f"/api/jobs/{job.pk}/workers/").json()
-    assert (workers["wanted"], workers["state"], workers["reason_code"]) == ("slurm", "waiting", "cluster.no_launcher")
+    assert (workers["launcher_wanted"], workers["state"], workers["reason_code"]) == (
+        "slurm",
+        "waiting",
+        "cluster.no_launcher",
+    )
     assert "COTERIE_CLUSTER_LAUNCHER=slurm" in workers["reason_sentence"]
     host("door", "slurm")
     place_jobs(now=timezone.now())

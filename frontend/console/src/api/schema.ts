@@ -6330,6 +6330,11 @@ export interface components {
         };
         /** @description The workers of a job: where they are, or why they wait. */
         JobWorkers: {
+            /**
+             * @description who is to start them: here, kubernetes, slurm; blank: whoever has room
+             * @example slurm
+             */
+            launcher_wanted: string;
             /** Format: date-time */
             placed_at: string | null;
             /**
@@ -6355,8 +6360,6 @@ export interface components {
              */
             since: string;
             state: components["schemas"]["GangState"];
-            /** @description who is to start them: here, kubernetes, slurm; blank: whoever has room */
-            wanted: string;
         };
         /** @description Labels of a federation's devices, summed. */
         Labels: {
@@ -6417,7 +6420,10 @@ export interface components {
         };
         /** @description Who starts workers of training jobs. */
         Launcher: {
-            /** @description hosts that are present and have their workers started so */
+            /**
+             * @description hosts that are present and have their workers started so
+             * @example 3
+             */
             hosts: number;
             /**
              * @description here: hosts do, in children or with other hosts by their queues; or another scheduler

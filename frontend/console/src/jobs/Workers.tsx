@@ -27,7 +27,7 @@ export function Workers({ job }: { job: Job }) {
   );
 }
 
-function where({ ranks, shares, wanted }: JobWorkers): string {
+function where({ ranks, shares, launcher_wanted: wanted }: JobWorkers): string {
   const many = ranks === 1 ? "1 worker" : `${ranks} workers`;
   if (shares.length === 0) return wanted === "" ? many : `${many}, to be started by ${launcherName(wanted)}`;
   return `${many}: ${shares.map((share) => `${share.ranks} on ${share.host}`).join(", ")}`;
