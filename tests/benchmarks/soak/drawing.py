@@ -19,7 +19,7 @@ from tests.benchmarks.soak.sampling import HISTORY, Sample
 PICTURE = Path(__file__).resolve().parents[3] / "docs" / "images" / "soak.svg"
 WIDTH, HEIGHT, COLUMNS = 400, 170, 2
 """Pixels of a panel's axes."""
-LEFT, RIGHT, ABOVE, BELOW = 46, 150, 34, 30
+LEFT, RIGHT, ABOVE, BELOW = 46, 110, 34, 30
 POINTS = 200
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #57606a } .title { font-weight: 600; fill: #24292f }
@@ -43,11 +43,8 @@ class Panel(NamedTuple):
     lines: Mapping[str, Value]
 
 
-def _named(name: str) -> Value:
-    return lambda values: values[name]
-
-
 def _sum(*names: str) -> Value:
+    """A store that has never held anything has no folder, and is in no sample."""
     return lambda values: sum(values.get(name, 0.0) for name in names)
 
 
@@ -61,21 +58,21 @@ def _rows(*, history: bool) -> Value:
 
 PROCESSES = ("web 1", "web 2", "worker", "beat")
 PANELS = (
-    Panel("Memory, MiB", {name: _named(f"memory, MiB: {name}") for name in PROCESSES}),
-    Panel("File descriptors", {name: _named(f"file descriptors: {name}") for name in PROCESSES}),
-    Panel("Threads", {name: _named(f"threads: {name}") for name in PROCESSES}),
+    Panel("Memory, MiB", {name: _sum(f"memory, MiB: {name}") for name in PROCESSES}),
+    Panel("File descriptors", {name: _sum(f"file descriptors: {name}") for name in PROCESSES}),
+    Panel("Threads", {name: _sum(f"threads: {name}") for name in PROCESSES}),
     Panel(
-        "Connections and keys",
-        {"PostgreSQL, connections": _named("connections: PostgreSQL"), "Redis, keys": _named("keys: Redis")},
+        "Connections of PostgreSQL, keys of Redis",
+        {"connections": _sum("connections: PostgreSQL"), "keys": _sum("keys: Redis")},
     ),
     Panel("Rows", {"kept for a time": _rows(history=False), "history": _rows(history=True)}),
     Panel(
         "Files",
         {
-            "models": _named("files: blobs"),
-            "updates": _named("files: updates"),
+            "models": _sum("files: blobs"),
+            "updates": _sum("files: updates"),
             "arriving": _sum("files: uploads", "files: partials"),
-            "temporary": _named("files: temporary"),
+            "temporary": _sum("files: temporary"),
         },
     ),
 )
