@@ -44,7 +44,13 @@ it("says that the platform's hosts run them, by their names", async () => {
     { host: "a", ranks: 3, launcher: "here" },
     { host: "b", ranks: 1, launcher: "here" },
   ];
-  answers("get", "/api/jobs/{id}/workers/", { ...WORKERS, launcher_wanted: "", state: "placed", reason_code: "", shares });
+  answers("get", "/api/jobs/{id}/workers/", {
+    ...WORKERS,
+    launcher_wanted: "",
+    state: "placed",
+    reason_code: "",
+    shares,
+  });
   await show(<Workers job={{ ...JOB, launcher: "here", launcher_state: "runs" }} />);
   expect(await screen.findByText("4 workers: 3 on a, 1 on b")).toBeDefined();
   expect(screen.getByText("The platform's hosts run them.")).toBeDefined();
