@@ -109,7 +109,9 @@ def _broker() -> Iterator[str]:
         with closing(redis.Redis.from_url(f"{REDIS}/{number}")) as client:
             if not client.dbsize():
                 client.set("soak", "taken")
-                yield f"{REDIS}/{number}"
-                client.flushdb()
+                try:
+                    yield f"{REDIS}/{number}"
+                finally:
+                    client.flushdb()
                 return
     raise RuntimeError("no Redis database from 1 to 14 is empty")
