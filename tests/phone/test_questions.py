@@ -23,13 +23,13 @@ def test_a_phone_is_counted_with_two_agents_once_its_owner_agrees(
     world: World, phones: NewPhone, agents: Callable[..., RealAgent], tmp_path: Path
 ) -> None:
     operator = world.operator
-    federation = operator.start_federation("asked", pair=next(world.pairs), plan=RESTS)
-    phone = phones("asked")
-    page = phone.join(operator.enrolment_token(tag="asked"))
+    federation = operator.start_federation("questions", pair=next(world.pairs), plan=RESTS)
+    phone = phones("questions")
+    page = phone.join(operator.enrolment_token(tag="questions"))
     its, theirs = samples(SAMPLES, seed=41), samples(20, seed=42)
     phone.add_samples(tmp_path, *its)
     for number in (1, 2):
-        agents(f"asked-{number}", operator.enrolment_token(tag="asked"), learns=theirs, settings=AGREES)
+        agents(f"asked-{number}", operator.enrolment_token(tag="questions"), learns=theirs, settings=AGREES)
 
     def ask() -> Json:
         body = {"federation": federation, "content": {"count": CLASSES, **TERMS}, "epsilon": None}
@@ -64,6 +64,6 @@ def test_a_phone_is_counted_with_two_agents_once_its_owner_agrees(
     receipts = page.locator("#receipts")
     for sent in ("join-sum", "share-secrets", "masked-update", "reveal-shares"):
         expect(receipts).to_contain_text(sent)
-    assert device_named(world, "asked")["capabilities"]["answers"]["subjects"] == ["classes"]
+    assert device_named(world, "questions")["capabilities"]["answers"]["subjects"] == ["classes"]
     assert not (found := faults_everywhere(page)), "\n".join(found)
     operator.post(f"/federations/{federation}/finish/")
