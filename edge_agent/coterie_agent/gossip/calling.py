@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from coterie_agent.discovery.book import AddressBook
+from coterie_agent.gossip.answers import own_answer
 from coterie_agent.gossip.reaching import Reaching
-from coterie_agent.link.failure import Unreachable
-from coterie_wire.errors import WireError
 from coterie_wire.meeting import Answer, Call, Envelope
-from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import Peer, seal, with_body
 
 RecordSent = Callable[[str, int], None]
 
@@ -62,12 +61,6 @@ class PeerCalls:
 
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
         def read(reply: bytes) -> Replied:
-            try:
-                answer, found = read_with_body(unseal(reply, secret=self._secret, by=peer.key), Answer)
-            except WireError as error:
-                raise Unreachable(f"what answers is not device {peer.device}: {error.detail}") from error
-            if answer.number != number:
-                raise Unreachable(f"what answers for device {peer.device} repeats an older answer")
-            return Replied(answer, found)
+            return Replied(*own_answer(reply, Answer, peer, number, secret=self._secret))
 
         return self._reaching.ask(peer, address, body, read)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from coterie_agent.gossip.answers import own_answer
 from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
-from coterie_wire.errors import WireError
 from coterie_wire.meeting import MEETINGS_PATH, Envelope, Gathering, Roster
 from coterie_wire.passing_on import PASSING_PATH, PassedOn, PassOn, PeerSignal
-from coterie_wire.relaying import Peer, Way, read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import Peer, Way, seal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
@@ -108,12 +108,7 @@ class Reaching:
         asked = with_body(Envelope(self._peers.round, self.own), sealed)
 
         def read(reply: bytes) -> tuple[Sequence[PeerSignal], bytes]:
-            try:
-                passed, answer = read_with_body(unseal(reply, secret=self.secret, by=relay.key), PassedOn)
-            except WireError as error:
-                raise Unreachable(f"what answers is not device {relay.device}: {error.detail}") from error
-            if passed.number != number:
-                raise Unreachable(f"what answers for device {relay.device} repeats an older answer")
+            passed, answer = own_answer(reply, PassedOn, relay, number, secret=self.secret)
             if passed.refusal is not None:
                 raise Unreachable(f"device {relay.device} does not pass it on: {passed.refusal.sentence}")
             return passed.signals, answer

@@ -1,0 +1,22 @@
+"""The sealed answer of a peer to one question."""
+
+from typing import TypeVar
+
+from coterie_agent.link.failure import Unreachable
+from coterie_wire.errors import WireError
+from coterie_wire.meeting import Answer
+from coterie_wire.passing_on import PassedOn
+from coterie_wire.relaying import Peer, read_with_body, unseal
+
+A = TypeVar("A", Answer, PassedOn)
+
+
+def own_answer(reply: bytes, struct: type[A], peer: Peer, number: bytes, *, secret: bytes) -> tuple[A, bytes]:
+    """What `peer` answered to question `number`, and the body. Raises Unreachable where it is not the peer's own."""
+    try:
+        answer, body = read_with_body(unseal(reply, secret=secret, by=peer.key), struct)
+    except WireError as error:
+        raise Unreachable(f"what answers is not device {peer.device}: {error.detail}") from error
+    if answer.number != number:
+        raise Unreachable(f"what answers for device {peer.device} repeats an older answer")
+    return answer, body
