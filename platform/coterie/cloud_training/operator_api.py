@@ -19,6 +19,7 @@ from coterie.cloud_training import services
 from coterie.cloud_training.curve import Point, read_curve
 from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
+from coterie.cluster.launchers import LAUNCHERS
 from coterie.cluster.models import Gang, GangShare
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
@@ -27,7 +28,6 @@ from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
 DEFAULTS = TrainingOptions()
-LAUNCHERS = ("here", "kubernetes", "slurm")
 NAMING = ("cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted")
 """Reasons whose sentences name other jobs."""
 

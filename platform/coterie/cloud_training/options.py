@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie.cloud.strategies import ALONE
+from coterie.cluster.launchers import LauncherName
 from coterie_learning.plan import Document
 
 
@@ -36,7 +37,7 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=0, le=9, description="a job of a higher one has its team's lower ones save and make room")
     ] = 0
     launcher: Annotated[
-        Literal["any", "here", "kubernetes", "slurm"],
+        Literal["any"] | LauncherName,
         Meta(description="who starts the workers: whoever has room, hosts themselves, or the scheduler of a cluster"),
     ] = "any"
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from coterie.cluster.launchers import LauncherName
 from coterie_wire.structs import from_values
 
 PREFIX = "COTERIE_"
@@ -150,7 +151,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     simulations_at_once: Annotated[int, Meta(ge=0, le=1000)] = 1
     """Runs of simulated fleets that one worker process performs at a time, so that real rounds find its other threads
     idle; 0: none."""
-    cluster_launcher: Literal["here", "kubernetes", "slurm"] = "here"
+    cluster_launcher: LauncherName = "here"
     """Who starts the workers of gangs that this machine leads: itself, with others of the cluster, or another
     scheduler, which has `cluster_places` for them."""
     cluster_shared: Path | None = None
