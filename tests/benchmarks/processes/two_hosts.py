@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from coterie.child.job import Progress
-from coterie.cloud.bootstrap_job import BootstrapArguments, Together
+from coterie.cloud.bootstrap_job import Together
 from coterie.cloud.worker import work
 from coterie.cloud.worker_job import WorkerArguments
+from tests.benchmarks.processes.timed_training import FIRST_EPOCHS, training_of
 
 ADDRESSES = ("10.99.0.1", "10.99.0.2")
 PORT = 29_500
-FIRST_EPOCHS = 1
-"""They are not counted: in them the order is found."""
 
 
 def link(other: int, mbit: int) -> None:
@@ -46,20 +46,8 @@ def link(other: int, mbit: int) -> None:
 def train(told: Mapping[str, Any], number: int) -> dict[str, object]:
     """One worker, in this process."""
     torch.set_num_threads(1)
-    directory = Path(told["directory"])
-    arguments = BootstrapArguments(
-        cloud=str(directory / "cloud.pt2"),
-        dataset=str(directory / "data.npz"),
-        recipe={},
-        loss=None,
-        output=str(directory / "trained"),
-        epochs=told["epochs"],
-        patience=told["epochs"],
-        batch_size=told["batch"],
-        validation_share=0.001,
-        strategy=told["strategy"],
-        together=Together(number, 1, ADDRESSES[number], ADDRESSES[0], PORT, "secret"),
-    )
+    together = Together(number, 1, ADDRESSES[number], ADDRESSES[0], PORT, "secret")
+    arguments = msgspec.structs.replace(training_of(told), together=together)
     seconds: list[float] = []
 
     def follow(progress: Progress) -> None:
