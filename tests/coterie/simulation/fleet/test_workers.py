@@ -23,6 +23,16 @@ def test_a_worker_that_ends_is_told(program: str) -> None:
         workers.close()
 
 
+def test_workers_that_have_ended_before_they_are_asked_are_closed() -> None:
+    workers = Processes(2, ["-c", "pass"])
+    for process in workers._processes:
+        process.wait(30)
+    with pytest.raises(WorkerLost, match="--workers"):
+        list(workers.train(BLOCKS))
+    workers.close()
+    assert all(process.stdin is not None and process.stdin.closed for process in workers._processes)
+
+
 def test_a_frame_comes_whole_or_not() -> None:
     stream = BytesIO()
     write_frame(stream, b"abc")
