@@ -60,7 +60,7 @@ def test_a_phone_is_counted_with_two_agents_once_its_owner_agrees(
     assert answer["state"] == "answered", answer["reason_sentence"]
     everybody = np.bincount(its[1], minlength=10) + 2 * np.bincount(theirs[1], minlength=10)
     assert (answer["devices"], answer["counts"]) == (3, everybody.tolist())
-    expect(counted).to_contain_text("asked, counted: the device is counted in a sum, in which nobody can read it")
+    expect(counted).to_contain_text("questions, counted: the device is counted in a sum, in which nobody can read it")
     receipts = page.locator("#receipts")
     for sent in ("join-sum", "share-secrets", "masked-update", "reveal-shares"):
         expect(receipts).to_contain_text(sent)
