@@ -69,6 +69,7 @@ class RebuiltSerializer(serializers.Serializer[Rebuilt]):
     elsewhere = serializers.IntegerField(
         help_text="versions outside the federation that went on from one that holds it, and stay"
     )
+    done_at = serializers.DateTimeField(allow_null=True, help_text="null: it is not done")
 
 
 class ForgettingSerializer(serializers.Serializer[ForgetNews]):
@@ -78,6 +79,7 @@ class ForgettingSerializer(serializers.Serializer[ForgetNews]):
     done = serializers.BooleanField(help_text="nothing is left to be removed")
     sentence = serializers.CharField()
     asked_at = serializers.DateTimeField()
+    done_at = serializers.DateTimeField(allow_null=True, help_text="null: it is not done")
     device = serializers.UUIDField()
     taken_out = serializers.IntegerField(help_text="updates that went into no merge any more")
     removed = serializers.DictField(child=serializers.IntegerField(), help_text="rows by section of the export")

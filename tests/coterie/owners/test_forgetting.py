@@ -496,12 +496,12 @@ def test_the_api_forgets_and_shows_the_receipt() -> None:
     address = f"/api/devices/{device.pk}"
     assert api.get(f"{address}/forgetting/").json() == {"forgetting": None}
     answer = api.post(f"{address}/forget/").json()
-    assert (answer["done"], answer["device"]) == (False, str(device.pk))
+    assert (answer["done"], answer["done_at"], answer["device"]) == (False, None, str(device.pk))
     assert api.post(f"{address}/forget/").json()["receipt"] == answer["receipt"]
     assert Entry.objects.filter(action="owners.forget_device").count() == 1
     sweeping.sweep(now=later(1))
     shown = api.get(f"{address}/forgetting/").json()["forgetting"]
-    assert (shown["done"], shown["holds"]) == (True, [])
+    assert (shown["done"], shown["done_at"], shown["holds"]) == (True, later(1).isoformat(), [])
     assert UUID(shown["receipt"]) == Forgetting.objects.get().pk
 
 

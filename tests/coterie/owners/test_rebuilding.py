@@ -19,6 +19,7 @@ from coterie.merging.files import updates_of
 from coterie.owners import rebuilding, sweeping
 from coterie.owners.lineages import holding_versions
 from coterie.owners.models import Forgetting, Rebuild
+from coterie.owners.operator_api import ForgettingSerializer
 from coterie.owners.selectors import news_of
 from coterie.owners.services import forget_device
 from coterie.registry.content import BLOBS
@@ -177,6 +178,8 @@ def test_merges_are_repeated_without_it_bit_for_bit(settings) -> None:
         ),
     )
     assert news_of(forgetting).done_at == forgetting.finished_at.isoformat()
+    (shown,) = ForgettingSerializer(news_of(forgetting)).data["rebuilt"]
+    assert shown["done_at"] == rebuild.finished_at.isoformat()
     (told,) = Delivery.objects.all()
     assert str(world.device("gone").row.pk) not in str(told.body)
     assert (told.event, '"version_number": 7' in json.dumps(told.body)) == ("lineage.rebuilt", True)

@@ -5796,6 +5796,11 @@ export interface components {
             device: string;
             /** @description nothing is left to be removed */
             done: boolean;
+            /**
+             * Format: date-time
+             * @description null: it is not done
+             */
+            done_at: string | null;
             /** @description versions known to hold its updates, oldest first */
             holds: components["schemas"]["HoldsUpdate"][];
             /** @description federations whose plans promise to be without the device */
@@ -8690,6 +8695,11 @@ export interface components {
         Rebuilt: {
             /** @description no version of the federation that has its parameters still holds the device */
             done: boolean;
+            /**
+             * Format: date-time
+             * @description null: it is not done
+             */
+            done_at: string | null;
             /**
              * @description versions outside the federation that went on from one that holds it, and stay
              * @example 1

@@ -67,11 +67,15 @@ function Receipt({ forgetting }: { forgetting: Forgetting }) {
           Asked <When at={forgetting.asked_at} />: {forgetting.sentence}. {counted(forgetting.taken_out)} updates went
           into no merge any more; {counted(rows)} rows were removed. Receipt {forgetting.receipt}.
         </Text>
+        <Done at={forgetting.done_at} />
       </Alert>
       {forgetting.rebuilt.map((one) => (
-        <Text key={one.federation} size="sm">
-          {one.federation}: {one.sentence}.
-        </Text>
+        <div key={one.federation}>
+          <Text size="sm">
+            {one.federation}: {one.sentence}.
+          </Text>
+          <Done at={one.done_at} />
+        </div>
       ))}
       {forgetting.holds.length > 0 && (
         <SmallTable
@@ -83,6 +87,15 @@ function Receipt({ forgetting }: { forgetting: Forgetting }) {
         />
       )}
     </Stack>
+  );
+}
+
+function Done({ at }: { at: string | null }) {
+  if (at === null) return null;
+  return (
+    <Text size="sm">
+      Done <When at={at} />.
+    </Text>
   );
 }
 
