@@ -96,3 +96,19 @@ def test_a_phone_adds_noise_and_tells_no_more_than_its_owner_allows(
     assert all(refusal in complaint for complaint in phone.complaints)
     phone.complaints.clear()
     operator.post(f"/federations/{federation}/finish/")
+
+
+def test_two_quick_choices_of_the_owner_are_both_kept(world: World, phones: NewPhone) -> None:
+    phone = phones("quick")
+    page = phone.join(world.operator.enrolment_token())
+    told = page.locator("#told")
+    expect(told).to_contain_text("of epsilon 8 that you allow in all")
+    # Before the page is drawn with the first: nothing is awaited in between.
+    told.evaluate("""part => {
+        const allowed = part.querySelector("#allowed");
+        allowed.value = "5";
+        allowed.dispatchEvent(new Event("change"));
+        [...part.querySelectorAll("button")].at(-1).click();
+    }""")
+    expect(told.get_by_role("button")).to_have_text("Do not ask me when one may tell more")
+    expect(told).to_contain_text("of epsilon 5 that you allow in all")

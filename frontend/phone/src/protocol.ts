@@ -1,8 +1,9 @@
 /** What a page and the worker that trains say to each other. */
 import type { ToldUnderNoise } from "./device/budget";
+import type { Changes, OwnerChoices } from "./device/choices";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
-import type { Answered, Finished, OwnerChoices, Receipt, Tuned } from "./device/store";
+import type { Answered, Finished, Receipt, Tuned } from "./device/store";
 import type { Takes } from "./sources/takes";
 import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./wire/messages";
 
@@ -17,7 +18,7 @@ export type Command =
   | { readonly do: "add-text"; readonly text: string }
   | { readonly do: "suggest"; readonly text: string }
   | { readonly do: "export" }
-  | { readonly do: "choose"; readonly changes: Partial<OwnerChoices> }
+  | { readonly do: "choose"; readonly changes: Changes }
   | { readonly do: "agree"; readonly federation: string }
   | { readonly do: "answer-question"; readonly question: number; readonly label: number | null }
   | { readonly do: "undo-answer" }

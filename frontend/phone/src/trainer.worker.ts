@@ -1,20 +1,29 @@
 /** The worker that is the device: one in the whole browser, by a Web Lock; a tab that is closed hands over to another. */
-import { digits } from "./device/budget";
+import { digits, PRIVACY_DEFAULT } from "./device/budget";
+import type { OwnerChoices } from "./device/choices";
 import { capabilitiesOf, Device, OWNER_DEFAULT } from "./device/device";
 import { exportDevice } from "./device/exporting";
 import { reasonOf } from "./device/failure";
+import { QUESTIONS_DEFAULT } from "./device/fleet_answers";
 import { useRuntime } from "./device/graph";
 import { Link } from "./device/link";
 import { readSamples } from "./device/samples";
 import type { Answers } from "./device/sources";
-import { type OwnerChoices, Store } from "./device/store";
+import { Store } from "./device/store";
+import { ASK_POLICY } from "./learning/labelling";
 import { CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
 import { type Conditions, Enrolled, ForgetNews, PROTOCOL } from "./wire/messages";
 
 const RECEIPTS_SHOWN = 100;
 const FINISHED_SHOWN = 20;
 const SHOWN_EVERY_S = 0.25;
-const CHOICES: OwnerChoices = { policy: OWNER_DEFAULT, pausedUntil: 0 };
+const CHOICES: Required<OwnerChoices> = {
+  policy: OWNER_DEFAULT,
+  pausedUntil: 0,
+  privacy: PRIVACY_DEFAULT,
+  questions: QUESTIONS_DEFAULT,
+  asks: ASK_POLICY,
+};
 
 const channel = new BroadcastChannel(CHANNEL);
 const tell = (news: News): void => postMessage(news);

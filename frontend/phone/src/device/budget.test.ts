@@ -4,7 +4,8 @@ import { PRIVACY } from "../learning/privacy";
 import type { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
 import { Budget, partOf } from "./budget";
-import type { OwnerChoices, PrivacyChoices, Promised, Store, StreamPart, Told } from "./store";
+import type { OwnerChoices, PrivacyChoices } from "./choices";
+import type { Promised, Store, StreamPart, Told } from "./store";
 
 /** What `Store` keeps of privacy, in memory: IndexedDB is the browser's. */
 class Kept {

@@ -3,7 +3,8 @@ import { costOf, epsilonOf, mostOf, pays } from "../learning/accounting";
 import type { Privacy } from "../learning/privacy";
 import { CodedError } from "../wire/errors";
 import type { Assignment, PrivacyBudget, Reason } from "../wire/messages";
-import type { PrivacyChoices, Promised, Store, StreamPart } from "./store";
+import type { PrivacyChoices } from "./choices";
+import type { Promised, Store, StreamPart } from "./store";
 
 export const OUT_OF_BUDGET = "privacy.device_budget";
 /** What the owner allows where nothing else is said: as the agent's settings. */

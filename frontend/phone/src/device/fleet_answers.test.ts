@@ -4,10 +4,11 @@ import type { AgreedQuestions, OwnFacts } from "../learning/question";
 import { type Fields, Kept, Platform } from "../testing/sums";
 import { checked, type Directive } from "../wire/messages";
 import type { Budget } from "./budget";
+import type { OwnerChoices } from "./choices";
 import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import type { Link } from "./link";
 import { Situation } from "./situation";
-import type { Answered, OwnerChoices } from "./store";
+import type { Answered } from "./store";
 
 const NAMES = ["one", "two", "three"];
 const QUESTION = {

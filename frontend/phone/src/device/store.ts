@@ -6,10 +6,9 @@
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { pays } from "../learning/accounting";
 import type { Sample } from "../learning/batches";
-import type { AskPolicy, Labelling } from "../learning/labelling";
+import type { Labelling } from "../learning/labelling";
 import type { Checkpoint } from "../learning/optimisation";
 import type { PersonalCheckpoint } from "../learning/personal/training";
-import type { AgreedQuestions } from "../learning/question";
 import type { PartyState } from "../learning/secure_sum/party";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
@@ -18,12 +17,12 @@ import type {
   ForgetNews,
   OfferUpdate,
   PrivacyBudget,
-  Requirements,
   SignedManifest,
   StandingPlan,
 } from "../wire/messages";
 import type { PlatformKeys } from "../wire/platform_keys";
 import type { LogEntry, OfferMasked } from "../wire/secure_sum";
+import { type Changes, changed, type OwnerChoices } from "./choices";
 import type { Held } from "./policy";
 
 export interface Identity {
@@ -128,26 +127,6 @@ export interface Receipt {
   readonly bytes: number;
   /** The literal text of a message; null for an update's bytes. */
   readonly body: string | null;
-}
-
-export interface OwnerChoices {
-  readonly policy: Requirements;
-  /** Until when the owner has paused training, in milliseconds since 1970; 0: not paused. */
-  readonly pausedUntil: number;
-  /** How much all federations together may learn of the device; left out: as the defaults say. */
-  readonly privacy?: PrivacyChoices;
-  /** In what the owner lets the device be counted; left out: in nothing. */
-  readonly questions?: AgreedQuestions;
-  /** How often the owner lets the device ask what a sample shows; left out: as the defaults say. */
-  readonly asks?: AskPolicy;
-}
-
-export interface PrivacyChoices {
-  /** What was told under noise never amounts to more; 0: nothing is told under noise any more. */
-  readonly epsilon: number;
-  readonly delta: number;
-  /** When the platform raises what a federation may tell: go on, within `epsilon`, or ask the owner first. */
-  readonly raised: "accept" | "ask";
 }
 
 /** A training of the personal model that was begun. */
@@ -292,10 +271,11 @@ export class Store {
   }
 
   /** Change some of what the owner has chosen; the rest stays, or is as by `otherwise`. */
-  async choose(changes: Partial<OwnerChoices>, otherwise: OwnerChoices): Promise<void> {
+  async choose(changes: Changes, otherwise: Required<OwnerChoices>): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
-    const known = (await writing.store.get("owner")) as OwnerChoices | undefined;
-    await Promise.all([writing.store.put({ ...otherwise, ...known, ...changes }, "owner"), writing.done]);
+    const { policy, pausedUntil } = otherwise;
+    const known = ((await writing.store.get("owner")) as OwnerChoices | undefined) ?? { policy, pausedUntil };
+    await Promise.all([writing.store.put(changed(known, changes, otherwise), "owner"), writing.done]);
   }
 
   async drop(...names: (keyof Values)[]): Promise<void> {

@@ -15,15 +15,15 @@ const WORDS: Readonly<Record<Subject, string>> = {
 const OUTCOMES = { answered: "counted", declined: "declined", uncounted: "not counted" } as const;
 
 export function countedPart({ choices, answered }: Shown, tell: (command: Command) => void): HTMLElement {
-  let agreed = choices.questions ?? QUESTIONS_DEFAULT;
-  const choose = (changes: Partial<AgreedQuestions>): void => {
-    agreed = { ...agreed, ...changes }; // the next choice may be made before the page is drawn with this one
-    tell({ do: "choose", changes: { questions: agreed } });
-  };
+  const agreed = choices.questions ?? QUESTIONS_DEFAULT;
+  const choose = (questions: Partial<AgreedQuestions>): void => tell({ do: "choose", changes: { questions } });
+  let { answer } = agreed;
   const subjects = SUBJECTS.map((subject) =>
-    box(`subject-${subject}`, WORDS[subject], agreed.answer.includes(subject), (checked) =>
-      choose({ answer: SUBJECTS.filter((one) => (one === subject ? checked : agreed.answer.includes(one))) }),
-    ),
+    box(`subject-${subject}`, WORDS[subject], agreed.answer.includes(subject), (checked) => {
+      // The next subject may be chosen before the page is drawn with this one.
+      answer = SUBJECTS.filter((one) => (one === subject ? checked : answer.includes(one)));
+      choose({ answer });
+    }),
   );
   const fewest = el("input", { type: "number", id: "fewest", min: "3", max: "2500", value: `${agreed.minDevices}` });
   fewest.onchange = () => {

@@ -1,6 +1,7 @@
 /** The page of a device that has joined: what it does and why not, its samples, what left it, and what its owner decides. */
 import { digits, PRIVACY_DEFAULT } from "../device/budget";
-import type { PrivacyChoices, Receipt } from "../device/store";
+import type { PrivacyChoices } from "../device/choices";
+import type { Receipt } from "../device/store";
 import type { Command, Shown } from "../protocol";
 import { countedPart } from "./counted";
 import { el, list, section } from "./dom";
@@ -157,8 +158,7 @@ function toldUnderNoise({ told, choices }: Shown, { tell }: Asked): HTMLElement 
       ? `Nothing was told under noise yet, of epsilon ${most}.`
       : `Told under noise, by its own account: epsilon ${digits(epsilon)} of ${most}. Alone: ${each.join(", ")}.`;
   const chosen = choices.privacy ?? PRIVACY_DEFAULT;
-  const choose = (changes: Partial<PrivacyChoices>): void =>
-    tell({ do: "choose", changes: { privacy: { ...chosen, ...changes } } });
+  const choose = (privacy: Partial<PrivacyChoices>): void => tell({ do: "choose", changes: { privacy } });
   const allowed = el("input", {
     type: "number",
     id: "allowed",
@@ -221,8 +221,8 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
     choices.policy.hours === null ? "Train at night only (22:00 to 7:00)" : "Train at any hour",
   );
   hours.onclick = () => {
-    const policy = { ...choices.policy, hours: choices.policy.hours === null ? ([22, 7] as [number, number]) : null };
-    tell({ do: "choose", changes: { policy } });
+    const night: [number, number] = [22, 7];
+    tell({ do: "choose", changes: { policy: { hours: choices.policy.hours === null ? night : null } } });
   };
   const leave = el("button", { type: "button" }, "Leave");
   leave.onclick = () => {

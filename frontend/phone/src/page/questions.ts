@@ -16,12 +16,11 @@ export function questionPart(shown: Shown, tell: Tell): Part[] {
   return [{ key: "labels", state: [labels, choices.asks], make: () => questions(shown, tell) }];
 }
 
-function questions({ labels, choices }: Shown, tell: Tell): HTMLElement {
+function questions({ labels }: Shown, tell: Tell): HTMLElement {
   const { question, unlabelled, asked, snoozedUntil, canUndo, perDay, left } = labels;
   const snooze = (until: number) => () => tell({ do: "snooze-questions", until });
   const isSnoozed = Date.now() < snoozedUntil;
-  const most = (per_day: number) => () =>
-    tell({ do: "choose", changes: { asks: { ...(choices.asks ?? ASK_POLICY), per_day } } });
+  const most = (per_day: number) => () => tell({ do: "choose", changes: { asks: { per_day } } });
   const made = section(
     "What is this?",
     ...(question === null ? [el("p", {}, whyNone(labels))] : asking(question, tell)),
