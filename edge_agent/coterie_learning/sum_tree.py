@@ -6,7 +6,7 @@ that every round ends. After the aggregators of Bonawitz et al. 2019, "Towards f
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 Name = str
@@ -158,9 +158,9 @@ def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, Asked[
 
 
 def faults(
-    asked: Mapping[Name, Asked[Share]], *, is_present: Callable[[Name], bool], now_s: float, patience_s: float
+    asked: Mapping[Name, Asked[Share]], *, gone: Collection[Name], now_s: float, patience_s: float
 ) -> Iterator[Fault]:
-    """What is due for sums that have not come.
+    """What is due for sums that have not come; `gone` are the supernodes that are not there any more.
 
     Whoever is there and waits for its parts is not late; a sum that is held is lost only with who holds it.
     """
@@ -169,7 +169,7 @@ def faults(
             continue
         parts = [asked[part] for part in one.wanted.parts if part in asked]
         since_s = max([one.since_s, *(part.held_s for part in parts)])
-        if not is_present(name):
+        if name in gone:
             yield Fault(name, "give_up", "silent")
         elif any(part.state == "asked" for part in parts) or now_s - since_s <= patience_s:
             continue

@@ -87,7 +87,7 @@ def test_a_sum_is_good_only_with_all_that_go_into_it() -> None:
 def test_who_waits_for_its_parts_is_not_late() -> None:
     part = Asked(Wanted(["1"], frozenset()), "top", "asked", 90.0)
     top = Asked(Wanted((), frozenset({"part"})), None, "asked", 0.0)
-    rules = {"is_present": lambda _name: True, "now_s": 100.0, "patience_s": 60.0}
+    rules = {"gone": (), "now_s": 100.0, "patience_s": 60.0}
     assert list(faults({"part": part, "top": top}, **rules)) == []
     held = part._replace(state="held", held_s=30.0)
     assert list(faults({"part": held, "top": top}, **rules)) == [Fault("top", "give_up", "late")]

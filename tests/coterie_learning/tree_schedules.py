@@ -193,7 +193,7 @@ class Schedule:
         for fault in list(
             faults(
                 {name: row.seen() for name, row in self.rows.items()},
-                is_present=self._is_present,
+                gone=[name for name in self.rows if not self._is_present(name)],
                 now_s=self.now_s,
                 patience_s=PATIENCE_S,
             )

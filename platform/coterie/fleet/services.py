@@ -39,6 +39,7 @@ MISSED_CHECK_INS = 2.5
 """A device counts as present until it has missed this many check-ins in a row."""
 SAID_EACH_TIME = (
     "last_seen_at",
+    "seen_before_at",
     "present_until",
     "check_in_s",
     "by_socket",
@@ -203,7 +204,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
 def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     """Set on `device` what it reports; nothing is saved."""
     before = story(device)
-    device.last_seen_at = now
+    device.seen_before_at, device.last_seen_at = device.last_seen_at, now
     device.conditions = msgspec.to_builtins(check_in.conditions)
     device.blockers = msgspec.to_builtins(check_in.blockers)
     device.blocked_by = check_in.blockers[0].code if check_in.blockers else ""
@@ -246,6 +247,16 @@ def expect_check_in(*, device: Device, check_in_s: float, by_socket: bool = Fals
     device.by_socket = by_socket
     device.check_in_s = check_in_s
     device.present_until = device.last_seen_at + min(timedelta(seconds=MISSED_CHECK_INS * check_in_s), LONGEST_PRESENCE)
+
+
+def lose_socket(*, device_id: str, heard_at: datetime, now: datetime) -> None:
+    """A device that serves its neighbours has ended its socket, and was heard on it at `heard_at` last.
+
+    It is not present until it checks in again, for they wait for it. Others are missed when their time is up.
+    """
+    told = Device.objects.filter(pk=device_id, last_seen_at__lte=heard_at, present_until__gt=now)
+    if told.filter(capabilities__relay__isnull=False).exists():
+        told.update(present_until=now)
 
 
 @transaction.atomic

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import msgspec
+from django.utils import timezone
 
 from coterie.core.errors import CoterieError
 from coterie.core.events import DROP, WAKE
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
 from coterie.fleet.selectors import Shown, device_of
+from coterie.fleet.services import lose_socket
 from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE
@@ -56,11 +60,32 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
             stack.enter_context(DEVICE_SOCKETS.track_inprogress())
-            answering = _answer_frames(receive, send, shown, address)
+            line = _Line(device_id)
+            stack.push_async_callback(line.end)
+            answering = _answer_frames(receive, send, shown, address, line)
             await first_of(answering, _pass_on_hints(inbox, send, shown))
 
 
-async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: str) -> None:
+@dataclass
+class _Line:
+    """What was heard of a device on one socket."""
+
+    device_id: str
+    heard_at: datetime | None = None
+    """When it was answered last."""
+
+    async def end(self) -> None:
+        """The socket has ended, and its device is missed, unless that was the platform's own doing."""
+        heard_at = self.heard_at
+        if heard_at is None or ENDING.has_begun:
+            return
+        try:
+            await in_thread(lambda: lose_socket(device_id=self.device_id, heard_at=heard_at, now=timezone.now()))
+        except UNANSWERED as error:  # it is missed when its time is up
+            problem_of(error)
+
+
+async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: str, line: _Line) -> None:
     """One at a time: a device that sends faster than it is answered is slowed down by its own connection."""
     while True:
         event = await receive()
@@ -73,6 +98,7 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
         answered = await _answered(frame, shown, address)
+        line.heard_at = timezone.now()
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
 
 

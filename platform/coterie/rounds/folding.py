@@ -24,6 +24,7 @@ from coterie.rounds.fold_tree import Folds, live_folds, own_shares, parts_of, su
 from coterie.rounds.gathering import held_routes
 from coterie.rounds.models import Assignment, Fold, Round, Route, Upload
 from coterie.rounds.routing import send_directly
+from coterie.rounds.silence import gone_supernodes
 from coterie.rounds.transitions import end_assignments, explain
 from coterie_learning.cohort import Figures, weights_of_figures
 from coterie_learning.sum_tree import Asked, Wanted, are_all_in, faults, still_good, wanted_sums
@@ -80,7 +81,7 @@ def _answer_faults(round_: Round, patience_s: float, now: datetime) -> None:
     folds = live_folds(round_.pk)
     due = faults(
         _asked(folds),
-        is_present=lambda name: folds[UUID(name)].supernode.is_present(now),
+        gone=gone_supernodes(round_=round_, folds=folds, now=now),
         now_s=now.timestamp(),
         patience_s=patience_s,
     )

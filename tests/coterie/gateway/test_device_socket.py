@@ -3,8 +3,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
+from django.utils import timezone
 
 from coterie.core.events import wake_device
+from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, revoke_device
 from coterie.gateway.ending import Ending
 from coterie.gateway.threads import in_thread
@@ -95,3 +97,18 @@ async def test_a_process_that_ends_closes_its_sockets_and_says_when_to_come_agai
     late = connect(device.credential)
     start, body = await late.heard(), await late.heard()
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "gateway.ending")
+
+
+@pytest.mark.parametrize(("relay", "present"), [({}, True), ({"relay": {"address": "10.0.0.9:8717"}}, False)])
+async def test_a_device_that_serves_neighbours_is_missed_when_its_socket_ends(
+    relay: dict[str, object], present: bool, connect, device: EnrolledDevice
+) -> None:
+    row = Device.objects.filter(pk=device.device.pk)
+    await in_thread(lambda: row.update(capabilities={**device.device.capabilities, **relay}))
+    socket = connect(device.credential)
+    await socket.heard()
+    socket.say(frame(1, "check-in", CHECK_IN))
+    await socket.heard()
+    assert (await in_thread(row.get)).is_present(timezone.now())
+    await socket.close()
+    assert (await in_thread(row.get)).is_present(timezone.now()) is present
