@@ -1,7 +1,9 @@
 /** The page: starts the worker that trains, passes on the conditions that only a page sees, and shows what it says. */
 import runtime from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
 import "./page/styles.css";
+import type { Damage } from "./device/kept";
 import { Probes } from "./page/conditions";
+import { damagePart } from "./page/damage";
 import { el } from "./page/dom";
 import { forgottenPart } from "./page/forgotten";
 import { takeToken } from "./page/invitation";
@@ -24,6 +26,7 @@ let shown: Shown | null = null;
 let note = "";
 /** As the own worker says, once it has the lock. */
 let isJoined: boolean | null = null;
+let damage: readonly Damage[] = [];
 /** What became of the device of this browser that was forgotten. */
 let forgotten: ForgetNews | null = null;
 const spoken = el("p", { role: "status" });
@@ -95,8 +98,10 @@ async function standing(joined: boolean): Promise<void> {
     return;
   }
   shown = null;
+  const damaged = damage.length === 0 ? [] : [damagePart(damage, () => tell({ do: "read-damage" }))];
   const receipt = forgotten === null ? [] : [receiptOf(forgotten)];
-  show(...(await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }))), ...receipt);
+  const page = await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }));
+  show(...damaged, ...page, ...receipt);
   if (forgotten !== null && !forgotten.done) tell({ do: "read-receipt" });
 }
 
@@ -105,7 +110,7 @@ const receiptOf = (news: ForgetNews): HTMLElement => forgottenPart(news, () => t
 function heard({ data }: MessageEvent<News>): void {
   switch (data.news) {
     case "standing":
-      forgotten = data.forgotten;
+      ({ forgotten, damage } = data);
       void standing(data.joined);
       break;
     case "forgotten":

@@ -1,9 +1,9 @@
 /** What a page and the worker that trains say to each other. */
 import type { ToldUnderNoise } from "./device/budget";
 import type { Changes, OwnerChoices } from "./device/choices";
+import type { Answered, Damage, Finished, Receipt, Tuned } from "./device/kept";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
-import type { Answered, Finished, Receipt, Tuned } from "./device/store";
 import type { Takes } from "./sources/takes";
 import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./wire/messages";
 
@@ -27,6 +27,7 @@ export type Command =
   | { readonly do: "leave" }
   | { readonly do: "be-forgotten" }
   | { readonly do: "read-receipt" }
+  | { readonly do: "read-damage" }
   | { readonly do: "forget" };
 
 /** What came of a command; a failure has a reason. */
@@ -69,12 +70,19 @@ export interface Shown {
   readonly questionWait: Reason | null;
   /** Why the owner's privacy budget kept the device from a round; null: it does not. */
   readonly budgetWait: Reason | null;
+  /** What the disk has damaged, until the owner has read it; the latest first. */
+  readonly damage: readonly Damage[];
   readonly ending: Reason | null;
 }
 
 /** From the worker, to its own page or to all. */
 export type News =
-  | { readonly news: "standing"; readonly joined: boolean; readonly forgotten: ForgetNews | null }
+  | {
+      readonly news: "standing";
+      readonly joined: boolean;
+      readonly forgotten: ForgetNews | null;
+      readonly damage: readonly Damage[];
+    }
   | { readonly news: "forgotten"; readonly forgotten: ForgetNews }
   | { readonly news: "elsewhere" }
   | { readonly news: "outcome"; readonly outcome: Outcome }

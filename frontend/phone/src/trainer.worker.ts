@@ -1,12 +1,13 @@
 /** The worker that is the device: one in the whole browser, by a Web Lock; a tab that is closed hands over to another. */
 import { digits, PRIVACY_DEFAULT } from "./device/budget";
 import type { OwnerChoices } from "./device/choices";
-import { capabilitiesOf, Device, OWNER_DEFAULT } from "./device/device";
+import { capabilitiesOf, Device } from "./device/device";
 import { exportDevice } from "./device/exporting";
 import { reasonOf } from "./device/failure";
 import { QUESTIONS_DEFAULT } from "./device/fleet_answers";
 import { useRuntime } from "./device/graph";
 import { Link } from "./device/link";
+import { OWNER_DEFAULT } from "./device/policy";
 import { readSamples } from "./device/samples";
 import type { Answers } from "./device/sources";
 import { Store } from "./device/store";
@@ -38,8 +39,8 @@ class Trainer {
   ) {}
 
   async start(): Promise<void> {
-    const [identity, forgotten] = await Promise.all([this.store.get("identity"), this.store.get("forgotten")]);
-    tell({ news: "standing", joined: identity !== null, forgotten });
+    const identity = await this.store.get("identity");
+    await this.stand(identity !== null);
     if (identity === null) return;
     const device = new Device(identity, this.store, capabilitiesOf(this.agent));
     this.device = device;
@@ -110,6 +111,10 @@ class Trainer {
       }
       case "read-receipt":
         return await this.readReceipt();
+      case "read-damage":
+        await this.store.drop("damage");
+        if (this.device === null) await this.stand(false);
+        return "It is not shown any more.";
       case "forget":
         return await this.forget("The platform is forgotten; the samples are still here.");
     }
@@ -118,8 +123,14 @@ class Trainer {
   private async forget(sentence: string, forgotten: ForgetNews | null = null): Promise<string> {
     await this.store.forgetDevice(forgotten);
     this.device = null;
-    tell({ news: "standing", joined: false, forgotten: await this.store.get("forgotten") });
+    await this.stand(false);
     return sentence;
+  }
+
+  /** Tell the page whether the device has joined, and what there is to be said whether it has or not. */
+  private async stand(joined: boolean): Promise<void> {
+    const forgotten = await this.store.get("forgotten");
+    tell({ news: "standing", joined, forgotten, damage: await this.store.damage() });
   }
 
   /** Ask what became of the device that was forgotten. Throws Unreachable or Refused. */
@@ -134,6 +145,7 @@ class Trainer {
   }
 
   private async join(token: string, name: string): Promise<void> {
+    await this.store.forgetDevice(); // what is left of one whose identity was damaged
     const link = new Link(null, (what, bytes, body) => this.store.recordSent(what, bytes, body));
     const capabilities = capabilitiesOf(this.agent);
     const enrolled = await link.call("enrol", { protocol: PROTOCOL, token, name, capabilities }, Enrolled);
@@ -189,18 +201,17 @@ class Trainer {
     while (this.device === device) {
       const { edition } = situation.now;
       const shown = await this.shown(device);
-      if (shown !== null) channel.postMessage({ news: "shown", shown } satisfies News);
+      channel.postMessage({ news: "shown", shown } satisfies News);
       await new Promise((resolve) => setTimeout(resolve, SHOWN_EVERY_S * 1000));
       await situation.wait(edition, 5);
     }
   }
 
-  private async shown(device: Device): Promise<Shown | null> {
+  private async shown(device: Device): Promise<Shown> {
     const { store } = this;
     const { now } = device.situation;
-    const [identity, choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told] =
+    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage] =
       await Promise.all([
-        store.get("identity"),
         store.get("owner"),
         device.held(),
         store.finished(),
@@ -211,11 +222,11 @@ class Trainer {
         device.questions.shown(),
         store.get("tuned"),
         device.budget.told(),
+        store.damage(),
       ]);
-    if (identity === null) return null;
     return {
-      name: identity.name,
-      joinedAt: identity.joinedAt,
+      name: device.name,
+      joinedAt: device.joinedAt,
       isOnline: now.isOnline,
       linkProblem: now.linkProblem,
       conditions: now.conditions,
@@ -239,6 +250,7 @@ class Trainer {
       sumWait: now.sumWait,
       questionWait: now.questionWait,
       budgetWait: now.budgetWait,
+      damage,
       ending: now.ending,
     };
   }

@@ -5,7 +5,8 @@ import type { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
 import { Budget, partOf } from "./budget";
 import type { OwnerChoices, PrivacyChoices } from "./choices";
-import type { Promised, Store, StreamPart, Told } from "./store";
+import type { Promised, StreamPart, Told } from "./kept";
+import type { Store } from "./store";
 
 /** What `Store` keeps of privacy, in memory: IndexedDB is the browser's. */
 class Kept {

@@ -4,7 +4,8 @@ import type { Privacy } from "../learning/privacy";
 import { CodedError } from "../wire/errors";
 import type { Assignment, PrivacyBudget, Reason } from "../wire/messages";
 import type { PrivacyChoices } from "./choices";
-import type { Promised, Store, StreamPart } from "./store";
+import type { Promised, StreamPart } from "./kept";
+import type { Store } from "./store";
 
 export const OUT_OF_BUDGET = "privacy.device_budget";
 /** What the owner allows where nothing else is said: as the agent's settings. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { PRIVACY_DEFAULT } from "./budget";
 import { type Changes, changed, type OwnerChoices } from "./choices";
-import { OWNER_DEFAULT } from "./device";
 import { QUESTIONS_DEFAULT } from "./fleet_answers";
+import { OWNER_DEFAULT } from "./policy";
 
 const OTHERWISE: Required<OwnerChoices> = {
   policy: OWNER_DEFAULT,

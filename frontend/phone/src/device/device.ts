@@ -27,15 +27,16 @@ import { Budget, OUT_OF_BUDGET } from "./budget";
 import { type Action, decide, type Facts } from "./decide";
 import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
+import type { Finished, Identity, Spooled } from "./kept";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
 import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
-import { blocksNetwork, judge, judgeData, judgeSpace } from "./policy";
+import { blocksNetwork, judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
 import { Predictor } from "./predictor";
 import { type Answering, Questions } from "./questions";
 import { type Now, nowS, Situation } from "./situation";
 import { Sources } from "./sources";
-import type { Finished, Identity, Spooled, Store } from "./store";
+import type { Store } from "./store";
 import { type Halt, train } from "./training";
 
 /** The round has ended without the update. */
@@ -104,6 +105,15 @@ export class Device {
       longestS: () => Math.max(1, this.checkInS),
       chunkBytes: CHUNK_BYTES,
     });
+  }
+
+  get name(): string {
+    return this.identity.name;
+  }
+
+  /** In milliseconds since 1970. */
+  get joinedAt(): number {
+    return this.identity.joinedAt;
   }
 
   /** Run until the credential ends; the situation then says why. */
@@ -372,7 +382,7 @@ export class Device {
   }
 
   private async next(now: Now): Promise<Action> {
-    const [inHand, spooled] = await Promise.all([this.store.get("assignment"), this.store.spooled()]);
+    const [inHand, spooled] = await Promise.all([this.store.get("assignment"), this.store.get("spooled")]);
     let assigned = now.directive?.assignment ?? null;
     if (assigned !== null && (await this.store.isFinished(assigned.assignment))) assigned = null;
     let champion = now.directive?.manifest ?? null;
@@ -493,7 +503,7 @@ export class Device {
   }
 
   private async upload(assignment: Assignment): Promise<void> {
-    const spooled = await this.store.spooled();
+    const spooled = await this.store.get("spooled");
     if (spooled === null) return; // the disk has damaged it since `next` saw it
     this.report(assignment, "uploading");
     const { privacy } = parseDevicePlan(assignment.plan);
@@ -699,16 +709,6 @@ function isMasked(plan: unknown): boolean {
 }
 
 const unfitOf = ({ digest }: StandingPlan, { version }: Manifest): string => `${digest} ${version}`;
-
-/** What the owner asks where nothing else is said: as the agent's settings. */
-export const OWNER_DEFAULT = {
-  charging: true,
-  unmetered: true,
-  idle: false,
-  max_temperature_c: null,
-  hours: null,
-  unknown: "refuse",
-} as const;
 
 /** What is told to the platform at once when it changes; counts wait for the next check-in. */
 function reportOf({ conditions, blockers, progress, version }: Now): string {

@@ -9,7 +9,7 @@ const PLATFORM_FORMAT = "coterie-platform-export/1";
 /** The document, and whether the platform's part is in it, which is missing without a network. Throws Refused. */
 export async function exportDevice(store: Store, device: Device): Promise<{ document: string; isWhole: boolean }> {
   const platform = await platformPart(store, device); // first: what is sent counts it
-  const [identity, owner, receipts, finished, answered, tuned, labelling, told, stored] = await Promise.all([
+  const [identity, owner, receipts, finished, answered, tuned, labelling, told, damaged, stored] = await Promise.all([
     store.get("identity"),
     store.get("owner"),
     store.receipts(Number.POSITIVE_INFINITY),
@@ -18,6 +18,7 @@ export async function exportDevice(store: Store, device: Device): Promise<{ docu
     store.get("tuned"),
     store.get("labelling"),
     device.budget.told(),
+    store.damage(),
     store.rows(),
   ]);
   const { conditions, blockers, version } = device.situation.now;
@@ -36,6 +37,7 @@ export async function exportDevice(store: Store, device: Device): Promise<{ docu
     personal_model: tuned,
     told_under_noise: told,
     questions: labelling,
+    damaged: damaged.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     stored,
     platform,
   };

@@ -6,6 +6,8 @@ import type { Directive, Problem, Reason } from "../wire/messages";
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
 /** Between two check-ins, whatever the platform asks for. */
 export const SHORTEST_S = 0.1;
+/** The log of identities is read again. */
+export const LOG_DAMAGED = "store.log_damaged";
 const CREDENTIAL_ENDED = new Set(["fleet.revoked", "fleet.left", "fleet.credential_unknown"]);
 
 /** No answer, or none that is the platform's. */
@@ -32,7 +34,8 @@ export class Refused extends CodedError {
 
 /** Whether the same request can succeed later. */
 export function isRetryable(error: unknown): boolean {
-  return error instanceof Refused ? PASSING.has(error.status) : error instanceof Unreachable;
+  if (error instanceof Refused) return PASSING.has(error.status);
+  return error instanceof Unreachable || (error instanceof CodedError && error.code === LOG_DAMAGED);
 }
 
 /** The text of `error` for the platform and the owner, cut to the longest that a message may hold. */

@@ -6,9 +6,9 @@ import { checked, type Directive } from "../wire/messages";
 import type { Budget } from "./budget";
 import type { OwnerChoices } from "./choices";
 import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
+import type { Answered } from "./kept";
 import type { Link } from "./link";
 import { Situation } from "./situation";
-import type { Answered } from "./store";
 
 const NAMES = ["one", "two", "three"];
 const QUESTION = {

@@ -9,9 +9,10 @@ import type { Vector } from "../learning/secure_sum/vector";
 import type { Asked, OfferToAnswer } from "../wire/messages";
 import type { Budget } from "./budget";
 import { delayS, isRetryable, Refused, reasonOf } from "./failure";
+import type { Answered } from "./kept";
 import { type Link, NOTHING } from "./link";
 import { type Now, nowS, type Situation } from "./situation";
-import type { Answered, Store } from "./store";
+import type { Store } from "./store";
 
 /** What the owner lets the device be counted in where nothing else is said: as the agent's settings. */
 export const QUESTIONS_DEFAULT: AgreedQuestions = { answer: [], withoutNoise: false, minDevices: 10 };

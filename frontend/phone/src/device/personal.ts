@@ -8,10 +8,11 @@ import { type Manifest, versionOf } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { ReportPersonal, StandingPlan } from "../wire/messages";
 import { decodeFloats, encodeTensors, type Tensors } from "../wire/tensors";
+import type { OwnModel, Tuned, Tuning } from "./kept";
 import { type ReadPart, withOpened } from "./opened";
 import type { Predictor } from "./predictor";
 import { nowS } from "./situation";
-import type { OwnModel, Store, Tuned, Tuning } from "./store";
+import type { Store } from "./store";
 import { otherTasks } from "./training";
 
 const CHECKPOINT_S = 5;

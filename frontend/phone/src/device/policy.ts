@@ -8,6 +8,16 @@ import type { Conditions, Reason, Requirements } from "../wire/messages";
 const NETWORK_CODES = new Set(["conditions.offline", "conditions.metered", "conditions.network_unknown"]);
 const LEAST_FREE_BYTES = 8 << 20;
 
+/** What the owner asks where nothing else is said: as the agent's settings. */
+export const OWNER_DEFAULT = {
+  charging: true,
+  unmetered: true,
+  idle: false,
+  max_temperature_c: null,
+  hours: null,
+  unknown: "refuse",
+} as const;
+
 /** What is known of the samples: numbers of each, and one more than their highest label. */
 export interface Held {
   readonly samples: number;

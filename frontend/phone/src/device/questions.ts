@@ -16,7 +16,8 @@ import {
 import { classesOf, type Manifest, type ModelSpec } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { LabelFacts } from "../wire/messages";
-import type { Store, Unlabelled } from "./store";
+import type { Unlabelled } from "./kept";
+import type { Store } from "./store";
 
 /** Of the samples without a label, the newest, among which one is chosen to be asked about. */
 const COMPARED = 200;

@@ -17,9 +17,10 @@ import type { Reason } from "../wire/messages";
 import { boxArray, LogEntries, memberArray, SumNews, shareArray } from "../wire/secure_sum";
 import type { Tensors } from "../wire/tensors";
 import { Unreachable } from "./failure";
+import type { Spooled, SumState } from "./kept";
 import { deliver, type Link } from "./link";
 import { nowS, type Situation } from "./situation";
-import type { Spooled, Store, SumShelf, SumState } from "./store";
+import type { Store, SumShelf } from "./store";
 
 /** Least seconds between two questions, whatever the platform asks for. */
 const SHORTEST_S = 0.1;

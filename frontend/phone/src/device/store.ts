@@ -1,230 +1,69 @@
 /**
- * What the browser keeps of the device, in IndexedDB: each change that belongs together is one transaction.
+ * What the browser keeps of the device, in IndexedDB: each change that belongs together is one transaction, and each row
+ * is sealed. What the disk has damaged is never used: `damage` says what becomes of it.
  *
  * OPFS writes large files faster, and is not there everywhere (WebKit over http); models for phones are a few MB.
  */
-import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+import {
+  type DBSchema,
+  type IDBPDatabase,
+  type IDBPObjectStore,
+  type IDBPTransaction,
+  openDB,
+  type StoreNames,
+} from "idb";
 import { pays } from "../learning/accounting";
 import type { Sample } from "../learning/batches";
 import type { Labelling } from "../learning/labelling";
-import type { Checkpoint } from "../learning/optimisation";
-import type { PersonalCheckpoint } from "../learning/personal/training";
 import type { PartyState } from "../learning/secure_sum/party";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
-import type {
-  Assignment,
-  ForgetNews,
-  OfferUpdate,
-  PrivacyBudget,
-  SignedManifest,
-  StandingPlan,
-} from "../wire/messages";
-import type { PlatformKeys } from "../wire/platform_keys";
+import type { Assignment, ForgetNews } from "../wire/messages";
 import type { LogEntry, OfferMasked } from "../wire/secure_sum";
 import { type Changes, changed, type OwnerChoices } from "./choices";
+import { LOSSES, noted, ROW_LOSSES } from "./damage";
+import { LOG_DAMAGED } from "./failure";
+import type {
+  Answered,
+  Damage,
+  Finished,
+  Kept,
+  Logged,
+  OwnModel,
+  Promised,
+  Receipt,
+  Spooled,
+  StreamPart,
+  SumState,
+  Told,
+  Tuned,
+  Unlabelled,
+  Values,
+} from "./kept";
 import type { Held } from "./policy";
-
-export interface Identity {
-  readonly device: string;
-  readonly name: string;
-  readonly credential: string;
-  readonly platformKeys: PlatformKeys;
-  readonly joinedAt: number;
-}
-
-/** The state of an assignment's training between two steps. */
-export interface Saved {
-  /** Samples up to this number are trained on. */
-  readonly newest: number;
-  readonly lossBefore: number;
-  readonly accuracyBefore: number | null;
-  readonly measureS: number;
-  readonly trainS: number;
-  readonly client: Checkpoint | null;
-}
-
-export interface Spooled {
-  readonly offer: OfferUpdate;
-  readonly payload: Uint8Array;
-  /** What replaces the federation's state once the platform has accepted the update. */
-  readonly state: Uint8Array;
-  /** What hides the update, for the owner. */
-  readonly privacy: string;
-}
-
-export interface Finished {
-  readonly assignment: string;
-  readonly federation: string;
-  readonly round: number;
-  readonly at: number;
-  readonly outcome: "accepted" | "dropped" | "released";
-  readonly sentence: string;
-  /** The kind of the plan that covered the update; left out: it was kept before this was noted. */
-  readonly privacy?: string;
-}
-
-/** A release under noise that the device has a part in, as its own account has it. */
-export interface Told {
-  readonly release: string;
-  readonly federation: string;
-  /** Of the Gaussian mechanism that it costs as much as, the inverse noise multiplier squared. */
-  readonly mu2: number;
-  readonly at: number;
-}
-
-/** The device's part in a sum whose noise depends on the sums before. */
-export interface StreamPart {
-  readonly assignment: string;
-  readonly federation: string;
-  /** How far apart two parts of the device are at least; with the federation it names the stream. */
-  readonly apart: number;
-  /** How many sums of the stream were released before. */
-  readonly number: number;
-}
-
-/** What a federation may tell of the device: as its owner agreed, and as the owner is to agree. */
-export interface Promised {
-  readonly federation: string;
-  readonly agreed: PrivacyBudget;
-  /** null: nothing is asked. */
-  readonly asked: PrivacyBudget | null;
-}
-
-/** How a question to the fleet ended for the device. */
-export interface Answered {
-  /** What its part in the sum was known by. */
-  readonly answer: string;
-  /** `answered`: it is in the sum; `declined`: nothing was sent of what it counted; `uncounted`: the sum went on without it. */
-  readonly outcome: "answered" | "declined" | "uncounted";
-  readonly sentence: string;
-  readonly federation: string;
-  readonly question: unknown;
-  readonly at: number;
-}
-
-/** How far the device is in a secure sum. */
-export interface SumState {
-  readonly assignment: string;
-  readonly state: PartyState;
-  /** Of its masked vector, once there is one: there will be no other. */
-  readonly offer: OfferMasked | null;
-}
-
-/** An entry of the log of identities as far as the device has read it; none is ever changed. */
-interface Logged extends LogEntry {
-  /** From 1 on. */
-  readonly position: number;
-  /** Of the log that ends with it. */
-  readonly head: Uint8Array;
-}
-
-/** Something that left the device. */
-export interface Receipt {
-  readonly id?: number;
-  readonly at: number;
-  readonly what: string;
-  readonly bytes: number;
-  /** The literal text of a message; null for an update's bytes. */
-  readonly body: string | null;
-}
-
-/** A training of the personal model that was begun. */
-export interface Tuning {
-  /** Of the plan that it follows. */
-  readonly digest: string;
-  /** The version that it began with. */
-  readonly version: string;
-  /** SHA-256 of the train step graph: it goes on under later versions of the same pair. */
-  readonly trainStep: string;
-  /** The samples from the first to the last number are trained on. */
-  readonly first: number;
-  readonly last: number;
-  readonly client: PersonalCheckpoint;
-}
-
-/** How the latest training of the personal model ended. */
-export interface Tuned {
-  readonly digest: string;
-  readonly federation: string;
-  /** The version that it began with. */
-  readonly version: string;
-  readonly trainedUpTo: number;
-  readonly comparedWith: string;
-  /** Whether the personal model answers, or the version. */
-  readonly answers: boolean;
-  /** Samples held out, on which both were compared. */
-  readonly samples: number;
-  /** Shares that are right; null: the task has no right and wrong. */
-  readonly versionAccuracy: number | null;
-  readonly ownAccuracy: number | null;
-  readonly reported: boolean;
-}
-
-/** The personal model, which answers instead of the version. */
-export interface OwnModel {
-  /** The version that it came from. */
-  readonly base: string;
-  readonly federation: string;
-  /** The tensors of a version, as safetensors. */
-  readonly tensors: Uint8Array;
-}
-
-/** A sample whose label nobody has said. */
-export interface Unlabelled {
-  readonly id: number;
-  readonly x: Float32Array;
-}
-
-/** A sample as the browser keeps it. */
-interface Kept extends Sample {
-  /** The owner said the label when asked; left out: it came with the sample. */
-  readonly asked?: true;
-}
-
-interface Values {
-  identity: Identity;
-  owner: OwnerChoices;
-  assignment: Assignment;
-  saved: Saved;
-  spooled: Spooled;
-  /** The secret half of the key by which the device is known in secure sums. */
-  signing: Uint8Array;
-  sum: SumState;
-  masked: Uint8Array<ArrayBuffer>;
-  /** The same of the question that is being answered. */
-  questionSum: SumState;
-  questionMasked: Uint8Array<ArrayBuffer>;
-  /** Whether the latest assignment that was accepted hides in a sum what the device measures. */
-  isMasked: boolean;
-  model: SignedManifest;
-  train_step_s: number;
-  upload_s: number;
-  /** The number under which the owner has the device forgotten. */
-  receipt: string;
-  /** What became of that, as the platform said last. */
-  forgotten: ForgetNews;
-  labelling: Labelling;
-  standing: StandingPlan;
-  tuning: Tuning;
-  tuned: Tuned;
-  own: OwnModel;
-}
+import { opened, type Sealed, sealed } from "./sealing";
 
 interface Schema extends DBSchema {
-  values: { key: string; value: Values[keyof Values] };
-  samples: { key: number; value: Kept };
-  unlabelled: { key: number; value: Unlabelled };
-  states: { key: string; value: Uint8Array };
-  finished: { key: string; value: Finished };
-  answered: { key: string; value: Answered };
+  values: { key: keyof Values; value: Sealed<{ value: Values[keyof Values] }> };
+  samples: { key: number; value: Sealed<Kept> };
+  unlabelled: { key: number; value: Sealed<Unlabelled> };
+  states: { key: string; value: Sealed<{ value: Uint8Array }> };
+  finished: { key: string; value: Sealed<Finished> };
+  answered: { key: string; value: Sealed<Answered> };
+  /** Under their own hash. */
   blobs: { key: string; value: Uint8Array };
-  receipts: { key: number; value: Receipt };
-  told: { key: string; value: Told };
-  parts: { key: string; value: StreamPart };
-  promises: { key: string; value: Promised };
-  identity_log: { key: number; value: Logged; indexes: { device: string } };
+  receipts: { key: number; value: Sealed<Receipt> };
+  told: { key: string; value: Sealed<Told> };
+  parts: { key: string; value: Sealed<StreamPart> };
+  promises: { key: string; value: Sealed<Promised> };
+  identity_log: { key: number; value: Sealed<Logged>; indexes: { device: string } };
 }
+
+type SealedStore = Exclude<StoreNames<Schema>, "blobs">;
+type RowStore = Exclude<SealedStore, "values">;
+type Key<N extends StoreNames<Schema>> = Schema[N]["key"];
+type Row<N extends SealedStore> = Omit<Schema[N]["value"], "seal">;
+type Writing<N extends StoreNames<Schema>> = IDBPObjectStore<Schema, StoreNames<Schema>[], N, "readwrite">;
 
 const RECEIPTS_KEPT = 1000;
 const FINISHED_KEPT = 200;
@@ -236,46 +75,98 @@ export class Store {
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
-    const db = await openDB<Schema>("coterie-device", 5, {
-      upgrade(fresh, from) {
-        fresh.createObjectStore("answered", { keyPath: "answer" });
-        if (from > 3) return;
-        fresh
-          .createObjectStore("identity_log", { keyPath: "position" })
-          .createIndex("device", "device", { unique: true });
-        if (from > 2) return;
-        fresh.createObjectStore("told", { keyPath: "release" });
-        fresh.createObjectStore("parts", { keyPath: "assignment" });
-        fresh.createObjectStore("promises", { keyPath: "federation" });
-        if (from > 1) return;
-        fresh.createObjectStore("unlabelled", { keyPath: "id", autoIncrement: true });
-        if (from > 0) return;
-        fresh.createObjectStore("values");
-        fresh.createObjectStore("samples", { keyPath: "id", autoIncrement: true });
-        fresh.createObjectStore("states");
-        fresh.createObjectStore("finished", { keyPath: "assignment" });
-        fresh.createObjectStore("blobs");
-        fresh.createObjectStore("receipts", { keyPath: "id", autoIncrement: true });
+    const db = await openDB<Schema>("coterie-device", 6, {
+      upgrade(fresh, from, _, upgrading) {
+        makeStores(fresh, from);
+        if (from > 0) void sealAll(upgrading as Upgrading);
       },
     });
     return new Store(db);
   }
 
+  /**
+   * null: there is none, or the disk has damaged it. Throws CodedError `agent.sum_damaged` or `agent.no_identity_key` of
+   * what is made only once.
+   */
   async get<K extends keyof Values>(name: K): Promise<Values[K] | null> {
-    return ((await this.db.get("values", name)) as Values[K] | undefined) ?? null;
+    const kept = await this.db.get("values", name);
+    if (kept === undefined) return null;
+    const row = soundIn("values", name, kept);
+    return row === null ? await this.lose(name) : (row.value as Values[K]);
   }
 
   async put<K extends keyof Values>(name: K, value: Values[K]): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
-    await Promise.all([writing.store.put(value, name), writing.done]);
+    await Promise.all([keep(writing.store, name, value), writing.done]);
+  }
+
+  /** Have something else take the place of a value that the disk has damaged, or nothing. */
+  private async lose<K extends keyof Values>(name: K): Promise<Values[K] | null> {
+    const { code, sentence, instead, also = [] } = LOSSES[name];
+    if (code !== undefined) throw new CodedError(code, sentence);
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const { store } = writing;
+    const kept = await store.get(name);
+    if (kept !== undefined && soundIn("values", name, kept) === null) {
+      for (const one of [name, ...also]) await store.delete(one);
+      await note(store, sentence, 1);
+      if (instead !== undefined) await keep(store, name, instead());
+    }
+    await writing.done;
+    return await this.get(name);
+  }
+
+  /** The row; null: there is none, or the disk has damaged it. */
+  private async row<N extends RowStore>(name: N, key: Key<N>): Promise<Row<N> | null> {
+    const kept = await this.db.get(name, key);
+    if (kept === undefined) return null;
+    const found = soundIn(name, key, kept);
+    if (found === null) await this.loseRows(name, [key]);
+    return found;
+  }
+
+  /** All rows but those that the disk has damaged. */
+  private async all<N extends RowStore>(name: N): Promise<Row<N>[]> {
+    const { store } = this.db.transaction(name);
+    const [keys, kept] = await Promise.all([store.getAllKeys(), store.getAll()]);
+    const found = keys.map((key, at) => soundIn(name, key, kept[at] as Schema[N]["value"]));
+    const lost = keys.filter((_, at) => found[at] === null);
+    if (lost.length === 0) return found.filter((one) => one !== null);
+    await this.loseRows(name, lost);
+    return await this.all(name);
+  }
+
+  /** Remove rows that the disk has damaged; what was told counts without bounds instead. */
+  private async loseRows<N extends RowStore>(name: N, keys: readonly Key<N>[]): Promise<void> {
+    if (keys.length === 0) return;
+    const writing = this.db.transaction([name, "values"] as StoreNames<Schema>[], "readwrite", STRICT);
+    const store = writing.objectStore(name);
+    let count = 0;
+    for (const key of keys) {
+      const kept = await store.get(key);
+      if (kept === undefined || soundIn(name, key, kept as Schema[N]["value"]) !== null) continue;
+      count += 1;
+      // Entries of the log hold each other: those that follow are read again, too.
+      await store.delete(name === "identity_log" ? IDBKeyRange.lowerBound(key) : key);
+      if (name !== "told") continue;
+      const told = { release: key as string, federation: "", mu2: Number.POSITIVE_INFINITY, at: Date.now() };
+      await writing.objectStore("told").put(sealed(placeOf("told", key), told));
+    }
+    if (count > 0) await note(writing.objectStore("values"), ROW_LOSSES[name], count);
+    await writing.done;
+  }
+
+  /** What the disk has damaged, until the owner has read it; the latest first. */
+  async damage(): Promise<readonly Damage[]> {
+    return (await this.get("damage")) ?? [];
   }
 
   /** Change some of what the owner has chosen; the rest stays, or is as by `otherwise`. */
   async choose(changes: Changes, otherwise: Required<OwnerChoices>): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
     const { policy, pausedUntil } = otherwise;
-    const known = ((await writing.store.get("owner")) as OwnerChoices | undefined) ?? { policy, pausedUntil };
-    await Promise.all([writing.store.put(changed(known, changes, otherwise), "owner"), writing.done]);
+    const known = (await valueIn(writing.store, "owner")) ?? { policy, pausedUntil };
+    await Promise.all([keep(writing.store, "owner", changed(known, changes, otherwise)), writing.done]);
   }
 
   async drop(...names: (keyof Values)[]): Promise<void> {
@@ -288,9 +179,9 @@ export class Store {
     const writing = this.db.transaction("values", "readwrite", STRICT);
     const { store } = writing;
     await Promise.all([
-      store.put(tuned, "tuned"),
+      keep(store, "tuned", tuned),
       store.delete("tuning"),
-      own === null ? store.delete("own") : store.put(own, "own"),
+      own === null ? store.delete("own") : keep(store, "own", own),
       writing.done,
     ]);
   }
@@ -299,7 +190,7 @@ export class Store {
   async answerByVersion(tuned: Tuned): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
     const { store } = writing;
-    await Promise.all([store.put(tuned, "tuned"), store.delete("own"), writing.done]);
+    await Promise.all([keep(store, "tuned", tuned), store.delete("own"), writing.done]);
   }
 
   /**
@@ -309,11 +200,12 @@ export class Store {
   async accept(assignment: Assignment, isMasked: boolean): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
     const { store } = writing;
-    const sum = (await store.get("sum")) as SumState | undefined;
-    if (sum?.assignment !== assignment.assignment) await Promise.all([store.delete("sum"), store.delete("masked")]);
+    if (!(await isSumOf(store, "sum", assignment.assignment))) {
+      await Promise.all([store.delete("sum"), store.delete("masked")]);
+    }
     await Promise.all([
-      store.put(isMasked, "isMasked"),
-      store.put(assignment, "assignment"),
+      keep(store, "isMasked", isMasked),
+      keep(store, "assignment", assignment),
       store.delete("saved"),
       store.delete("spooled"),
       writing.done,
@@ -328,16 +220,14 @@ export class Store {
       for (const one of await parts.getAll()) {
         if (isOf(part, one) && one.number <= part.number - part.apart) await parts.delete(one.assignment);
       }
-      await parts.put(part);
+      await parts.put(sealed(placeOf("parts", part.assignment), part));
     }
-    await Promise.all([values.put(spooled, "spooled"), values.delete("saved"), writing.done]);
+    await Promise.all([keep(values, "spooled", spooled), values.delete("saved"), writing.done]);
   }
 
   /** The number of the device's newest part in the stream of `part`, without that itself; null: it had none. */
   async latestPart(part: StreamPart): Promise<number | null> {
-    const others = (await this.db.getAll("parts")).filter(
-      (one) => isOf(part, one) && one.assignment !== part.assignment,
-    );
+    const others = (await this.all("parts")).filter((one) => isOf(part, one) && one.assignment !== part.assignment);
     return others.length === 0 ? null : Math.max(...others.map(({ number }) => number));
   }
 
@@ -347,23 +237,23 @@ export class Store {
    */
   async charge(told: Told, most: number): Promise<boolean> {
     const writing = this.db.transaction("told", "readwrite", STRICT);
+    const isKnown = (await writing.store.getKey(told.release)) !== undefined;
     const before = await writing.store.getAll();
-    const isKnown = before.some(({ release }) => release === told.release);
     const isPaid = isKnown || pays(most, spentOf(before), told.mu2);
-    if (isPaid && !isKnown) await writing.store.put(told);
+    if (isPaid && !isKnown) await writing.store.put(sealed(placeOf("told", told.release), told));
     await writing.done;
     return isPaid;
   }
 
-  /** What was told in all federations together. */
+  /** What was told in all federations together; without bounds where the disk has damaged an entry. */
   async spent(): Promise<number> {
-    return spentOf(await this.db.getAll("told"));
+    return spentOf(await this.all("told"));
   }
 
   /** The same of each federation alone. */
   async spentByFederation(): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>();
-    for (const { federation, mu2 } of await this.db.getAll("told")) {
+    for (const { federation, mu2 } of await this.all("told")) {
       found.set(federation, (found.get(federation) ?? 0) + mu2);
     }
     return found;
@@ -371,29 +261,23 @@ export class Store {
 
   /** What the platform promised of `federation`; null: nothing was before. */
   async promised(federation: string): Promise<Promised | null> {
-    return (await this.db.get("promises", federation)) ?? null;
+    return await this.row("promises", federation);
   }
 
   async promise(promised: Promised): Promise<void> {
     const writing = this.db.transaction("promises", "readwrite", STRICT);
-    await Promise.all([writing.store.put(promised), writing.done]);
+    const kept = sealed(placeOf("promises", promised.federation), promised);
+    await Promise.all([writing.store.put(kept), writing.done]);
   }
 
   /** Those of which the owner is to agree to more. */
   async raised(): Promise<Promised[]> {
-    return (await this.db.getAll("promises")).filter(({ asked }) => asked !== null);
-  }
-
-  /** The spooled update; one that the disk has damaged is forgotten, so that it is trained anew. */
-  async spooled(): Promise<Spooled | null> {
-    const found = await this.get("spooled");
-    if (found === null || sha256Hex(found.payload) === found.offer.sha256) return found;
-    await this.db.delete("values", "spooled");
-    return null;
+    return (await this.all("promises")).filter(({ asked }) => asked !== null);
   }
 
   /**
-   * The assignment in hand has ended; where its update was accepted, the state that follows from it is kept. It was no
+   * The assignment in hand has ended; where its update was accepted, the state that follows from it is kept, if the disk
+   * has not damaged it. It was no
    * part in a stream where the platform says that it `isUncounted`; `toldNothing`: its noise would
    * have been on the sum.
    */
@@ -406,22 +290,26 @@ export class Store {
       writing.objectStore("states"),
       writing.objectStore("finished"),
     ];
-    const spooled = (await values.get("spooled")) as Spooled | undefined;
-    if (finished.outcome === "accepted" && spooled !== undefined) await states.put(spooled.state, finished.federation);
-    await ended.put(finished);
-    for (const key of ["assignment", "saved", "spooled", "sum", "masked"]) await values.delete(key);
+    if (finished.outcome === "accepted") {
+      const { federation } = finished;
+      const state = (await valueIn(values, "spooled"))?.state;
+      if (state === undefined) await states.delete(federation);
+      else await states.put(sealed(placeOf("states", federation), { value: state }), federation);
+    }
+    await ended.put(sealed(placeOf("finished", finished.assignment), finished));
+    for (const key of ["assignment", "saved", "spooled", "sum", "masked"] as const) await values.delete(key);
     const every = await ended.getAll();
     every.sort((a, b) => b.at - a.at);
     for (const { assignment } of every.slice(FINISHED_KEPT)) await ended.delete(assignment);
     await writing.done;
   }
 
-  /** The key by which the device is known in secure sums; drawn once. */
+  /** The key by which the device is known in secure sums; drawn once. Throws CodedError `agent.no_identity_key`. */
   async signing(): Promise<Uint8Array> {
     const drawn = crypto.getRandomValues(new Uint8Array(32));
     const writing = this.db.transaction("values", "readwrite", STRICT);
-    const known = (await writing.store.get("signing")) as Uint8Array | undefined;
-    if (known === undefined) await writing.store.put(drawn, "signing");
+    const known = await valueIn(writing.store, "signing");
+    if (known === null) await keep(writing.store, "signing", drawn);
     await writing.done;
     return known ?? drawn;
   }
@@ -439,16 +327,16 @@ export class Store {
       vector: () => this.get(masked),
       keepSum: async (assignment, state) => {
         const writing = this.db.transaction("values", "readwrite", STRICT);
-        const before = (await writing.store.get(sum)) as SumState | undefined;
+        const before = await valueIn(writing.store, sum);
         const offer = before?.assignment === assignment ? before.offer : null;
-        await Promise.all([writing.store.put({ assignment, state, offer }, sum), writing.done]);
+        await Promise.all([keep(writing.store, sum, { assignment, state, offer }), writing.done]);
       },
       keepVector: async (assignment, state, vector) => {
         const offer = { assignment, sha256: sha256Hex(vector), size_bytes: vector.length };
         const writing = this.db.transaction("values", "readwrite", STRICT);
         await Promise.all([
-          writing.store.put({ assignment, state, offer }, sum),
-          writing.store.put(vector, masked),
+          keep(writing.store, sum, { assignment, state, offer }),
+          keep(writing.store, masked, vector),
           writing.done,
         ]);
         return offer;
@@ -459,8 +347,7 @@ export class Store {
   /** Forget the sum of any other question. */
   async beginAnswer(answer: string): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
-    const held = (await writing.store.get("questionSum")) as SumState | undefined;
-    if (held?.assignment !== answer) {
+    if (!(await isSumOf(writing.store, "questionSum", answer))) {
       await Promise.all([writing.store.delete("questionSum"), writing.store.delete("questionMasked")]);
     }
     await writing.done;
@@ -470,8 +357,8 @@ export class Store {
   async finishAnswer(answered: Answered): Promise<void> {
     const writing = this.db.transaction(["values", "answered"], "readwrite", STRICT);
     const [values, ended] = [writing.objectStore("values"), writing.objectStore("answered")];
-    await ended.put(answered);
-    for (const key of ["questionSum", "questionMasked"]) await values.delete(key);
+    await ended.put(sealed(placeOf("answered", answered.answer), answered));
+    for (const key of ["questionSum", "questionMasked"] as const) await values.delete(key);
     const every = await ended.getAll();
     every.sort((a, b) => b.at - a.at);
     for (const { answer } of every.slice(ANSWERED_KEPT)) await ended.delete(answer);
@@ -484,7 +371,7 @@ export class Store {
 
   /** Newest first. */
   async answered(): Promise<Answered[]> {
-    return (await this.db.getAll("answered")).sort((a, b) => b.at - a.at);
+    return (await this.all("answered")).sort((a, b) => b.at - a.at);
   }
 
   /** How many entries of the log of identities the device has read. */
@@ -492,9 +379,18 @@ export class Store {
     return await this.db.count("identity_log");
   }
 
-  /** The head after so many entries; null: the device has not read as many. */
+  /** The head after so many entries; null: the device has not read as many. Throws CodedError `store.log_damaged`. */
   async logHead(length: number): Promise<Uint8Array | null> {
-    return (await this.db.get("identity_log", length))?.head ?? null;
+    const kept = await this.db.get("identity_log", length);
+    return kept === undefined ? null : (await this.entry(length, kept)).head;
+  }
+
+  /** Throws CodedError `store.log_damaged` where it is not what was written; it is read again then. */
+  private async entry(position: number, kept: Sealed<Logged>): Promise<Logged> {
+    const found = soundIn("identity_log", position, kept);
+    if (found !== null) return found;
+    await this.loseRows("identity_log", [position]);
+    throw new CodedError(LOG_DAMAGED, ROW_LOSSES.identity_log);
   }
 
   /**
@@ -508,16 +404,28 @@ export class Store {
       ...entries
         .map((one, at) => ({ ...one, position: length + at + 1 }))
         .filter(({ position }) => position > known)
-        .map((one) => writing.store.add(one)),
+        .map((one) => writing.store.add(sealed(placeOf("identity_log", one.position), one))),
       writing.done,
     ]);
   }
 
-  /** The identities of those of `devices` that are among the first `length` entries. */
+  /**
+   * The identities of those of `devices` that are among the first `length` entries. Throws CodedError
+   * `store.log_damaged`.
+   */
   async logged(devices: readonly string[], length: number): Promise<Map<string, Uint8Array>> {
-    const found = await Promise.all(devices.map((device) => this.db.getFromIndex("identity_log", "device", device)));
-    const within = found.filter((one): one is Logged => one !== undefined && one.position <= length);
-    return new Map(within.map(({ device, identity }) => [device, identity]));
+    const positions = await Promise.all(
+      devices.map((device) => this.db.getKeyFromIndex("identity_log", "device", device)),
+    );
+    const found = new Map<string, Uint8Array>();
+    for (const position of positions) {
+      if (position === undefined || position > length) continue;
+      const kept = await this.db.get("identity_log", position);
+      if (kept === undefined) continue;
+      const { device, identity } = await this.entry(position, kept);
+      found.set(device, identity);
+    }
+    return found;
   }
 
   async isFinished(assignment: string): Promise<boolean> {
@@ -526,19 +434,18 @@ export class Store {
 
   /** Newest first. */
   async finished(): Promise<Finished[]> {
-    return (await this.db.getAll("finished")).sort((a, b) => b.at - a.at);
+    return (await this.all("finished")).sort((a, b) => b.at - a.at);
   }
 
   async state(federation: string): Promise<Uint8Array | null> {
-    return (await this.db.get("states", federation)) ?? null;
+    return (await this.row("states", federation))?.value ?? null;
   }
 
   /** Add samples in one go: all of them or, where the browser has no room, none. Throws CodedError `store.full`. */
   async addSamples(samples: readonly Omit<Sample, "id">[]): Promise<void> {
     try {
       const writing = this.db.transaction("samples", "readwrite", STRICT);
-      for (const sample of samples) void writing.store.add(sample as Sample);
-      await writing.done;
+      await Promise.all([append("samples", writing.store, samples), writing.done]);
     } catch (error) {
       throw new CodedError("store.full", `the samples could not be stored: ${(error as Error).message}`);
     }
@@ -558,7 +465,11 @@ export class Store {
   async addUnlabelled(xs: readonly Float32Array[]): Promise<void> {
     try {
       const writing = this.db.transaction("unlabelled", "readwrite", STRICT);
-      for (const x of xs) void writing.store.add({ x } as Unlabelled);
+      await append(
+        "unlabelled",
+        writing.store,
+        xs.map((x) => ({ x })),
+      );
       const keys = await writing.store.getAllKeys();
       for (const key of keys.slice(0, Math.max(0, keys.length - UNLABELLED_KEPT))) void writing.store.delete(key);
       await writing.done;
@@ -567,29 +478,23 @@ export class Store {
     }
   }
 
-  /** null: it went, to make room or with all samples. */
+  /** null: it went, to make room, with all samples, or because the disk has damaged it. */
   async unlabelled(id: number): Promise<Unlabelled | null> {
-    return (await this.db.get("unlabelled", id)) ?? null;
+    return await this.row("unlabelled", id);
   }
 
   /** Newest first. */
   async newestUnlabelled(count: number): Promise<Unlabelled[]> {
-    const found: Unlabelled[] = [];
-    let cursor = await this.db.transaction("unlabelled").store.openCursor(null, "prev");
-    while (cursor !== null && found.length < count) {
-      found.push(cursor.value);
-      cursor = await cursor.continue();
-    }
-    return found;
+    return await this.newest("unlabelled", count);
   }
 
   /** Make a sample of class `label`, and keep the state that follows from its number. */
   async label({ id, x }: Unlabelled, label: number, answered: (made: number) => Labelling): Promise<void> {
     const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
-    const sample = { x, label, target: new Float32Array(), asked: true };
-    const made = await writing.objectStore("samples").add(sample as unknown as Kept);
+    const sample = { x, label, target: new Float32Array(), asked: true as const };
+    const made = await append("samples", writing.objectStore("samples"), [sample]);
     await writing.objectStore("unlabelled").delete(id);
-    await writing.objectStore("values").put(answered(made), "labelling");
+    await keep(writing.objectStore("values"), "labelling", answered(made));
     await writing.done;
   }
 
@@ -597,7 +502,7 @@ export class Store {
   async dropUnlabelled(id: number, state: Labelling): Promise<void> {
     const writing = this.db.transaction(["unlabelled", "values"], "readwrite", STRICT);
     await writing.objectStore("unlabelled").delete(id);
-    await writing.objectStore("values").put(state, "labelling");
+    await keep(writing.objectStore("values"), "labelling", state);
     await writing.done;
   }
 
@@ -607,14 +512,15 @@ export class Store {
    */
   async takeBack(made: number, undone: (sample: number) => Labelling): Promise<boolean> {
     const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
-    const sample = await writing.objectStore("samples").get(made);
-    if (sample !== undefined) {
+    const kept = await writing.objectStore("samples").get(made);
+    const sample = kept === undefined ? null : soundIn("samples", made, kept);
+    if (sample !== null) {
       await writing.objectStore("samples").delete(made);
-      const id = await writing.objectStore("unlabelled").add({ x: sample.x } as Unlabelled);
-      await writing.objectStore("values").put(undone(id), "labelling");
+      const id = await append("unlabelled", writing.objectStore("unlabelled"), [{ x: sample.x }]);
+      await keep(writing.objectStore("values"), "labelling", undone(id));
     }
     await writing.done;
-    return sample !== undefined;
+    return sample !== null;
   }
 
   /** Numbers of the samples, ascending. */
@@ -622,37 +528,56 @@ export class Store {
     return this.db.getAllKeys("samples", IDBKeyRange.upperBound(newest));
   }
 
-  /** In the order of `ids`; those that were removed since are left out. */
+  /** In the order of `ids`; those that were removed since, or that the disk has damaged, are left out. */
   async load(ids: readonly number[]): Promise<Sample[]> {
-    const reading = this.db.transaction("samples");
-    const found = await Promise.all(ids.map((id) => reading.store.get(id)));
-    return found.filter((sample) => sample !== undefined);
+    const { store } = this.db.transaction("samples");
+    const kept = await Promise.all(ids.map((id) => store.get(id)));
+    const found = ids.map((id, at) => {
+      const one = kept[at];
+      return one === undefined ? undefined : soundIn("samples", id, one);
+    });
+    await this.loseRows(
+      "samples",
+      ids.filter((_, at) => found[at] === null),
+    );
+    return found.filter((sample) => sample !== undefined && sample !== null);
   }
 
   /** What is known of all samples, how many each class has, and where labels are from. */
   async held(): Promise<Held & { readonly counts: readonly number[]; readonly asked: number; unlabelled: number }> {
     const unlabelled = await this.db.count("unlabelled");
     let [samples, features, targets, asked] = [0, 0, 0, 0];
-    const counts: number[] = [];
-    let cursor = await this.db.transaction("samples").store.openCursor();
-    while (cursor !== null) {
-      const { x, target, label } = cursor.value;
+    const [counts, lost]: [number[], number[]] = [[], []];
+    for (
+      let cursor = await this.db.transaction("samples").store.openCursor();
+      cursor !== null;
+      cursor = await cursor.continue()
+    ) {
+      const sample = soundIn("samples", cursor.primaryKey, cursor.value);
+      if (sample === null) {
+        lost.push(cursor.primaryKey);
+        continue;
+      }
+      const { x, target, label } = sample;
       if (samples === 0) [features, targets] = [x.length, target.length];
       samples += 1;
-      if (cursor.value.asked) asked += 1;
+      if (sample.asked) asked += 1;
       if (target.length === 0) {
         while (counts.length <= label) counts.push(0);
         counts[label] = (counts[label] ?? 0) + 1;
       }
-      cursor = await cursor.continue();
     }
+    await this.loseRows("samples", lost);
     return { samples, features, targets, classes: counts.length, counts, asked, unlabelled };
   }
 
   async blob(sha256: string): Promise<Uint8Array | null> {
     const found = (await this.db.get("blobs", sha256)) ?? null;
     if (found === null || sha256Hex(found) === sha256) return found;
-    await this.db.delete("blobs", sha256);
+    const writing = this.db.transaction(["blobs", "values"], "readwrite", STRICT);
+    await writing.objectStore("blobs").delete(sha256);
+    await note(writing.objectStore("values"), ROW_LOSSES.blobs, 1);
+    await writing.done;
     return null;
   }
 
@@ -666,19 +591,27 @@ export class Store {
 
   async recordSent(what: string, bytes: number, body: string | null): Promise<void> {
     const writing = this.db.transaction("receipts", "readwrite");
-    const id = await writing.store.add({ at: Date.now(), what, bytes, body });
+    const id = await append("receipts", writing.store, [{ at: Date.now(), what, bytes, body }]);
     await writing.store.delete(IDBKeyRange.upperBound(id - RECEIPTS_KEPT));
     await writing.done;
   }
 
   /** The newest first. */
   async receipts(most: number): Promise<Receipt[]> {
-    const found: Receipt[] = [];
-    let cursor = await this.db.transaction("receipts").store.openCursor(null, "prev");
+    return await this.newest("receipts", most);
+  }
+
+  /** The newest `most` rows but those that the disk has damaged, newest first. */
+  private async newest<N extends "unlabelled" | "receipts">(name: N, most: number): Promise<Row<N>[]> {
+    const [found, lost]: [Row<N>[], Key<N>[]] = [[], []];
+    let cursor = await this.db.transaction(name).store.openCursor(null, "prev");
     while (cursor !== null && found.length < most) {
-      found.push(cursor.value);
+      const row = soundIn(name, cursor.primaryKey, cursor.value);
+      if (row === null) lost.push(cursor.primaryKey);
+      else found.push(row);
       cursor = await cursor.continue();
     }
+    await this.loseRows(name, lost);
     return found;
   }
 
@@ -689,8 +622,8 @@ export class Store {
   }
 
   /**
-   * Forget everything but the samples, which are the owner's, what was told of them under noise, and the receipt of a
-   * device that was `forgotten`, this one or one before it.
+   * Forget everything but the samples, which are the owner's, what was told of them under noise, what the disk has
+   * damaged, and the receipt of a device that was `forgotten`, this one or one before it.
    */
   async forgetDevice(forgotten: ForgetNews | null = null): Promise<void> {
     const names = [
@@ -706,9 +639,11 @@ export class Store {
     ] as const;
     const writing = this.db.transaction(names, "readwrite", STRICT);
     const values = writing.objectStore("values");
-    const kept = forgotten ?? ((await values.get("forgotten")) as ForgetNews | undefined);
+    const kept = forgotten ?? (await valueIn(values, "forgotten"));
+    const damage = await valueIn(values, "damage");
     await Promise.all(names.map((name) => writing.objectStore(name).clear()));
-    if (kept !== undefined) await values.put(kept, "forgotten");
+    if (kept !== null) await keep(values, "forgotten", kept);
+    if (damage !== null) await keep(values, "damage", damage);
     await writing.done;
   }
 }
@@ -729,3 +664,84 @@ const isOf = (part: StreamPart, other: StreamPart): boolean =>
   part.federation === other.federation && part.apart === other.apart;
 
 const spentOf = (told: readonly Told[]): number => told.reduce((sum, { mu2 }) => sum + mu2, 0);
+
+/** Where a row is kept, which its seal covers, so that none passes for another. */
+const placeOf = (name: SealedStore, key: string | number): string => `${name} ${key}`;
+
+/** The row that is kept there; null: the disk has damaged it. */
+const soundIn = <N extends SealedStore>(name: N, key: Key<N>, kept: Schema[N]["value"]): Row<N> | null =>
+  opened<Row<N>>(placeOf(name, key), kept as Sealed<Row<N>>);
+
+function keep<K extends keyof Values>(values: Writing<"values">, name: K, value: Values[K]): Promise<unknown> {
+  return values.put(sealed(placeOf("values", name), { value }), name);
+}
+
+/** As `Store.get`, within a transaction: what is damaged stays for that. */
+async function valueIn<K extends keyof Values>(values: Writing<"values">, name: K): Promise<Values[K] | null> {
+  const kept = await values.get(name);
+  if (kept === undefined) return null;
+  const row = soundIn("values", name, kept);
+  const { code, sentence, instead } = LOSSES[name];
+  if (row === null && code !== undefined) throw new CodedError(code, sentence);
+  return row === null ? (instead?.() ?? null) : (row.value as Values[K]);
+}
+
+/** Whether what is remembered of a sum is of `assignment`, also where the disk has damaged the rest of it. */
+async function isSumOf(values: Writing<"values">, sum: "sum" | "questionSum", assignment: string): Promise<boolean> {
+  return ((await values.get(sum))?.value as SumState | undefined)?.assignment === assignment;
+}
+
+async function note(values: Writing<"values">, sentence: string, count: number): Promise<void> {
+  await keep(values, "damage", noted((await valueIn(values, "damage")) ?? [], sentence, count, Date.now()));
+}
+
+/** Keep rows under numbers that the browser gives, in their order; the last number, 0 where there are no rows. */
+async function append<N extends "samples" | "unlabelled" | "receipts">(
+  name: N,
+  store: Writing<N>,
+  rows: readonly Omit<Row<N>, "id">[],
+): Promise<number> {
+  const [first] = rows;
+  if (first === undefined) return 0;
+  const from = await store.add(first as Schema[N]["value"]);
+  const made = rows.map((row, at) => sealed(placeOf(name, from + at), { ...row, id: from + at }));
+  await Promise.all(made.map((row) => store.put(row as unknown as Schema[N]["value"])));
+  return from + rows.length - 1;
+}
+
+/** Those that the edition `from` of the database lacks. */
+function makeStores(fresh: IDBPDatabase<Schema>, from: number): void {
+  if (from > 4) return;
+  fresh.createObjectStore("answered", { keyPath: "answer" });
+  if (from > 3) return;
+  fresh.createObjectStore("identity_log", { keyPath: "position" }).createIndex("device", "device", { unique: true });
+  if (from > 2) return;
+  fresh.createObjectStore("told", { keyPath: "release" });
+  fresh.createObjectStore("parts", { keyPath: "assignment" });
+  fresh.createObjectStore("promises", { keyPath: "federation" });
+  if (from > 1) return;
+  fresh.createObjectStore("unlabelled", { keyPath: "id", autoIncrement: true });
+  if (from > 0) return;
+  fresh.createObjectStore("values");
+  fresh.createObjectStore("samples", { keyPath: "id", autoIncrement: true });
+  fresh.createObjectStore("states");
+  fresh.createObjectStore("finished", { keyPath: "assignment" });
+  fresh.createObjectStore("blobs");
+  fresh.createObjectStore("receipts", { keyPath: "id", autoIncrement: true });
+}
+
+type Upgrading = IDBPTransaction<Schema, StoreNames<Schema>[], "versionchange">;
+
+/** Seal the rows that were kept before rows had seals. */
+async function sealAll(upgrading: Upgrading): Promise<void> {
+  for (const name of upgrading.objectStoreNames) {
+    if (name === "blobs") continue;
+    const isNamed = name === "values" || name === "states";
+    let cursor = await upgrading.objectStore(name).openCursor();
+    while (cursor !== null) {
+      const row = isNamed ? { value: cursor.value } : cursor.value;
+      await cursor.update(sealed(placeOf(name, cursor.primaryKey), row) as typeof cursor.value);
+      cursor = await cursor.continue();
+    }
+  }
+}

@@ -10,10 +10,11 @@ import { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
 import type { Tensors } from "../wire/tensors";
 import { partOf } from "./budget";
+import type { Saved } from "./kept";
 import { type ReadPart, withOpened } from "./opened";
 import type { Predictor } from "./predictor";
 import { nowS } from "./situation";
-import type { Saved, Store } from "./store";
+import type { Store } from "./store";
 
 const CHECKPOINT_S = 5;
 const TIMED_STEPS = 100;

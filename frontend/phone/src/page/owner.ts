@@ -1,9 +1,10 @@
 /** The page of a device that has joined: what it does and why not, its samples, what left it, and what its owner decides. */
 import { digits, PRIVACY_DEFAULT } from "../device/budget";
 import type { PrivacyChoices } from "../device/choices";
-import type { Receipt } from "../device/store";
+import type { Receipt } from "../device/kept";
 import type { Command, Shown } from "../protocol";
 import { countedPart } from "./counted";
+import { damagePart } from "./damage";
 import { el, list, section } from "./dom";
 import { ownModelPart } from "./own_model";
 import { questionPart } from "./questions";
@@ -51,6 +52,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
   return [
     title,
     { key: "now", state: moment, make: () => now(shown, asked) },
+    ...damagedPart(shown, asked),
     ...ownModelPart(shown),
     ...questionPart(shown, asked.tell),
     ...sources,
@@ -61,6 +63,11 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     { key: "receipts", state: receipts, make: () => left(receipts) },
     { key: "decide", state: choices, make: () => decide(shown, asked) },
   ];
+}
+
+function damagedPart({ damage }: Shown, { tell }: Asked): Part[] {
+  if (damage.length === 0) return [];
+  return [{ key: "damage", state: damage, make: () => damagePart(damage, () => tell({ do: "read-damage" })) }];
 }
 
 function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElement {
@@ -153,8 +160,9 @@ function toldUnderNoise({ told, choices }: Shown, { tell }: Asked): HTMLElement 
   const { epsilon, allowedEpsilon, delta, federations, raised } = told;
   const most = `${digits(allowedEpsilon)} that you allow in all, at delta ${delta}`;
   const each = Object.entries(federations).map(([name, one]) => `${name} ${digits(one)}`);
-  const sentence =
-    epsilon === 0
+  const sentence = !Number.isFinite(epsilon)
+    ? "Its account of what was told under noise was damaged on the disk: nothing more is told."
+    : epsilon === 0
       ? `Nothing was told under noise yet, of epsilon ${most}.`
       : `Told under noise, by its own account: epsilon ${digits(epsilon)} of ${most}. Alone: ${each.join(", ")}.`;
   const chosen = choices.privacy ?? PRIVACY_DEFAULT;

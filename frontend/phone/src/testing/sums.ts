@@ -1,7 +1,8 @@
 /** A secure sum of three phones, without a network: what each keeps, and the platform that they share. */
 
 import { Unreachable } from "../device/failure";
-import type { SumShelf, SumState } from "../device/store";
+import type { SumState } from "../device/kept";
+import type { SumShelf } from "../device/store";
 import { EMPTY, nextHead } from "../learning/secure_sum/identities";
 import type { PartyState } from "../learning/secure_sum/party";
 import { fromBase64, sha256Hex, toBase64 } from "../wire/bytes";

@@ -1,0 +1,214 @@
+/** What the browser keeps of the device, row by row. */
+import type { Sample } from "../learning/batches";
+import type { Labelling } from "../learning/labelling";
+import type { Checkpoint } from "../learning/optimisation";
+import type { PersonalCheckpoint } from "../learning/personal/training";
+import type { PartyState } from "../learning/secure_sum/party";
+import type {
+  Assignment,
+  ForgetNews,
+  OfferUpdate,
+  PrivacyBudget,
+  SignedManifest,
+  StandingPlan,
+} from "../wire/messages";
+import type { PlatformKeys } from "../wire/platform_keys";
+import type { LogEntry, OfferMasked } from "../wire/secure_sum";
+import type { OwnerChoices } from "./choices";
+
+export interface Identity {
+  readonly device: string;
+  readonly name: string;
+  readonly credential: string;
+  readonly platformKeys: PlatformKeys;
+  readonly joinedAt: number;
+}
+
+/** The state of an assignment's training between two steps. */
+export interface Saved {
+  /** Samples up to this number are trained on. */
+  readonly newest: number;
+  readonly lossBefore: number;
+  readonly accuracyBefore: number | null;
+  readonly measureS: number;
+  readonly trainS: number;
+  readonly client: Checkpoint | null;
+}
+
+export interface Spooled {
+  readonly offer: OfferUpdate;
+  readonly payload: Uint8Array;
+  /** What replaces the federation's state once the platform has accepted the update. */
+  readonly state: Uint8Array;
+  /** What hides the update, for the owner. */
+  readonly privacy: string;
+}
+
+export interface Finished {
+  readonly assignment: string;
+  readonly federation: string;
+  readonly round: number;
+  readonly at: number;
+  readonly outcome: "accepted" | "dropped" | "released";
+  readonly sentence: string;
+  /** The kind of the plan that covered the update; left out: it was kept before this was noted. */
+  readonly privacy?: string;
+}
+
+/** A release under noise that the device has a part in, as its own account has it. */
+export interface Told {
+  readonly release: string;
+  readonly federation: string;
+  /** Of the Gaussian mechanism that it costs as much as, the inverse noise multiplier squared. */
+  readonly mu2: number;
+  readonly at: number;
+}
+
+/** The device's part in a sum whose noise depends on the sums before. */
+export interface StreamPart {
+  readonly assignment: string;
+  readonly federation: string;
+  /** How far apart two parts of the device are at least; with the federation it names the stream. */
+  readonly apart: number;
+  /** How many sums of the stream were released before. */
+  readonly number: number;
+}
+
+/** What a federation may tell of the device: as its owner agreed, and as the owner is to agree. */
+export interface Promised {
+  readonly federation: string;
+  readonly agreed: PrivacyBudget;
+  /** null: nothing is asked. */
+  readonly asked: PrivacyBudget | null;
+}
+
+/** How a question to the fleet ended for the device. */
+export interface Answered {
+  /** What its part in the sum was known by. */
+  readonly answer: string;
+  /** `answered`: it is in the sum; `declined`: nothing was sent of what it counted; `uncounted`: the sum went on without it. */
+  readonly outcome: "answered" | "declined" | "uncounted";
+  readonly sentence: string;
+  readonly federation: string;
+  readonly question: unknown;
+  readonly at: number;
+}
+
+/** How far the device is in a secure sum. */
+export interface SumState {
+  readonly assignment: string;
+  readonly state: PartyState;
+  /** Of its masked vector, once there is one: there will be no other. */
+  readonly offer: OfferMasked | null;
+}
+
+/** An entry of the log of identities as far as the device has read it; none is ever changed. */
+export interface Logged extends LogEntry {
+  /** From 1 on. */
+  readonly position: number;
+  /** Of the log that ends with it. */
+  readonly head: Uint8Array;
+}
+
+/** Something that left the device. */
+export interface Receipt {
+  readonly id?: number;
+  readonly at: number;
+  readonly what: string;
+  readonly bytes: number;
+  /** The literal text of a message; null for an update's bytes. */
+  readonly body: string | null;
+}
+
+/** A training of the personal model that was begun. */
+export interface Tuning {
+  /** Of the plan that it follows. */
+  readonly digest: string;
+  /** The version that it began with. */
+  readonly version: string;
+  /** SHA-256 of the train step graph: it goes on under later versions of the same pair. */
+  readonly trainStep: string;
+  /** The samples from the first to the last number are trained on. */
+  readonly first: number;
+  readonly last: number;
+  readonly client: PersonalCheckpoint;
+}
+
+/** How the latest training of the personal model ended. */
+export interface Tuned {
+  readonly digest: string;
+  readonly federation: string;
+  /** The version that it began with. */
+  readonly version: string;
+  readonly trainedUpTo: number;
+  readonly comparedWith: string;
+  /** Whether the personal model answers, or the version. */
+  readonly answers: boolean;
+  /** Samples held out, on which both were compared. */
+  readonly samples: number;
+  /** Shares that are right; null: the task has no right and wrong. */
+  readonly versionAccuracy: number | null;
+  readonly ownAccuracy: number | null;
+  readonly reported: boolean;
+}
+
+/** The personal model, which answers instead of the version. */
+export interface OwnModel {
+  /** The version that it came from. */
+  readonly base: string;
+  readonly federation: string;
+  /** The tensors of a version, as safetensors. */
+  readonly tensors: Uint8Array;
+}
+
+/** A sample whose label nobody has said. */
+export interface Unlabelled {
+  readonly id: number;
+  readonly x: Float32Array;
+}
+
+/** A sample as the browser keeps it. */
+export interface Kept extends Sample {
+  /** The owner said the label when asked; left out: it came with the sample. */
+  readonly asked?: true;
+}
+
+/** Something that the disk has damaged, and what became of it. */
+export interface Damage {
+  readonly sentence: string;
+  readonly count: number;
+  /** When it was noticed last, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** What there is one of, by its name. */
+export interface Values {
+  identity: Identity;
+  owner: OwnerChoices;
+  assignment: Assignment;
+  saved: Saved;
+  spooled: Spooled;
+  /** The secret half of the key by which the device is known in secure sums. */
+  signing: Uint8Array;
+  sum: SumState;
+  masked: Uint8Array;
+  /** The same of the question that is being answered. */
+  questionSum: SumState;
+  questionMasked: Uint8Array;
+  /** Whether the latest assignment that was accepted hides in a sum what the device measures. */
+  isMasked: boolean;
+  model: SignedManifest;
+  train_step_s: number;
+  upload_s: number;
+  /** The number under which the owner has the device forgotten. */
+  receipt: string;
+  /** What became of that, as the platform said last. */
+  forgotten: ForgetNews;
+  labelling: Labelling;
+  standing: StandingPlan;
+  tuning: Tuning;
+  tuned: Tuned;
+  own: OwnModel;
+  /** What the disk has damaged, until the owner has read it. */
+  damage: readonly Damage[];
+}
