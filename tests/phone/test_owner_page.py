@@ -216,7 +216,7 @@ def test_the_owner_pauses_limits_and_exports(chromium: Browser, home: Path, tmp_
 def test_the_owner_has_it_forgotten(
     chromium: Browser, home: Path, platform: FakePlatform, agent: subprocess.Popen[bytes]
 ) -> None:
-    platform.forgetting = UNFINISHED
+    platform.forgetting = msgspec.structs.replace(UNFINISHED, rebuilt=(), holds=(), versions=0)
     page = opened(chromium, home)
     page.get_by_role("button", name="Forget me").click()
     page.get_by_role("button", name="Keep it").click()
@@ -231,6 +231,8 @@ def test_the_owner_has_it_forgotten(
     page.get_by_role("button", name="Go on", exact=True).click()
     forgotten = page.locator("#forgotten")
     expect(forgotten).to_contain_text("Not done yet: its files are being removed")
+    expect(forgotten).to_contain_text("Models made again without it" + "Not known yet.")
+    expect(forgotten).to_contain_text("Versions known to hold updates of it" + "Not known yet.")
     assert agent.wait(10) == Exit.NOT_JOINED
     (receipt,) = platform.forgotten
     expect(forgotten).to_contain_text(receipt)

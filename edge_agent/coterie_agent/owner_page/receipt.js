@@ -12,7 +12,7 @@ export function forgottenParts(news) {
     el("p", `Updates that went into no merge any more: ${taken_out}.`),
     ...(rows.length > 0 ? [el("details", "", el("summary", "Rows that were removed"), list(rows))] : []),
     el("h3", "Models made again without it"),
-    rebuilt.length === 0 ? el("p", "None: no plan that it had a part in promises that.") : list(rebuilt.map(rebuiltLine)),
+    rebuilt.length === 0 ? el("p", none(done, "None: no plan that it had a part in promises that.")) : list(rebuilt.map(rebuiltLine)),
     el("h3", "Versions known to hold updates of it"),
     ...holding(news),
   ];
@@ -23,8 +23,11 @@ function rebuiltLine({ federation, done, sentence, done_at = "" }) {
   return `${federation}, done${done_at === "" ? "" : ` ${at(done_at)}`}: ${sentence}`;
 }
 
-function holding({ holds = [], versions = 0 }) {
-  if (holds.length === 0) return [el("p", "None is known.")];
+// The platform finds out only when no sum holds the device any more.
+const none = (done, text) => (done ? text : "Not known yet.");
+
+function holding({ done, holds = [], versions = 0 }) {
+  if (holds.length === 0) return [el("p", none(done, "None is known."))];
   const rows = holds.map(({ version, federation, at: made, in_sum = false }) => [
     `version ${version} of ${federation}`,
     at(made),

@@ -21,7 +21,7 @@ export function forgottenPart(news: ForgetNews, readAgain: () => void): HTMLElem
     rows.length === 0 ? null : el("details", {}, el("summary", {}, "Rows that were removed"), list(rows)),
     el("h3", {}, "Models made again without it"),
     rebuilt.length === 0
-      ? el("p", {}, "None: no plan that it had a part in promises that.")
+      ? el("p", {}, none(done, "None: no plan that it had a part in promises that."))
       : list(rebuilt.map(rebuiltLine)),
     el("h3", {}, "Versions known to hold updates of it"),
     ...holding(news),
@@ -35,8 +35,11 @@ function rebuiltLine({ federation, done, sentence, done_at }: ForgetNews["rebuil
   return `${federation}, ${done ? `done ${shown(done_at)}` : "not done yet"}: ${sentence}`;
 }
 
-function holding({ holds, versions }: ForgetNews): HTMLElement[] {
-  if (holds.length === 0) return [el("p", {}, "None is known.")];
+/** The platform finds out only when no sum holds the device any more. */
+const none = (done: boolean, text: string): string => (done ? text : "Not known yet.");
+
+function holding({ done, holds, versions }: ForgetNews): HTMLElement[] {
+  if (holds.length === 0) return [el("p", {}, none(done, "None is known."))];
   const lines = holds.map(({ federation, version, at, in_sum }) => {
     const how = in_sum ? "; its update came in a sum, from which nobody could take it" : "";
     return `version ${version} of ${federation}, made ${shown(at)}${how}`;
