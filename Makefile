@@ -16,7 +16,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench deb reference lock audit audit-where-possible format console phone check-console check-phone
+.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench deb language reference lock audit audit-where-possible format console phone check-console check-phone
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
@@ -90,7 +90,7 @@ console-where-possible:
 	else $(MAKE) --no-print-directory console || echo "The console could not be built: the platform shows a plain page instead."; \
 	$(MAKE) --no-print-directory phone || echo "The phone's page could not be built: phones join by the agent."; fi
 
-$(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src $(CONSOLE)/scripts -type f) $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts
+$(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src $(CONSOLE)/scripts $(CONSOLE)/language -type f) $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts
 	$(NPM) run --silent build
 
 $(BUILT_PHONE): $(PHONE)/node_modules/.package-lock.json $(shell find $(PHONE)/src $(PHONE)/scripts $(PHONE)/shell -type f) $(PHONE)/index.html $(PHONE)/vite.config.ts
@@ -110,6 +110,10 @@ bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/
 
 deb:  ## Build the agent's Debian package. ARGS="--arch arm64": a Raspberry Pi's, on any machine.
 	$(PYTHON) deploy/debian/build.py $(ARGS)
+
+language: $(STAMP) $(CONSOLE)/node_modules/.package-lock.json  ## After a change of texts: bring the catalogues of other languages up to date, and say what has no translation. Needs gettext.
+	$(NPM) run --silent language
+	cd platform/coterie && ../../$(BIN)/django-admin compilemessages --verbosity 0
 
 reference: $(STAMP)  ## Write the generated pages of docs/reference.
 	$(BIN)/python -m tests.contract.reference

@@ -2,6 +2,8 @@ import { tanstackRouter } from "@tanstack/router-plugin/vite";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import { LANGUAGES } from "./language/catalogues.ts";
+import { language } from "./language/plugin.ts";
 
 const platform = process.env.COTERIE_URL ?? "http://127.0.0.1:8000";
 
@@ -17,13 +19,22 @@ const mantineStyles: Plugin = {
   },
 };
 
+/** What `scripts/build.mjs` builds; undefined: English. */
+const built = LANGUAGES.find((one) => one === process.env.CONSOLE_LANGUAGE);
+const within = built === undefined ? "" : `${built}/`;
+
 export default defineConfig(({ command }) => ({
   // Django's static files serve what is built; the page itself comes from the platform, which fills in the nonce.
-  base: command === "build" ? "/static/console/" : "/",
+  base: command === "build" ? `/static/console/${within}` : "/",
   html: { cspNonce: "__CSP_NONCE__" },
-  plugins: [tanstackRouter({ target: "react", autoCodeSplitting: true }), react(), mantineStyles],
+  plugins: [
+    ...(built === undefined ? [] : [language(built)]),
+    tanstackRouter({ target: "react", autoCodeSplitting: true }),
+    react(),
+    mantineStyles,
+  ],
   build: {
-    outDir: "../../platform/coterie/gateway/static/console",
+    outDir: `../../platform/coterie/gateway/static/console/${within}`,
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },
@@ -42,7 +53,7 @@ export default defineConfig(({ command }) => ({
     setupFiles: ["src/testing/setup.ts"],
     // The gate runs beside browsers on two cores.
     testTimeout: 60_000,
-    include: ["src/**/*.test.{ts,tsx}"],
+    include: ["{src,language}/**/*.test.{ts,tsx}"],
     // One file instead of six thousand.
     alias: {
       "@tabler/icons-react": `${import.meta.dirname}/node_modules/@tabler/icons-react/dist/cjs/tabler-icons-react.cjs`,

@@ -42,6 +42,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.Operator"
 USE_TZ = True
 TIME_ZONE = "UTC"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+"""Of the console and the pages to sign in: as the cookie says that the console sets, else as the browser asks."""
+LOCALE_PATHS = [Path(gateway.__path__[0]).parent / "locale"]
 
 DATABASES = {"default": sqlite(STATE / "coterie.sqlite3") if EMBEDDED else postgresql(ENV.database_url)}
 
@@ -94,6 +97,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "coterie.gateway.compression.CompressedJson",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -1,4 +1,4 @@
-"""The console's page: one file for all of its addresses, with a nonce for the styles that it makes as it runs."""
+"""The console's page: one file a language for all of its addresses, with a nonce for the styles that it makes as it runs."""
 
 import secrets
 from functools import cache
@@ -7,6 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
@@ -38,7 +39,7 @@ SECTIONS = (
 
 def is_built() -> bool:
     """Whether `make console` has built it."""
-    return _page() is not None
+    return _read(settings.CONSOLE_PAGE) is not None
 
 
 @require_safe
@@ -47,7 +48,7 @@ def is_built() -> bool:
 @ensure_csrf_cookie
 def console(_request: HttpRequest) -> HttpResponse:
     """The page, which looks at its own address to see what to show. Raises Http404 where it has not been built."""
-    page = _page()
+    page = _page(get_language())
     if page is None:
         raise Http404
     nonce = secrets.token_urlsafe(16)
@@ -56,8 +57,10 @@ def console(_request: HttpRequest) -> HttpResponse:
     )
 
 
-def _page() -> str | None:
-    return _read(settings.CONSOLE_PAGE)
+def _page(language: str) -> str | None:
+    """The page in a language; in English where it is not built in that."""
+    english = settings.CONSOLE_PAGE
+    return _read(english.parent / language / english.name) or _read(english)
 
 
 @cache

@@ -25,6 +25,8 @@ def browser() -> Client:
 def built(tmp_path: Path, settings: Settings) -> Iterator[None]:
     page = tmp_path / "index.html"
     page.write_text('<meta property="csp-nonce" nonce="__CSP_NONCE__"><script src="/static/console/a.js"></script>')
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de" / "index.html").write_text('<html lang="de">')
     settings.CONSOLE_PAGE = page
     yield
 
@@ -40,6 +42,28 @@ def test_every_address_of_the_console_is_its_page(browser: Client, address: str)
     assert "unsafe" not in policy
     assert answer["Cache-Control"].startswith("max-age=0, no-cache, no-store")
     assert "csrftoken" in answer.cookies
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(
+    ("asked", "cookie", "is_german"),
+    [
+        ("de-CH,de;q=0.9,en;q=0.8", None, True),
+        ("en-GB,de;q=0.5", None, False),
+        ("fr", None, False),
+        ("de", "en", False),
+        ("en", "de", True),
+        ("en", "../de", False),
+    ],
+)
+def test_the_page_is_in_the_language_that_was_chosen_or_that_the_browser_asks_for(
+    browser: Client, asked: str, cookie: str | None, is_german: bool
+) -> None:
+    if cookie is not None:
+        browser.cookies["django_language"] = cookie
+    answer = browser.get("/", headers={"Accept-Language": asked})
+    assert ('lang="de"' in answer.content.decode()) == is_german
+    assert {"Accept-Language", "Cookie"} <= {name.strip() for name in answer["Vary"].split(",")}
 
 
 @pytest.mark.usefixtures("built")

@@ -23,7 +23,7 @@ form.addEventListener("submit", async (event) => {
     await sign();
   } catch (error) {
     const isLeft = error instanceof DOMException && ["NotAllowedError", "AbortError"].includes(error.name);
-    wrong.textContent = isLeft ? "No passkey was used." : error.message;
+    wrong.textContent = isLeft ? form.dataset.unused : error.message;
     wrong.hidden = false;
   }
 });
