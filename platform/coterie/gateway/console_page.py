@@ -1,4 +1,4 @@
-"""The console's page: one file a language for all of its addresses, with a nonce for the styles that it makes as it runs."""
+"""The console's page: one file a language for all addresses, with a nonce for the styles that it makes as it runs."""
 
 import secrets
 from functools import cache

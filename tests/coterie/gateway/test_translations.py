@@ -1,4 +1,4 @@
-"""The platform's own pages in other languages: each text has its translation, and the compiled catalogue is the source's."""
+"""The platform's own pages in other languages: each text has a translation, compiled as it stands in the catalogue."""
 
 import gettext
 import re

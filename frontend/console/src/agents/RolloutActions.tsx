@@ -3,6 +3,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { AGENT_ROLLOUTS, type AgentRollout } from "./queries";
 import { isActive, progressOf } from "./standing";
 
@@ -35,7 +36,9 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
           action="agent_rollouts.pause_agent_rollout"
           label="Pause"
           confirm={asking(
-            `No further device is asked to install agent ${rollout.version}, and ${devices(open)} not begun ${open === 1 ? "waits" : "wait"}.`,
+            open === 1
+              ? t`No further device is asked to install agent ${rollout.version}, and the one device that has not begun waits.`
+              : t`No further device is asked to install agent ${rollout.version}, and the ${counted(open)} devices that have not begun wait.`,
           )}
           done={`The roll-out of agent ${rollout.version} is paused.`}
           changes={changes}
@@ -55,7 +58,11 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
       <Action
         action="agent_rollouts.stop_agent_rollout"
         label="Stop"
-        confirm={asking(`Nobody else is asked. ${counted(installed)} keep agent ${rollout.version}.`)}
+        confirm={asking(
+          installed === 1
+            ? t`Nobody else is asked. 1 keeps agent ${rollout.version}.`
+            : t`Nobody else is asked. ${counted(installed)} keep agent ${rollout.version}.`,
+        )}
         done={`The roll-out of agent ${rollout.version} is stopped.`}
         changes={changes}
         onDone={onDone}
@@ -66,7 +73,9 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
         label="Roll back"
         danger
         confirm={asking(
-          `Nobody else is asked, and ${devices(installed)} agent ${rollout.version} ${installed === 1 ? "goes" : "go"} back to the agent before.`,
+          installed === 1
+            ? t`Nobody else is asked, and the one device that has agent ${rollout.version} goes back to the agent before.`
+            : t`Nobody else is asked, and the ${counted(installed)} devices that have agent ${rollout.version} go back to the agent before.`,
         )}
         done={`Devices with agent ${rollout.version} go back to the agent before.`}
         changes={changes}
@@ -75,8 +84,4 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
       />
     </>
   );
-}
-
-function devices(many: number): string {
-  return many === 1 ? "the one device that has" : `the ${counted(many)} devices that have`;
 }

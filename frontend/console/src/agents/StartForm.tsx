@@ -5,6 +5,7 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Panel } from "../components/Panel";
 import { bytes, counted } from "../components/units";
+import { t } from "../language/t";
 import {
   AGENT_ROLLOUTS,
   type AgentReleases,
@@ -36,9 +37,9 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
   const takers = versions === undefined ? undefined : takersOf(versions, given.version);
   const blocked =
     whyNoRelease(of) ??
-    (active == null ? undefined : `Agent ${active.version} is on its way already; let that end, or stop it first.`) ??
-    (phases === undefined ? "Give the phases as percentages that grow, such as 5, 25, 100." : undefined) ??
-    ([given.hours, given.minutes, given.failures].includes("") ? "Fill in every number." : undefined);
+    (active == null ? undefined : t`Agent ${active.version} is on its way already; let that end, or stop it first.`) ??
+    (phases === undefined ? t`Give the phases as percentages that grow, such as 5, 25, 100.` : undefined) ??
+    ([given.hours, given.minutes, given.failures].includes("") ? t`Fill in every number.` : undefined);
   return (
     <Panel title="What, and to whom">
       <Stack gap="md">
@@ -59,7 +60,7 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
           <TextInput
             label="Phases"
             description="percentages of the devices that grow"
-            error={phases === undefined ? "such as 5, 25, 100" : undefined}
+            error={phases === undefined ? t`such as 5, 25, 100` : undefined}
             w={260}
             {...form.getInputProps("phases")}
           />
@@ -135,11 +136,16 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
 
 /** How many devices each phase asks: "2 devices at first, then 9, at last 34". */
 export function reach(takers: number, phases: readonly number[]): string {
-  if (takers === 0) return "No device would take it: all have it or a newer one, or take no updates.";
+  if (takers === 0) return t`No device would take it: all have it or a newer one, or take no updates.`;
   const many = phases.map((one) => counted(Math.ceil(one * takers)));
-  const [first, ...then] = many;
-  const of = `of ${counted(takers)} ${takers === 1 ? "device that takes it" : "devices that take it"}`;
-  return then.length === 0
-    ? `It asks ${first} ${of}.`
-    : `It asks ${first} at first, then ${then.join(", then ")}, ${of}.`;
+  const [first = "", ...then] = many;
+  const later = then.join(t`, then `);
+  if (takers === 1) {
+    return later === ""
+      ? t`It asks ${first} of 1 device that takes it.`
+      : t`It asks ${first} at first, then ${later}, of 1 device that takes it.`;
+  }
+  return later === ""
+    ? t`It asks ${first} of ${counted(takers)} devices that take it.`
+    : t`It asks ${first} at first, then ${later}, of ${counted(takers)} devices that take it.`;
 }

@@ -20,6 +20,7 @@ export function Whose({ rollout }: { rollout: AgentRollout }) {
 export function HowFar({ rollout }: { rollout: AgentRollout }) {
   const { devices, installed, failed } = progressOf(rollout);
   const have = devices === 0 ? 0 : installed / devices;
+  const phase = rollout.phase + 1;
   const missed = devices === 0 ? 0 : failed / devices;
   return (
     <Stack gap={3}>
@@ -31,7 +32,7 @@ export function HowFar({ rollout }: { rollout: AgentRollout }) {
       </Progress.Root>
       <Text size="xs" c="var(--quiet)">
         {counted(installed)} of {counted(devices)} have it
-        {isActive(rollout) && rollout.phases.length > 1 && `; phase ${rollout.phase + 1} of ${rollout.phases.length}`}
+        {isActive(rollout) && rollout.phases.length > 1 && `; phase ${phase} of ${rollout.phases.length}`}
       </Text>
     </Stack>
   );

@@ -1,4 +1,5 @@
 import { numbers } from "../components/locale";
+import { t } from "../language/t";
 import type { AgentReleases, AgentRollout, AgentVersion } from "./queries";
 
 const SHARE = numbers({ style: "percent", maximumFractionDigits: 1 });
@@ -37,7 +38,7 @@ export function progressOf({ figures }: AgentRollout): Progress {
 export function phasesOf({ phases, phase, state }: AgentRollout): string {
   const named = phases.map((share) => SHARE.format(share));
   const now = state === "running" || state === "paused";
-  return named.map((share, place) => (place === phase && now ? `${share} now` : share)).join(", then ");
+  return named.map((share, place) => (place === phase && now ? t`${share} now` : share)).join(t`, then `);
 }
 
 export function share(of: number): string {
@@ -71,11 +72,12 @@ export function takersOf(versions: readonly AgentVersion[], release: string): nu
 /** Why nothing of the repository can be rolled out; undefined: it can. */
 export function whyNoRelease({ served, releases, expiries }: AgentReleases): string | undefined {
   if (!served)
-    return "There is no release to roll out: the platform has no repository. “coterie releases init” makes one, “coterie releases publish” brings it.";
+    return t`There is no release to roll out: the platform has no repository. “coterie releases init” makes one, “coterie releases publish” brings it.`;
   if (releases.length === 0)
-    return "There is no release to roll out: “coterie releases add” adds one to the repository.";
+    return t`There is no release to roll out: “coterie releases add” adds one to the repository.`;
   const expired = expiries.filter((one) => one.expired).map(({ role }) => role);
+  const roles = expired.join(t` and `);
   return expired.length === 0
     ? undefined
-    : `What ${expired.join(" and ")} signed has expired, so devices take nothing: run “coterie releases refresh”, or “renew”.`;
+    : t`What ${roles} signed has expired, so devices take nothing: run “coterie releases refresh”, or “renew”.`;
 }

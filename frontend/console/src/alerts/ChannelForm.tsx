@@ -2,6 +2,7 @@ import { Select, SimpleGrid, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { t } from "../language/t";
 import { CHANNELS, type Channel, type ChannelKind } from "./queries";
 import { CHANNEL_KINDS, WHERE_FROM } from "./words";
 
@@ -38,13 +39,13 @@ export function ChannelForm({ channel, onDone, onMade }: Props) {
   };
   const blocked =
     name.trim() === ""
-      ? "Give the channel a name first."
+      ? t`Give the channel a name first.`
       : mail && recipients.length === 0
-        ? "Give an address first."
+        ? t`Give an address first.`
         : !mail && channel === undefined && !/^https?:\/\/./.test(url)
-          ? "Give the URL, with https:// before it."
+          ? t`Give the URL, with https:// before it.`
           : (quiet_from === "") !== (quiet_until === "")
-            ? "Quiet hours need a beginning and an end."
+            ? t`Quiet hours need a beginning and an end.`
             : undefined;
   return (
     <Stack gap="sm" align="flex-start">

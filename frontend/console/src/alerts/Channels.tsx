@@ -9,6 +9,7 @@ import { Named } from "../components/Named";
 import { Panel } from "../components/Panel";
 import { ShownOnce } from "../components/ShownOnce";
 import { State } from "../components/State";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -79,7 +80,7 @@ function quietHours({ quiet_from, quiet_until, time_zone }: Channel) {
 
 function standing({ held, is_active }: Channel): string {
   if (!is_active) return "paused";
-  return held === "quiet" ? "quiet now" : held === "full" ? "full for now" : "ready";
+  return held === "quiet" ? t`quiet now` : held === "full" ? t`full for now` : "ready";
 }
 
 function Handles({ channel, onChange }: { channel: Channel; onChange: () => void }) {

@@ -4,8 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { federationsQuery } from "../federations/queries";
+import { t } from "../language/t";
 import { channelsQuery, RULES, type Rule, type RuleKind, type Severity } from "./queries";
-import { FAULTS, RULE_KINDS, SEVERITIES, toPlatform, WATCHED } from "./words";
+import { FAULTS, RULE_KINDS, SEVERITIES, toPlatform, UNITS, WATCHED } from "./words";
 
 interface Values {
   readonly name: string;
@@ -30,11 +31,11 @@ export function RuleForm({ rule, onDone }: { rule?: Rule | undefined; onDone: ()
   const body = bodyOf(form.values);
   const blocked =
     name.trim() === ""
-      ? "Give the rule a name first."
+      ? t`Give the rule a name first.`
       : compares !== undefined && typeof threshold !== "number"
-        ? "Say how much is too much."
+        ? t`Say how much is too much.`
         : channels.length === 0
-          ? "Choose a channel that is told."
+          ? t`Choose a channel that is told.`
           : undefined;
   return (
     <Stack gap="sm" align="flex-start">
@@ -62,7 +63,7 @@ export function RuleForm({ rule, onDone }: { rule?: Rule | undefined; onDone: ()
           <NumberInput
             label={compares.label}
             description="told when it is worse than this"
-            suffix={` ${compares.unit}`}
+            suffix={` ${UNITS[compares.unit]}`}
             min={0}
             max={compares.unit === "%" ? 100 : 1_000_000}
             {...form.getInputProps("threshold")}

@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 import type { ChannelKind, Rule, RuleKind, Severity } from "./queries";
 
 /** How a kind of rule is spoken of, and what its threshold counts. */
@@ -43,6 +44,9 @@ export const WATCHED: Readonly<Record<RuleKind, Watched>> = {
   },
 };
 
+/** How the unit of a threshold is written behind it. */
+export const UNITS = { "%": "%", h: "h", rounds: t`rounds` } as const;
+
 export const RULE_KINDS = (Object.keys(WATCHED) as RuleKind[]).map((value) => ({ value, label: WATCHED[value].label }));
 
 export const SEVERITIES: readonly { value: Severity; label: string }[] = [
@@ -59,9 +63,9 @@ export const CHANNEL_KINDS: readonly { value: ChannelKind; label: string }[] = [
 
 /** Where people find the URL of a kind of channel. */
 export const WHERE_FROM: Readonly<Record<Exclude<ChannelKind, "email">, string>> = {
-  slack: "of an incoming webhook: Slack, Apps, Incoming WebHooks",
-  teams: "of a workflow that posts to a channel when a webhook request is received",
-  webhook: "your program gets JSON, signed as Standard Webhooks describes",
+  slack: t`of an incoming webhook: Slack, Apps, Incoming WebHooks`,
+  teams: t`of a workflow that posts to a channel when a webhook request is received`,
+  webhook: t`your program gets JSON, signed as Standard Webhooks describes`,
 };
 
 /** Kinds of faults that the platform finds, for the field's suggestions. */
@@ -95,24 +99,32 @@ export function toPlatform(kind: RuleKind, shown: number): number {
 }
 
 /** A rule in a sentence. */
-export function inWords({ kind, threshold, code, least, federation_slug }: Rule): string {
-  const of = federation_slug ? ` of ${federation_slug}` : "";
+export function inWords({ kind, threshold: limit, code, least, federation_slug }: Rule): string {
+  const of = federation_slug ? t` of ${federation_slug}` : "";
+  const threshold = limit ?? 0;
   switch (kind) {
     case "repair":
-      return `${least === "error" ? "an error" : "any fault"} among the repairs${code ? ` of the kind ${code}` : ""}`;
+      return faultInWords(least === "error", code ?? "");
     case "job_failed":
-      return "a job fails";
+      return t`a job fails`;
     case "accuracy_below":
-      return `the champion${of} is less than ${percent(threshold)} accurate`;
+      return t`the champion${of} is less than ${percent(threshold)} accurate`;
     case "online_below":
-      return `fewer than ${percent(threshold)} of the devices${of} are online`;
+      return t`fewer than ${percent(threshold)} of the devices${of} are online`;
     case "unpublished_for":
-      return `no round${of} is published for ${threshold} h`;
+      return t`no round${of} is published for ${threshold} h`;
     case "rounds_left_below":
-      return `the privacy budgets${of} pay fewer than ${threshold} rounds`;
+      return t`the privacy budgets${of} pay fewer than ${threshold} rounds`;
   }
 }
 
-function percent(share: number | null | undefined): string {
-  return `${Number(((share ?? 0) * 100).toFixed(2))} %`;
+function faultInWords(isError: boolean, code: string): string {
+  if (code === "") return isError ? t`an error among the repairs` : t`any fault among the repairs`;
+  return isError
+    ? t`an error among the repairs of the kind ${code}`
+    : t`any fault among the repairs of the kind ${code}`;
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(2))} %`;
 }

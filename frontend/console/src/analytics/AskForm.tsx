@@ -5,6 +5,7 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Panel } from "../components/Panel";
 import { federationsQuery } from "../federations/queries";
+import { t } from "../language/t";
 import { PRIVACY } from "../privacy/queries";
 import { AMONG, ANALYTICS, type Asking, contentOf, hasBins, QUESTIONS, type QuestionDetail } from "./queries";
 
@@ -33,11 +34,11 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
   const content = contentOf(given);
   const unready =
     given.federation === ""
-      ? "Choose a federation."
+      ? t`Choose a federation.`
       : content === undefined
         ? hasBins(given.of)
-          ? "Give the edges of the bins, ascending."
-          : "Give the words to be counted."
+          ? t`Give the edges of the bins, ascending.`
+          : t`Give the words to be counted.`
         : undefined;
   return (
     <Panel title="Ask a fleet">
@@ -114,8 +115,9 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
           )}
         </Group>
         <Text size="sm" c="var(--quiet)">
-          Each device counts for itself, where its owner agrees; the platform reads the sum alone
-          {given.noise ? ", with noise that the devices add." : ". Without noise nothing is guaranteed beyond that."}
+          {given.noise
+            ? "Each device counts for itself, where its owner agrees; the platform reads the sum alone, with noise that the devices add."
+            : "Each device counts for itself, where its owner agrees; the platform reads the sum alone. Without noise nothing is guaranteed beyond that."}
         </Text>
         <Group>
           <Action

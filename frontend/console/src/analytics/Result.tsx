@@ -4,6 +4,7 @@ import { BarChart } from "../chart/BarChart";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { epsilon } from "../privacy/queries";
 import { count, errorOf, type QuestionDetail } from "./queries";
 
@@ -16,7 +17,7 @@ export function Result({ question }: { question: QuestionDetail }) {
       <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="lg" mb="md">
         <Figure value={counted(question.devices ?? 0)} label="devices" detail="are counted together" />
         <Figure
-          value={question.deviation === 0 ? "exact" : `±${count(2 * (question.deviation ?? 0))}`}
+          value={question.deviation === 0 ? t`exact` : `±${count(2 * (question.deviation ?? 0))}`}
           label="error of a count"
           detail={errorOf(question)}
         />
@@ -36,7 +37,10 @@ export function Result({ question }: { question: QuestionDetail }) {
       {quantiles.length > 0 && (
         <Text size="sm" mt="sm">
           {quantiles
-            .map(([share, value]) => `${Number(share) * 100} % below ${value === null ? "an edge" : count(value)}`)
+            .map(([share, value]) => {
+              const percent = Number(share) * 100;
+              return value === null ? t`${percent} % below an edge` : t`${percent} % below ${count(value)}`;
+            })
             .join(", ")}
         </Text>
       )}

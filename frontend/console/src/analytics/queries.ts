@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
+import { t } from "../language/t";
 import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
@@ -101,8 +102,8 @@ export function count(value: number): string {
 
 /** "about ±8.4 (two standard deviations)", or that it is exact. */
 export function errorOf(question: Question): string {
-  if (question.deviation === null) return "";
-  return question.deviation === 0
-    ? "exact: no noise was asked for"
-    : `each count is right to ±${count(2 * question.deviation)} in 95 of 100 cases`;
+  const { deviation } = question;
+  if (deviation === null) return "";
+  const error = count(2 * deviation);
+  return deviation === 0 ? t`exact: no noise was asked for` : t`each count is right to ±${error} in 95 of 100 cases`;
 }

@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 /** How the platform refuses: problem+json (RFC 9457) with a stable code. */
 export class Problem extends Error {
   constructor(
@@ -27,5 +28,5 @@ export function problemOf(status: number, body: unknown): Problem {
     const fields = "fields" in body && typeof body.fields === "object" && body.fields !== null ? body.fields : {};
     return new Problem(body.code, status, detail, fields as Record<string, unknown>);
   }
-  return new Problem("http.unexpected", status, `The platform answered ${status} without saying why.`, {});
+  return new Problem("http.unexpected", status, t`The platform answered ${status} without saying why.`, {});
 }

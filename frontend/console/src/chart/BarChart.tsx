@@ -1,5 +1,6 @@
 import { useCallback, useMemo, useState } from "react";
 import type uPlot from "uplot";
+import { t } from "../language/t";
 import { Chart } from "./Chart";
 import { hueOf } from "./hues";
 import type { Readings } from "./Tooltip";
@@ -157,6 +158,6 @@ function whiskers(chart: uPlot, reach: number, colour: string): void {
 }
 
 function written(value: number | null | undefined, format: (value: number) => string, deviation: number): string {
-  if (value == null) return "no value";
+  if (value == null) return t`no value`;
   return deviation > 0 ? `${format(value)} ± ${format(2 * deviation)}` : format(value);
 }

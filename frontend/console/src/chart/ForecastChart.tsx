@@ -1,5 +1,6 @@
 import { useCallback, useMemo, useState } from "react";
 import type uPlot from "uplot";
+import { t } from "../language/t";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
 import { rangeOf } from "./TimeChart";
@@ -31,6 +32,12 @@ const LEGEND = [
   { words: "expected, and where four of five should lie", colour: hueOf(0) },
   { words: "happened", colour: hueOf(1) },
 ];
+const COLUMNS = [
+  { name: "low", header: "low" },
+  { name: "middle", header: "expected" },
+  { name: "high", header: "high" },
+  { name: "happened", header: "happened" },
+] as const;
 /** Opacity of what lies between low and high, in hexadecimal. */
 const BAND = "2e";
 const POINT_PX = 7;
@@ -86,16 +93,16 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
       if (one === undefined) return { heading: "", readings: [], notes: [] };
       const readings = [
         { label: "expected", value: written(one.middle), colour: hueOf(0) },
-        { label: "four of five", value: `${written(one.low)} to ${written(one.high)}` },
-        { label: "happened", value: one.happened === null ? "not yet" : format(one.happened), colour: hueOf(1) },
+        { label: "four of five", value: t`${written(one.low)} to ${written(one.high)}` },
+        { label: "happened", value: one.happened === null ? t`not yet` : format(one.happened), colour: hueOf(1) },
       ];
       return { heading: `Round ${one.number}`, readings, notes: [] };
     },
     [rounds, places, format, written],
   );
   const values = useMemo<ValuesOf>(() => {
-    const columns = (["low", "middle", "high", "happened"] as const).map((name) => ({
-      header: name === "middle" ? "expected" : name,
+    const columns = COLUMNS.map(({ name, header }) => ({
+      header,
       raw: (row: number) => rounds[row]?.[name] ?? "",
       shown: (row: number) => written(rounds[row]?.[name] ?? null),
     }));
@@ -126,9 +133,10 @@ function spread(_plot: uPlot, least: number | null, most: number | null): [numbe
 
 function spoken(rounds: readonly Expected[], format: (value: number) => string): string {
   const last = rounds.at(-1);
-  if (last === undefined || last.middle === null) return "nothing is expected yet";
-  const expected = `round ${last.number} is expected at ${format(last.middle)}`;
+  if (last === undefined || last.middle === null) return t`nothing is expected yet`;
   const newest = rounds.filter(({ happened }) => happened !== null).at(-1);
-  if (newest?.happened == null) return `${expected}; none has happened yet`;
-  return `${expected}; round ${newest.number} happened at ${format(newest.happened)}`;
+  const expected = format(last.middle);
+  if (newest?.happened == null) return t`round ${last.number} is expected at ${expected}; none has happened yet`;
+  const happened = format(newest.happened);
+  return t`round ${last.number} is expected at ${expected}; round ${newest.number} happened at ${happened}`;
 }

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from "react";
 import uPlot from "uplot";
 import { ZONE } from "../components/locale";
+import { t } from "../language/t";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
 import type { Readings } from "./Tooltip";
@@ -207,9 +208,9 @@ const LATEST_MARKS = 5;
 function spoken(series: readonly Series[], marks: readonly Mark[], format: (value: number) => string): string {
   const ends = series.map((line) => {
     const last = line.values.findLast((value) => value !== null);
-    return `${line.label} ${last === undefined || last === null ? "has no value" : `is now ${format(last)}`}`;
+    return last == null ? t`${line.label} has no value` : t`${line.label} is now ${format(last)}`;
   });
-  const marked = marks.slice(-LATEST_MARKS).map(({ at, label }) => `${label} on ${momentOf(at)}`);
+  const marked = marks.slice(-LATEST_MARKS).map(({ at, label }) => t`${label} on ${momentOf(at)}`);
   return [...ends, ...marked].join(", ");
 }
 

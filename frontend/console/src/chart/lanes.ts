@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 import { momentOf, tickLabels, tickRoom } from "./times";
 import type { ValuesOf } from "./Values";
 
@@ -98,10 +99,10 @@ export function valuesOf(lanes: readonly Lane[]): ValuesOf {
   return {
     rows: rows.length,
     columns: [
-      said("lane", ({ name }) => name),
-      when("from", ({ from }) => from),
-      when("to", ({ to }) => to),
-      said("what", ({ span }) => span.words),
+      said(t`lane`, ({ name }) => name),
+      when(t`from`, ({ from }) => from),
+      when(t`to`, ({ to }) => to),
+      said(t`what`, ({ span }) => span.words),
     ],
   };
 }

@@ -5,6 +5,7 @@ import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-quer
 import { lazy, type ReactNode, Suspense } from "react";
 import { type Call, commandOf } from "../api/curl";
 import { isProblem, NotDone } from "../api/problem";
+import { t } from "../language/t";
 import { useMay } from "../session/session";
 import { tell } from "./notice";
 
@@ -50,13 +51,13 @@ export function Action(props: Props) {
       onDone?.(answer);
     },
     onError: (error) => {
-      if (!asking) tell(sentence(error), `${label} did not work`);
+      if (!asking) tell(sentence(error), t`${label} did not work`);
     },
     onSettled: () => Promise.all(changes.map((queryKey) => queries.invalidateQueries({ queryKey }))),
   });
   const copy = async () => {
     await navigator.clipboard.writeText(await commandOf(call));
-    tell("Copied. Set COTERIE_TOKEN to an API token of yours.");
+    tell(t`Copied. Set COTERIE_TOKEN to an API token of yours.`);
   };
   const colour = danger === true ? "red" : primary === true ? "teal" : "gray";
   const variant = primary === true && why === undefined ? "filled" : "default";
@@ -117,5 +118,5 @@ function sentence(error: unknown): string {
   if (error instanceof NotDone) return error.message;
   return isProblem(error)
     ? `${error.detail} [${error.code}]`
-    : "The platform does not answer. Whether it was done is not known: look before you try again.";
+    : t`The platform does not answer. Whether it was done is not known: look before you try again.`;
 }

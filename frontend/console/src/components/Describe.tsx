@@ -1,6 +1,7 @@
 import { Stack, Textarea, TextInput } from "@mantine/core";
 import type { QueryKey } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { t } from "../language/t";
 import { Action } from "./Action";
 
 /** What people call a thing, and what they want to remember of it. */
@@ -12,8 +13,6 @@ export interface Described {
 interface Props extends Described {
   /** The action's name in the audit log. */
   readonly action: string;
-  /** What has the name, such as "device". */
-  readonly what: string;
   /** It may have no name, and is called otherwise then. */
   readonly unnamed?: boolean;
   readonly changes: readonly QueryKey[];
@@ -31,7 +30,7 @@ export function Describe(props: Props) {
   return <Form key={JSON.stringify([name, notes])} {...props} />;
 }
 
-function Form({ action, what, unnamed = false, name, notes, changes, call, children }: Props) {
+function Form({ action, unnamed = false, name, notes, changes, call, children }: Props) {
   const [typed, type] = useState<Described>({ name, notes });
   return (
     <Action
@@ -40,7 +39,7 @@ function Form({ action, what, unnamed = false, name, notes, changes, call, child
       confirm={
         <Stack gap="sm">
           <TextInput
-            label={`Name of the ${what}`}
+            label="Name"
             data-autofocus
             maxLength={MAX_NAME}
             required={!unnamed}
@@ -60,7 +59,7 @@ function Form({ action, what, unnamed = false, name, notes, changes, call, child
         </Stack>
       }
       confirmLabel="Save"
-      unready={typed.name.trim() === "" && !unnamed ? "Give it a name first." : undefined}
+      unready={typed.name.trim() === "" && !unnamed ? t`Give it a name first.` : undefined}
       changes={changes}
       call={(via) => call({ name: typed.name.trim(), notes: typed.notes }, via)}
     />

@@ -1,12 +1,13 @@
 import { Alert, Button, Code, Group, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { isProblem } from "../api/problem";
+import { t } from "../language/t";
 
 /** What went wrong, in the platform's own sentence, and a way on. */
 export function Failed({ error, retry }: { error: unknown; retry: () => void }) {
   const sentence = isProblem(error)
     ? error.detail
-    : "The platform does not answer. It may be restarting, or the network is down.";
+    : t`The platform does not answer. It may be restarting, or the network is down.`;
   return (
     <Alert color="red" variant="light" icon={<IconAlertTriangle />} title="This could not be shown">
       <Stack gap="sm" align="flex-start">

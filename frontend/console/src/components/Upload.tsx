@@ -3,6 +3,7 @@ import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-quer
 import { useRef, useState } from "react";
 import { isProblem } from "../api/problem";
 import { upload, uploadCommand } from "../api/upload";
+import { t } from "../language/t";
 import { useMay } from "../session/session";
 import { tell } from "./notice";
 
@@ -37,7 +38,7 @@ export function Upload({ action, label, path, form, blocked, changes, onDone }: 
   });
   const copy = async () => {
     await navigator.clipboard.writeText(uploadCommand(path, form()));
-    tell("Copied. Set COTERIE_TOKEN to an API token of yours.");
+    tell(t`Copied. Set COTERIE_TOKEN to an API token of yours.`);
   };
   return (
     <Stack gap="sm" maw={560}>

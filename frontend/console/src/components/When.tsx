@@ -1,4 +1,5 @@
 import { Text, Tooltip } from "@mantine/core";
+import { LANGUAGE } from "../language/language";
 import { EXACT, moment } from "./locale";
 import { useTick } from "./tick";
 
@@ -11,7 +12,7 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["month", 12],
   ["year", Number.POSITIVE_INFINITY],
 ];
-const WORDS = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const WORDS = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
 
 /** How long ago or ahead of `now` a moment is: "3 minutes ago". */
 export function ago(at: Date, now: Date): string {

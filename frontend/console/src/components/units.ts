@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 import { numbers } from "./locale";
 
 const SIZES = ["B", "kB", "MB", "GB", "TB"] as const;
@@ -42,6 +43,6 @@ function rounded(value: number): string {
 
 /** By how much a value is other than another: "+1.2%". */
 export function signed(value: number, format: (value: number) => string): string {
-  if (value === 0) return "the same";
+  if (value === 0) return t`the same`;
   return `${value > 0 ? "+" : "−"}${format(Math.abs(value))}`;
 }

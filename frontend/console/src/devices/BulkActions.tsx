@@ -3,6 +3,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { t } from "../language/t";
 import classes from "./BulkActions.module.css";
 import { DEVICES } from "./queries";
 
@@ -11,8 +12,8 @@ type Deed = components["schemas"]["DeviceActionRequest"]["action"];
 /** One thing done to all chosen devices, or to none of them. */
 export function BulkActions({ chosen, onDone }: { chosen: readonly string[]; onDone: () => void }) {
   const [tags, setTags] = useState<string[]>([]);
-  const devices = chosen.length === 1 ? "1 device" : `${chosen.length} devices`;
-  const untyped = tags.length === 0 ? "Type the tags first, Enter after each." : undefined;
+  const devices = chosen.length === 1 ? t`1 device` : t`${chosen.length} devices`;
+  const untyped = tags.length === 0 ? t`Type the tags first, Enter after each.` : undefined;
   const deed = (action: Deed, named: string[] = []) => ({
     changes: [DEVICES],
     onDone,

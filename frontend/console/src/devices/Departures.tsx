@@ -8,6 +8,7 @@ import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { bytes } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { daily, KINDS, totals } from "./daily";
@@ -87,7 +88,7 @@ const COLUMNS: readonly SmallColumn<Departure>[] = [
 ];
 
 function named({ kind, count }: Departure): string {
-  if (kind === "update") return "an update";
-  if (kind === "portion") return "a portion of its model";
-  return count === 1 ? "a profile of its data" : `${count} profiles of its data`;
+  if (kind === "update") return t`an update`;
+  if (kind === "portion") return t`a portion of its model`;
+  return count === 1 ? t`a profile of its data` : t`${count} profiles of its data`;
 }

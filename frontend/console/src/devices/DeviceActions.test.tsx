@@ -30,10 +30,10 @@ it("renames, tags and notes in one go", async () => {
   const edit = screen.getByRole("button", { name: "Edit" });
   await waitFor(() => expect(edit.getAttribute("aria-disabled")).toBe("false"));
   await userEvent.click(edit);
-  await userEvent.clear(await screen.findByLabelText(/Name of the device/));
+  await userEvent.clear(await screen.findByLabelText(/^Name/));
   const save = screen.getByRole("button", { name: "Save" });
   expect(save.getAttribute("aria-disabled")).toBe("true"); // without a name it cannot be saved
-  await userEvent.type(screen.getByLabelText(/Name of the device/), "Hall 3");
+  await userEvent.type(screen.getByLabelText(/^Name/), "Hall 3");
   await userEvent.type(screen.getByRole("combobox", { name: "Tags" }), "lobby{Enter}");
   await userEvent.type(screen.getByLabelText("Notes"), "Off at night.");
   await userEvent.click(save);

@@ -4,12 +4,13 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Archive } from "../components/Archive";
 import { Describe } from "../components/Describe";
+import { t } from "../language/t";
 import { DEVICES, type Device } from "./queries";
 
 /** What can be done to one device. */
 export function DeviceActions({ device }: { device: Device }) {
   const path = { id: device.id };
-  const gone = device.state === "enrolled" ? undefined : `${device.name} is ${device.state}.`;
+  const gone = goneFor(device);
   const changes = [DEVICES];
   const renews = (device.capabilities as { readonly renews?: boolean } | undefined)?.renews === true;
   return (
@@ -42,7 +43,7 @@ export function DeviceActions({ device }: { device: Device }) {
         <Action
           action="fleet.pin_device"
           label="Pin to its version"
-          blocked={gone ?? (device.held_version === "" ? "It holds no version yet." : undefined)}
+          blocked={gone ?? (device.held_version === "" ? t`It holds no version yet.` : undefined)}
           confirm="It keeps the version that it holds now and takes no part in rounds, until it is let go."
           changes={changes}
           call={(via) =>
@@ -62,7 +63,7 @@ export function DeviceActions({ device }: { device: Device }) {
       <Action
         action="fleet.renew_credential"
         label="Renew its credential"
-        blocked={gone ?? (renews ? undefined : "Its agent cannot: update it, or have it join again.")}
+        blocked={gone ?? (renews ? undefined : t`Its agent cannot: update it, or have it join again.`)}
         confirm="It takes another credential when it checks in next, and need not be enrolled again. The present one ends a day later."
         done={`${device.name} renews its credential when it checks in next.`}
         changes={changes}
@@ -97,13 +98,18 @@ export function DeviceActions({ device }: { device: Device }) {
   );
 }
 
+/** Why nothing more can be asked of it; undefined: it is in the fleet. */
+function goneFor({ name, state }: Device): string | undefined {
+  if (state === "enrolled") return undefined;
+  return state === "left" ? t`${name} left the fleet.` : t`${name} is revoked.`;
+}
+
 /** Its name, its tags and the notes about it. */
 function Edit({ device }: { device: Device }) {
   const [tags, setTags] = useState<string[]>([...device.tags]);
   return (
     <Describe
       action="fleet.change_device"
-      what="device"
       name={device.name}
       notes={device.notes ?? ""}
       changes={[DEVICES]}

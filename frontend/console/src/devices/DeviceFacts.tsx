@@ -7,8 +7,11 @@ import { Panel } from "../components/Panel";
 import { bytes, counted, duration } from "../components/units";
 import { When } from "../components/When";
 import { groupsOfQuery } from "../federations/division";
+import { t } from "../language/t";
 import { networkOf } from "./network";
 import type { Device } from "./queries";
+
+const ANSWERS: Readonly<Record<string, string>> = { yes: t`yes`, no: t`no` };
 
 /** What the device is, and what it last told of itself. */
 export function DeviceFacts({ device }: { device: Device }) {
@@ -16,6 +19,7 @@ export function DeviceFacts({ device }: { device: Device }) {
   const { data: groups } = useQuery(groupsOfQuery(device.id));
   const reported = (of: unknown, name: string): unknown =>
     typeof of === "object" && of !== null ? (of as Record<string, unknown>)[name] : undefined;
+  const answer = (name: string) => ANSWERS[String(reported(conditions, name))] ?? t`unknown`;
   const memory = reported(capabilities, "memory_bytes");
   const heat = reported(conditions, "temperature_c");
   const samples = reported(metadata, "samples");
@@ -23,22 +27,22 @@ export function DeviceFacts({ device }: { device: Device }) {
     <Panel title="Now">
       <Facts
         of={[
-          ["Seen", <When key="seen" at={device.last_seen_at} />],
-          ["Charging", String(reported(conditions, "charging") ?? "unknown")],
-          ["Network", networkOf(reported(conditions, "network"))],
-          ["Idle", String(reported(conditions, "idle") ?? "unknown")],
-          ["Temperature", typeof heat === "number" ? `${heat.toFixed(0)} °C` : "unknown"],
-          ["Samples it keeps", typeof samples === "number" ? counted(samples) : "–"],
+          [t`Seen`, <When key="seen" at={device.last_seen_at} />],
+          [t`Charging`, answer("charging")],
+          [t`Network`, networkOf(reported(conditions, "network"))],
+          [t`Idle`, answer("idle")],
+          [t`Temperature`, typeof heat === "number" ? `${heat.toFixed(0)} °C` : t`unknown`],
+          [t`Samples it keeps`, typeof samples === "number" ? counted(samples) : "–"],
           ...labelFacts(metadata),
-          ["Train step", device.train_step_s == null ? "–" : duration(device.train_step_s)],
-          ["Machine", String(reported(capabilities, "machine") ?? "–")],
-          ["Cores", String(reported(capabilities, "cores") ?? "–")],
-          ["Memory", typeof memory === "number" ? bytes(memory) : "–"],
-          ["Agent", String(reported(capabilities, "agent") ?? "–")],
+          [t`Train step`, device.train_step_s == null ? "–" : duration(device.train_step_s)],
+          [t`Machine`, String(reported(capabilities, "machine") ?? "–")],
+          [t`Cores`, String(reported(capabilities, "cores") ?? "–")],
+          [t`Memory`, typeof memory === "number" ? bytes(memory) : "–"],
+          [t`Agent`, String(reported(capabilities, "agent") ?? "–")],
           [
-            "Holds",
+            t`Holds`,
             device.held_version === "" ? (
-              "no version yet"
+              t`no version yet`
             ) : (
               <Anchor key="holds" component={Link} to={`/models/versions/${device.held_version}`} size="sm">
                 this version
@@ -48,7 +52,7 @@ export function DeviceFacts({ device }: { device: Device }) {
           ...(groups?.results ?? []).map(
             ({ id, group, group_name, federation }) =>
               [
-                "Group",
+                t`Group`,
                 <Anchor
                   key={id}
                   component={Link}
@@ -60,8 +64,8 @@ export function DeviceFacts({ device }: { device: Device }) {
                 </Anchor>,
               ] as const,
           ),
-          ["Joined", <When key="joined" at={device.enrolled_at} />],
-          ["Certificate", <Certificate key="certificate" until={device.certificate_until} />],
+          [t`Joined`, <When key="joined" at={device.enrolled_at} />],
+          [t`Certificate`, <Certificate key="certificate" until={device.certificate_until} />],
         ]}
       />
     </Panel>
@@ -70,11 +74,14 @@ export function DeviceFacts({ device }: { device: Device }) {
 
 /** Until when the certificate of its connections lasts. */
 function Certificate({ until }: { readonly until: string | null | undefined }): ReactNode {
-  if (until === null || until === undefined) return "none was given";
-  return (
+  if (until === null || until === undefined) return t`none was given`;
+  return Date.parse(until) < Date.now() ? (
     <>
-      {Date.parse(until) < Date.now() ? "ended " : "ends "}
-      <When at={until} />
+      ended <When at={until} />
+    </>
+  ) : (
+    <>
+      ends <When at={until} />
     </>
   );
 }
@@ -86,9 +93,9 @@ export function labelFacts(metadata: unknown): readonly (readonly [string, strin
   const { asked = 0, implied = 0, unlabelled = 0, questions = 0, answers = 0 } = told;
   return [
     [
-      "Labels",
-      `${counted(asked)} said by its owner, ${counted(implied)} seen by a program; ${counted(unlabelled)} missing`,
+      t`Labels`,
+      t`${counted(asked)} said by its owner, ${counted(implied)} seen by a program; ${counted(unlabelled)} missing`,
     ],
-    ["Questions to its owner", `${counted(questions)}, ${counted(answers)} answered`],
+    [t`Questions to its owner`, t`${counted(questions)}, ${counted(answers)} answered`],
   ];
 }

@@ -6,6 +6,7 @@ import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { conditionLanes } from "./conditionLanes";
 import { networkOf } from "./network";
 import { type Observation, timelineQuery } from "./queries";
@@ -59,9 +60,9 @@ function Seen({ seen, until }: { seen: readonly Observation[]; until: number }) 
 function Conditions({ of }: { of: unknown }) {
   const reported = (typeof of === "object" && of !== null ? of : {}) as Record<string, unknown>;
   const words = [
-    reported.charging === "yes" ? "charging" : reported.charging === "no" ? "on battery" : "power unknown",
-    `network ${networkOf(reported.network)}`,
-    ...(reported.idle === "no" ? ["in use"] : []),
+    reported.charging === "yes" ? t`charging` : reported.charging === "no" ? t`on battery` : t`power unknown`,
+    t`network ${networkOf(reported.network)}`,
+    ...(reported.idle === "no" ? [t`in use`] : []),
     ...(typeof reported.temperature_c === "number" ? [`${reported.temperature_c.toFixed(0)} °C`] : []),
   ];
   return (

@@ -6,6 +6,7 @@ import { BarChart } from "../chart/BarChart";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
+import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { type Neighbourhood, neighboursQuery } from "./queries";
@@ -75,7 +76,7 @@ function columnsOf(own: Shares, labels: readonly string[]): readonly SmallColumn
   return [
     { header: "Device", cell: (one) => <Name of={one} own={one === own} /> },
     { header: "Apart", align: "end", cell: (one) => (one === own ? "–" : one.divergence.toFixed(3)) },
-    { header: "Error", align: "end", cell: (one) => (one.error === null ? "untold" : percent(one.error)) },
+    { header: "Error", align: "end", cell: (one) => (one.error === null ? t`untold` : percent(one.error)) },
     ...labels.map((label, place) => ({
       header: label,
       align: "end" as const,

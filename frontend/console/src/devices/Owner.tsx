@@ -6,6 +6,7 @@ import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { DEVICES, type Device, type Forgetting, forgettingQuery } from "./queries";
 
@@ -26,11 +27,7 @@ export function Owner({ device }: { device: Device }) {
               action="owners.forget_device"
               label="Forget"
               danger
-              confirm={
-                `${device.name} loses its credential, its updates go into no round any more, and what is kept of ` +
-                "it is removed: its name, what it reported, its files. Versions that learned from it stay, and the " +
-                "receipt names them. This cannot be undone."
-              }
+              confirm={`${device.name} loses its credential, its updates go into no round any more, and what is kept of it is removed: its name, what it reported, its files. Versions that learned from it stay, and the receipt names them. This cannot be undone.`}
               confirmLabel="Forget it"
               changes={[DEVICES]}
               call={(via) => api.POST("/api/devices/{id}/forget/", { params: { path }, ...via })}
@@ -102,6 +99,6 @@ function Done({ at }: { at: string | null }) {
 const COLUMNS: readonly SmallColumn<Forgetting["holds"][number]>[] = [
   { header: "Federation", cell: (one) => one.federation },
   { header: "Version that holds an update", align: "end", cell: (one) => counted(one.version) },
-  { header: "How it came", cell: (one) => (one.in_sum ? "in a sum" : "by itself") },
+  { header: "How it came", cell: (one) => (one.in_sum ? t`in a sum` : t`by itself`) },
   { header: "Made", cell: (one) => <When at={one.at} /> },
 ];

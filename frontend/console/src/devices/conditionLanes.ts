@@ -1,4 +1,5 @@
 import type { Lane, Span } from "../chart/lanes";
+import { t } from "../language/t";
 
 /** What a device told when something had changed on it. */
 export interface Observed {
@@ -11,23 +12,23 @@ type Conditions = Readonly<Record<string, unknown>>;
 type Reading = readonly [words: string, tone: Span["tone"]];
 
 const LANES: readonly (readonly [name: string, read: (reported: Conditions, seen: Observed) => Reading])[] = [
-  ["trains", (_told, seen) => (seen.blockers.length === 0 ? ["it could train", "good"] : ["held back", "wait"])],
-  ["power", ({ charging }) => known(charging, { yes: ["charging", "good"], no: ["on battery", "wait"] })],
+  [t`trains`, (_told, seen) => (seen.blockers.length === 0 ? [t`it could train`, "good"] : [t`held back`, "wait"])],
+  [t`power`, ({ charging }) => known(charging, { yes: [t`charging`, "good"], no: [t`on battery`, "wait"] })],
   [
-    "network",
+    t`network`,
     ({ network }) =>
       known(network, {
-        wifi: ["Wi-Fi", "good"],
-        ethernet: ["Ethernet", "good"],
-        metered: ["metered", "wait"],
-        none: ["no network", "bad"],
+        wifi: [t`Wi-Fi`, "good"],
+        ethernet: [t`Ethernet`, "good"],
+        metered: [t`metered`, "wait"],
+        none: [t`no network`, "bad"],
       }),
   ],
-  ["use", ({ idle }) => known(idle, { yes: ["idle", "good"], no: ["in use", "wait"] })],
+  [t`use`, ({ idle }) => known(idle, { yes: [t`idle`, "good"], no: [t`in use`, "wait"] })],
 ];
 
 function known(value: unknown, words: Readonly<Record<string, Reading>>): Reading {
-  return (typeof value === "string" ? words[value] : undefined) ?? ["unknown", "quiet"];
+  return (typeof value === "string" ? words[value] : undefined) ?? [t`unknown`, "quiet"];
 }
 
 /** A device's conditions as lanes of spans from the first observation until `now`; `seen` is youngest first. */

@@ -1,5 +1,6 @@
 import type { Mark } from "../chart/TimeChart";
 import type { HelpRequest, Transfer } from "../help/queries";
+import { t } from "../language/t";
 import type { Part } from "../parts/queries";
 
 /** Where a device drifted and asked for help, what became of the help, and when it was given another version. */
@@ -18,7 +19,7 @@ function drifted(request: HelpRequest): readonly Mark[] {
 }
 
 function helped({ state }: Transfer): string {
-  return state === "kept" ? "helped" : "help undone";
+  return state === "kept" ? t`helped` : t`help undone`;
 }
 
 /** The first part that began with another version than the one before; parts may stand in any order. */

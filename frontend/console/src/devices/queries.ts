@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components, operations } from "../api/schema";
+import { t } from "../language/t";
 import { asked, LIST } from "../table/rows";
 import { type TableSearch, tableSearch, texts } from "../table/search";
 
@@ -28,15 +29,15 @@ export const STATUSES = [
 
 /** What each state means. */
 export const WORDS: Readonly<Record<Status, string>> = {
-  ready: "ready to train",
-  waiting: "waiting for their conditions",
-  paused: "paused by an operator",
-  pinned: "pinned to a version",
-  quarantined: "in quarantine",
-  absent: "absent",
-  never_seen: "never seen",
-  left: "left the fleet",
-  revoked: "revoked",
+  ready: t`ready to train`,
+  waiting: t`waiting for their conditions`,
+  paused: t`paused by an operator`,
+  pinned: t`pinned to a version`,
+  quarantined: t`in quarantine`,
+  absent: t`absent`,
+  never_seen: t`never seen`,
+  left: t`left the fleet`,
+  revoked: t`revoked`,
 };
 
 /** Which devices are shown. */

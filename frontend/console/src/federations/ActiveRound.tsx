@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
-import { State, toneOf } from "../components/State";
+import { State, toneOf, wordOf } from "../components/State";
 import { When } from "../components/When";
 import { type Round, roundQuery } from "./queries";
 
@@ -42,7 +42,7 @@ export function ActiveRound({ round }: { round: Round }) {
                 key={state}
                 value={(100 * count) / parts.length}
                 color={`var(--${toneOf(state)})`}
-                aria-label={`${count} ${state}`}
+                aria-label={`${count} ${wordOf(state)}`}
               />
             ))}
           </Progress.Root>

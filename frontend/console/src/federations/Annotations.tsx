@@ -5,6 +5,7 @@ import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import type { Annotation } from "./queries";
@@ -57,16 +58,16 @@ const COLUMNS: readonly SmallColumn<Annotation>[] = [
 ];
 
 const WORDS: Readonly<Record<Annotation["kind"], string>> = {
-  plan: "plan changed",
-  terms: "terms changed",
-  started: "started",
+  plan: t`plan changed`,
+  terms: t`terms changed`,
+  started: t`started`,
   paused: "paused",
   finished: "finished",
-  moved: "version moved",
-  trial: "version tried",
+  moved: t`version moved`,
+  trial: t`version tried`,
   promoted: "promoted",
   rolled_back: "rolled_back",
-  drift: "drift",
+  drift: t`drift`,
 };
 
 /** The same as marks of a chart. */

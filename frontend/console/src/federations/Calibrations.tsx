@@ -1,12 +1,13 @@
 import { State } from "../components/State";
+import { t } from "../language/t";
 import { SmallTable } from "../table/SmallTable";
 import type { Calibration } from "./queries";
 
 const FIGURES: Readonly<Record<string, string>> = {
-  accuracy: "Accuracy",
-  duration_s: "Duration",
-  lost: "Lost devices",
-  up_bytes: "Bytes sent up",
+  accuracy: t`Accuracy`,
+  duration_s: t`Duration`,
+  lost: t`Lost devices`,
+  up_bytes: t`Bytes sent up`,
 };
 
 /** How good forecasts were, figure by figure; nothing before one was compared. */
@@ -21,7 +22,7 @@ export function Calibrations({ of }: { of: readonly Calibration[] }) {
         {
           header: "They are",
           cell: (one) => (
-            <State of={one.is_believed ? "reliable" : one.coverage === null ? "too few yet" : "unreliable"} />
+            <State of={one.is_believed ? "reliable" : one.coverage === null ? t`too few yet` : "unreliable"} />
           ),
         },
         { header: "Why", cell: ({ sentence }) => sentence },

@@ -2,8 +2,15 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Archive } from "../components/Archive";
 import { Describe } from "../components/Describe";
+import { t } from "../language/t";
 import { PAIRS, VERSIONS } from "../models/queries";
 import { FEDERATIONS, type Federation, ROUNDS } from "./queries";
+
+/** Why one in such a state cannot be archived. */
+const UNFINISHED: { readonly [state in Federation["state"]]?: string } = {
+  running: t`It is running; finish it first.`,
+  paused: t`It is paused; finish it first.`,
+};
 
 /** Start, pause, finish, and for one with versions of its own: make them the pair's. */
 export function FederationActions({ federation }: { federation: Federation }) {
@@ -27,10 +34,10 @@ export function FederationActions({ federation }: { federation: Federation }) {
           primary
           blocked={
             state === "finished"
-              ? "It is finished; make another federation."
+              ? t`It is finished; make another federation.`
               : federation.archived_at === null
                 ? undefined
-                : "It is archived; restore it first."
+                : t`It is archived; restore it first.`
           }
           done="It holds rounds from now on."
           changes={changes}
@@ -41,7 +48,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
         <Action
           action="federations.adopt_versions"
           label="Make its versions the pair's"
-          blocked={state === "draft" ? "It has none before it is started." : undefined}
+          blocked={state === "draft" ? t`It has none before it is started.` : undefined}
           confirm="Whoever follows the pair gets what this federation has come to, as the pair's next version."
           done="The pair's next version is this federation's."
           changes={[...changes, PAIRS, VERSIONS]}
@@ -50,7 +57,6 @@ export function FederationActions({ federation }: { federation: Federation }) {
       )}
       <Describe
         action="federations.describe_federation"
-        what="federation"
         name={federation.name}
         notes={federation.notes ?? ""}
         changes={changes}
@@ -70,7 +76,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
         app="federations"
         kind="federation"
         archivedAt={federation.archived_at}
-        blocked={state === "running" || state === "paused" ? `It is ${state}; finish it first.` : undefined}
+        blocked={UNFINISHED[state]}
         changes={changes}
         archive={(via) => api.POST("/api/federations/{id}/archive/", { params: { path }, ...via })}
         restore={(via) => api.POST("/api/federations/{id}/restore/", { params: { path }, ...via })}

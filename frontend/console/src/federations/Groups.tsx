@@ -7,6 +7,7 @@ import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { graphQuery, nameOf, type Version } from "../models/queries";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -124,14 +125,14 @@ function Card({ group, versions, onMembers }: { group: Group; versions: readonly
       <Facts
         of={[
           [
-            "Members",
+            t`Members`,
             <Anchor key="members" component="button" size="sm" onClick={onMembers}>
               {group.members === 1 ? "1 device" : `${counted(group.members)} devices`}
             </Anchor>,
           ],
-          ["Since", <When key="since" at={group.since} />],
-          ["Devices use", used("device")],
-          ["Taught by", used("cloud")],
+          [t`Since`, <When key="since" at={group.since} />],
+          [t`Devices use`, used("device")],
+          [t`Taught by`, used("cloud")],
         ]}
       />
     </Panel>
@@ -150,7 +151,7 @@ function Members({
   onSearch: (change: GroupsSearch) => void;
 }) {
   const { group, page: _page, ...table } = search;
-  const named = groups.find((one) => one.id === group);
+  const name = groups.find((one) => one.id === group)?.name ?? t`one group`;
   return (
     <section aria-label="Members">
       <DataTable
@@ -171,9 +172,9 @@ function Members({
                 size="lg"
                 tt="none"
                 onClick={() => onSearch(table)}
-                aria-label={`No longer only ${named?.name ?? "one group"}`}
+                aria-label={`No longer only ${name}`}
               >
-                {named?.name ?? "one group"} ×
+                {name} ×
               </Badge>
             )}
             <ExportCsv path="/api/memberships/" query={membersAsked(federation, search)} />

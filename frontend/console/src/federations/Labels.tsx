@@ -5,6 +5,7 @@ import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { counted, percent } from "../components/units";
+import { t } from "../language/t";
 import { labelsQuery } from "./queries";
 
 type Found = components["schemas"]["Labels"];
@@ -31,15 +32,16 @@ function Shown({ found }: { found: Found }) {
     );
   }
   const labelled = given + asked + implied;
+  const samples = labelled + unlabelled;
   return (
     <>
       <Facts
         of={[
-          ["Labelled", `${shareOf(labelled, labelled + unlabelled)} of ${counted(labelled + unlabelled)} samples`],
-          ["Given with the sample", counted(given)],
-          ["Seen by a program", counted(implied)],
-          ["Said by an owner", counted(asked)],
-          ["Questions", `${counted(questions)}, ${shareOf(answers, questions)} answered`],
+          [t`Labelled`, t`${shareOf(labelled, samples)} of ${counted(samples)} samples`],
+          [t`Given with the sample`, counted(given)],
+          [t`Seen by a program`, counted(implied)],
+          [t`Said by an owner`, counted(asked)],
+          [t`Questions`, t`${counted(questions)}, ${shareOf(answers, questions)} answered`],
         ]}
       />
       <Text size="xs" c="var(--quiet)" mt="xs">
@@ -49,4 +51,4 @@ function Shown({ found }: { found: Found }) {
   );
 }
 
-const shareOf = (part: number, whole: number): string => (whole === 0 ? "none" : percent(part / whole));
+const shareOf = (part: number, whole: number): string => (whole === 0 ? t`none` : percent(part / whole));

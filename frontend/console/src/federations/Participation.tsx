@@ -6,6 +6,7 @@ import { BarChart } from "../chart/BarChart";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { participationQuery } from "./queries";
 
 type Figures = components["schemas"]["Participation"];
@@ -42,12 +43,14 @@ function Shown({ participation }: { participation: Figures }) {
 
 /** The same in words. */
 export function sentenceOf({ longest, median, never }: Pick<Figures, "longest" | "median" | "never">): string {
-  const others = never === 0 ? "" : ` ${counted(never)} that are ready have not been asked in 200 rounds.`;
-  if (longest === null || median === null) return `No device that is ready has been asked yet.${others}`;
-  return `Of the devices that are ready, half were asked ${ago(median)} or later, and all ${ago(longest)} or later.${others}`;
+  const asked =
+    longest === null || median === null
+      ? t`No device that is ready has been asked yet.`
+      : t`Of the devices that are ready, half were asked ${ago(median)} or later, and all ${ago(longest)} or later.`;
+  return never === 0 ? asked : `${asked} ${t`${counted(never)} that are ready have not been asked in 200 rounds.`}`;
 }
 
 function ago(rounds: number): string {
-  if (rounds === 0) return "in this round";
-  return rounds === 1 ? "a round ago" : `${rounds} rounds ago`;
+  if (rounds === 0) return t`in this round`;
+  return rounds === 1 ? t`a round ago` : t`${rounds} rounds ago`;
 }

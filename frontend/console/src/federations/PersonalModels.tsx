@@ -6,6 +6,7 @@ import { Empty } from "../components/Empty";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { counted, percent } from "../components/units";
+import { t } from "../language/t";
 import { type Federation, type PersonalModels as Found, personalModelsQuery } from "./queries";
 
 const TENTHS = Array.from({ length: 10 }, (_tenth, index) => `${index * 10}–${index * 10 + 10}%`);
@@ -20,10 +21,8 @@ export function PersonalModels({ federation }: { federation: Federation }) {
 }
 
 const UNTOLD = {
-  "between rounds":
-    "Each device trains one beside the version when it next may, and tells how both do on samples that it holds out. Devices of agent 0.1, and those with fewer than ten samples, train none; owners may keep figures to themselves.",
-  "in rounds":
-    "Under this plan each device trains its own in the rounds that it has part in, and then tells how it and the version do on samples that it holds out. Owners may keep figures to themselves, and under secure aggregation nothing is told.",
+  "between rounds": t`Each device trains one beside the version when it next may, and tells how both do on samples that it holds out. Devices of agent 0.1, and those with fewer than ten samples, train none; owners may keep figures to themselves.`,
+  "in rounds": t`Under this plan each device trains its own in the rounds that it has part in, and then tells how it and the version do on samples that it holds out. Owners may keep figures to themselves, and under secure aggregation nothing is told.`,
 };
 
 function Untold({ trained }: { trained: Found["trained"] }) {
@@ -38,7 +37,7 @@ function Untold({ trained }: { trained: Found["trained"] }) {
 
 function Compared({ found }: { found: Found }) {
   const { answers, version } = found;
-  const share = `${counted(found.answering)} of ${counted(found.count)}`;
+  const share = t`${counted(found.answering)} of ${counted(found.count)}`;
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
@@ -63,9 +62,9 @@ function Compared({ found }: { found: Found }) {
         <Panel title="Own against champion">
           <Facts
             of={[
-              ["Answer with their own", share],
-              ["Median device", pair(version?.median, answers?.median)],
-              ["Worst tenth", pair(version?.worst_decile, answers?.worst_decile)],
+              [t`Answer with their own`, share],
+              [t`Median device`, pair(version?.median, answers?.median)],
+              [t`Worst tenth`, pair(version?.worst_decile, answers?.worst_decile)],
             ]}
           />
           <Text size="xs" c="var(--quiet)" mt="xs">
@@ -79,5 +78,5 @@ function Compared({ found }: { found: Found }) {
 }
 
 function pair(before: number | undefined, after: number | undefined): string {
-  return before === undefined || after === undefined ? "not told" : `${percent(before)} → ${percent(after)}`;
+  return before === undefined || after === undefined ? t`not told` : `${percent(before)} → ${percent(after)}`;
 }

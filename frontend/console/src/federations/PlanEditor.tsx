@@ -7,6 +7,7 @@ import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { UnsavedChanges } from "../components/UnsavedChanges";
+import { t } from "../language/t";
 import { differences } from "../plan/difference";
 import { Misfit } from "../plan/Misfit";
 import { PlanDifference } from "../plan/PlanDifference";
@@ -47,7 +48,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
             action="federations.change_plan"
             label="Change the plan"
             primary
-            blocked={same ? "Nothing is changed." : refusal}
+            blocked={same ? t`Nothing is changed.` : refusal}
             done="The next round has the changed plan."
             changes={[FEDERATIONS]}
             onDone={() => setChanged(undefined)}

@@ -14,6 +14,7 @@ import { State } from "../components/State";
 import { bytes, counted, duration, percent } from "../components/units";
 import { ago } from "../components/When";
 import { JOBS } from "../jobs/queries";
+import { t } from "../language/t";
 import { PlanDifference } from "../plan/PlanDifference";
 import { Calibrations } from "./Calibrations";
 import { drawnOf, joules, rangeIn, whole } from "./forecasts";
@@ -81,7 +82,8 @@ function None({ children }: { children: ReactNode }) {
 }
 
 function titleOf({ job }: PlanForecast): string {
-  return `tried ${ago(new Date(job.created_at), new Date())}, ${job.state}`;
+  const when = ago(new Date(job.created_at), new Date());
+  return t`tried ${when}, ${job.state}`;
 }
 
 function Shown({ of, federation }: { of: PlanForecast; federation: Federation }) {
@@ -103,8 +105,9 @@ function Shown({ of, federation }: { of: PlanForecast; federation: Federation })
 /** What was tried, in a sentence. */
 export function whatOf(of: PlanForecast): string {
   const samples = of.scenario ?? of.dataset_name;
-  const fleet = of.profile === null ? "devices like this fleet’s" : of.profile;
-  return `${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${fleet}.`;
+  return of.profile === null
+    ? t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated devices like this fleet’s.`
+    : t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${of.profile}.`;
 }
 
 function Standing({ of: { job } }: { of: PlanForecast }) {
@@ -159,17 +162,17 @@ function Outcome({ of }: { of: PlanForecast }) {
       <Facts
         of={[
           [
-            "Accuracy",
-            `from ${percent(expected.begins_with)} to ${rangeIn(expected.accuracy, percent)} on samples held out`,
+            t`Accuracy`,
+            t`from ${percent(expected.begins_with)} to ${rangeIn(expected.accuracy, percent)} on samples held out`,
           ],
-          ["A round takes", rangeIn(expected.duration_s, duration)],
-          ["Lost devices a round", rangeIn(expected.lost, whole)],
-          ["Rounds that merge", percent(expected.merged_share)],
-          ["Sent up a round", rangeIn(expected.up_bytes, bytes)],
-          ["Traffic a device, up and down", rangeIn(expected.bytes_per_device, bytes)],
-          ["Energy a device", rangeIn(expected.joules_per_device, joules)],
-          ["Devices that take part", rangeIn(expected.participants, whole)],
-          ["All rounds together", duration(expected.simulated_s)],
+          [t`A round takes`, rangeIn(expected.duration_s, duration)],
+          [t`Lost devices a round`, rangeIn(expected.lost, whole)],
+          [t`Rounds that merge`, percent(expected.merged_share)],
+          [t`Sent up a round`, rangeIn(expected.up_bytes, bytes)],
+          [t`Traffic a device, up and down`, rangeIn(expected.bytes_per_device, bytes)],
+          [t`Energy a device`, rangeIn(expected.joules_per_device, joules)],
+          [t`Devices that take part`, rangeIn(expected.participants, whole)],
+          [t`All rounds together`, duration(expected.simulated_s)],
         ]}
       />
       <Text size="xs" c="var(--quiet)">

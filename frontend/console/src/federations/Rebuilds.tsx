@@ -6,6 +6,7 @@ import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { bytes, counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { type Rebuild, rebuildsQuery } from "./queries";
 
@@ -25,7 +26,7 @@ const COLUMNS: readonly SmallColumn<Rebuild>[] = [
   {
     header: "Merges repeated",
     align: "end",
-    cell: (one) => `${counted(one.repeated)} of ${counted(one.to_repeat)}`,
+    cell: (one) => t`${counted(one.repeated)} of ${counted(one.to_repeat)}`,
   },
   { header: "Removed", align: "end", cell: (one) => bytes(one.retired_bytes) },
   { header: "Asked", cell: (one) => <When at={one.asked_at} /> },

@@ -5,12 +5,13 @@ import { Legend } from "../chart/Legend";
 import { drawLanes, heightOf, valuesOf } from "../chart/lanes";
 import { Saveable } from "../chart/Saveable";
 import { dates } from "../components/locale";
-import { State } from "../components/State";
+import { State, wordOf } from "../components/State";
+import { t } from "../language/t";
 import { drawn, type Lane, lookOf, type Replayed, replayOf } from "./lanes";
 import type { RoundEvent } from "./queries";
 import classes from "./Replay.module.css";
 
-const TITLE = "What each device did";
+const TITLE = t`What each device did`;
 /** Pixels of the picture, and of the names in it. */
 const PICTURE = { width: 960, names: 200 };
 const TIME = dates({ timeStyle: "medium", hourCycle: "h23" });
@@ -28,7 +29,7 @@ export function Replay({ events }: { events: readonly RoundEvent[] }) {
     );
   }
   const states = [...new Set(asked.flatMap((lane) => lane.spans.map((span) => span.state)))];
-  const legend = states.map((state) => ({ words: state, ...lookOf(state) }));
+  const legend = states.map((state) => ({ words: wordOf(state), ...lookOf(state) }));
   return (
     <Saveable title={TITLE} picture={() => pictureOf(lanes)} legend={legend} values={valuesOf(drawn(lanes))}>
       <ul className={classes.lanes} aria-label={TITLE}>
@@ -63,9 +64,13 @@ function Line({ lane, of: { from, to } }: { lane: Lane; of: Replayed }) {
           {lane.name}
         </Anchor>
       )}
-      <div className={classes.bar} role="img" aria-label={lane.spans.map((span) => span.state).join(", then ")}>
+      <div
+        className={classes.bar}
+        role="img"
+        aria-label={lane.spans.map((span) => wordOf(span.state)).join(t`, then `)}
+      >
         {lane.spans.map((span) => (
-          <Tooltip key={`${span.state}-${span.from}`} label={span.sentence || span.state}>
+          <Tooltip key={`${span.state}-${span.from}`} label={span.sentence || wordOf(span.state)}>
             <span
               className={classes.span}
               style={{

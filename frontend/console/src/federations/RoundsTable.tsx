@@ -3,9 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Change } from "../components/Change";
 import { Empty } from "../components/Empty";
-import { State } from "../components/State";
+import { State, wordOf } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -35,7 +36,7 @@ export function RoundsTable({ federation, search, onSearch }: Props) {
             aria-label="Outcome"
             placeholder="All rounds"
             clearable
-            data={[...ROUND_STATES]}
+            data={ROUND_STATES.map((value) => ({ value, label: wordOf(value) }))}
             value={state ?? null}
             onChange={(value) => {
               const next = choice(value, ROUND_STATES);
@@ -90,7 +91,7 @@ const COLUMNS: readonly Column<Round>[] = [
     header: "Updates",
     sort: "updates",
     align: "end",
-    cell: (round) => `${round.updates} of ${round.devices}`,
+    cell: (round) => t`${round.updates} of ${round.devices}`,
   },
   {
     id: "accuracy",
@@ -119,7 +120,7 @@ const COLUMNS: readonly Column<Round>[] = [
 ];
 
 function against({ change }: Round): string {
-  return change === null ? "" : `against round ${change.round}`;
+  return change === null ? "" : t`against round ${change.round}`;
 }
 
 function figure(round: Round, name: string, format: (value: number) => string): string {

@@ -5,6 +5,7 @@ import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes } from "../components/units";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 
 type Ways = components["schemas"]["Routes"];
@@ -16,6 +17,7 @@ const SHOWN = 100;
 /** Who reports through whom and why, and what became of the sums; nothing where every device sends to the platform. */
 export function Routes({ of: { routes, folds } }: { of: Ways }) {
   if (routes.length === 0) return null;
+  const indirect = routes.filter(({ supernode }) => supernode !== null).length;
   return (
     <Panel title="Who reports through whom">
       <SmallTable
@@ -27,8 +29,7 @@ export function Routes({ of: { routes, folds } }: { of: Ways }) {
       />
       <Text size="xs" c="var(--quiet)" mt="xs" mb="md">
         {routes.length > SHOWN && `The first ${SHOWN} of ${routes.length}. `}
-        {routes.filter(({ supernode }) => supernode !== null).length} of {routes.length} through a supernode. What a
-        supernode holds counts once its sum has come.
+        {indirect} of {routes.length} through a supernode. What a supernode holds counts once its sum has come.
       </Text>
       {folds.length > 0 && (
         <SmallTable label="Sums of supernodes" columns={SUMS} rows={folds} rowKey={({ id }) => id} minWidth={520} />
@@ -51,7 +52,7 @@ const WAYS: readonly SmallColumn<Way>[] = [
     header: "Through",
     cell: ({ supernode, supernode_name }) =>
       supernode === null || supernode_name === null ? (
-        "the platform itself"
+        t`the platform itself`
       ) : (
         <Device id={supernode} name={supernode_name} />
       ),
@@ -60,7 +61,7 @@ const WAYS: readonly SmallColumn<Way>[] = [
     header: "Why",
     cell: ({ reason_sentence, reason_code }) => <Reason sentence={reason_sentence} code={reason_code} />,
   },
-  { header: "Held", cell: ({ held_at }) => (held_at === null ? "" : "yes") },
+  { header: "Held", cell: ({ held_at }) => (held_at === null ? "" : t`yes`) },
 ];
 
 const SUMS: readonly SmallColumn<Sum>[] = [
@@ -68,7 +69,7 @@ const SUMS: readonly SmallColumn<Sum>[] = [
   {
     header: "Through",
     cell: ({ parent, parent_name }) =>
-      parent === null || parent_name === null ? "the platform itself" : <Device id={parent} name={parent_name} />,
+      parent === null || parent_name === null ? t`the platform itself` : <Device id={parent} name={parent_name} />,
   },
   {
     header: "Why this way",

@@ -2,6 +2,7 @@ import { Stack } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { t } from "../language/t";
 import { FEDERATIONS, type Federation } from "./queries";
 import { TermsFields } from "./TermsFields";
 
@@ -21,7 +22,7 @@ export function Terms({ federation }: { federation: Federation }) {
       <Action
         action="federations.change_terms"
         label="Change"
-        blocked={form.isDirty() ? undefined : "Nothing is changed yet."}
+        blocked={form.isDirty() ? undefined : t`Nothing is changed yet.`}
         done="It holds from the next merge on."
         changes={[FEDERATIONS]}
         onDone={() => form.resetDirty()}

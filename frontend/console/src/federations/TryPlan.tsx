@@ -6,22 +6,23 @@ import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { JOBS } from "../jobs/queries";
+import { t } from "../language/t";
 import { datasetsQuery } from "../models/queries";
 import { type Federation, PLAN_FORECASTS, type Plan } from "./queries";
 
 type Asked = components["schemas"]["TryPlanRequest"];
 
 const SCENARIOS: readonly (readonly [NonNullable<Asked["scenario"]>, string])[] = [
-  ["digits-alike", "Digits: all devices alike"],
-  ["digits-people", "Digits: people who write differently"],
-  ["digits-stationary", "Digits: some classes a device"],
-  ["digits-introduction", "Digits: a new class arrives"],
-  ["digits-fluctuation", "Digits: a class comes and goes"],
-  ["digits-shifted", "Digits: labels that mean something else"],
-  ["activities-running", "Activities: running"],
-  ["activities-stairs", "Activities: stairs"],
-  ["activities-unknown", "Activities: an unknown one"],
-  ["places", "Places of persons"],
+  ["digits-alike", t`Digits: all devices alike`],
+  ["digits-people", t`Digits: people who write differently`],
+  ["digits-stationary", t`Digits: some classes a device`],
+  ["digits-introduction", t`Digits: a new class arrives`],
+  ["digits-fluctuation", t`Digits: a class comes and goes`],
+  ["digits-shifted", t`Digits: labels that mean something else`],
+  ["activities-running", t`Activities: running`],
+  ["activities-stairs", t`Activities: stairs`],
+  ["activities-unknown", t`Activities: an unknown one`],
+  ["places", t`Places of persons`],
 ];
 const SPLITS = [
   { value: "iid", label: "every device sees the same mix" },
@@ -56,9 +57,9 @@ export function TryPlan({ federation, plan, blocked }: Props) {
   const scenario = SCENARIOS.find(([name]) => name === samples)?.[0];
   const unready =
     samples === null
-      ? "Choose the samples."
+      ? t`Choose the samples.`
       : typeof rounds !== "number" || rounds < 1 || rounds > MOST_ROUNDS
-        ? `Rounds are 1 to ${MOST_ROUNDS}.`
+        ? t`Rounds are 1 to ${MOST_ROUNDS}.`
         : undefined;
   return (
     <Action
@@ -76,8 +77,8 @@ export function TryPlan({ federation, plan, blocked }: Props) {
             label="Samples"
             description="The more they are like those on devices, the better the forecast."
             data={[
-              { group: "Data sets", items: datasets?.map((one) => ({ value: one.id, label: one.name })) ?? [] },
-              { group: "Scenarios", items: SCENARIOS.map(([value, label]) => ({ value, label })) },
+              { group: t`Data sets`, items: datasets?.map((one) => ({ value: one.id, label: one.name })) ?? [] },
+              { group: t`Scenarios`, items: SCENARIOS.map(([value, label]) => ({ value, label })) },
             ]}
             value={samples}
             allowDeselect={false}

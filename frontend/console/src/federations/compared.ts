@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 import type { RoundDetail } from "./queries";
 
 type Assignment = RoundDetail["assignments"][number];
@@ -25,9 +26,9 @@ export function isLeftOut({ kept, fault_code }: Delivered["update"]): boolean {
 
 /** What became of an update in the merge, in words. */
 export function fateOf(update: Delivered["update"]): string {
-  if (update.fault_sentence !== "") return `left out: ${update.fault_sentence}`;
-  if (isLeftOut(update)) return "left out: others lie nearer to one another";
-  return "counts";
+  if (update.fault_sentence !== "") return t`left out: ${update.fault_sentence}`;
+  if (isLeftOut(update)) return t`left out: others lie nearer to one another`;
+  return t`counts`;
 }
 
 function rank({ update }: Delivered): number {

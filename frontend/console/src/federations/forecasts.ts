@@ -1,14 +1,15 @@
 import type { components } from "../api/schema";
 import type { Expected } from "../chart/ForecastChart";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import type { PlanForecast, RoundForecast } from "./queries";
 
 type Range = components["schemas"]["Range"];
 
 /** The middle of what is expected, and where four of five should lie: "4.2 s (3.1 s to 5.8 s)". */
 export function rangeIn({ low, middle, high }: Range, format: (value: number) => string): string {
-  const [from, most, to] = [low, middle, high].map(format);
-  return from === to ? `${most}` : `${most} (${from} to ${to})`;
+  const [from, most, to] = [format(low), format(middle), format(high)];
+  return from === to ? most : t`${most} (${from} to ${to})`;
 }
 
 /** A number of things, without places. */

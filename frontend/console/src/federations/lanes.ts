@@ -1,5 +1,6 @@
 import type * as chart from "../chart/lanes";
-import { toneOf } from "../components/State";
+import { toneOf, wordOf } from "../components/State";
+import { t } from "../language/t";
 import type { RoundEvent } from "./queries";
 
 /** What one device did from one moment to another, in seconds since 1970. */
@@ -45,7 +46,7 @@ export function replayOf(events: readonly RoundEvent[]): Replayed {
     const last = own[own.length - 1];
     return {
       device,
-      name: own[0]?.device_name ?? "the round",
+      name: own[0]?.device_name ?? t`the round`,
       spans: own.flatMap((event, index) => {
         if (ENDS.has(event.kind)) return [];
         const next = own[index + 1];
@@ -79,7 +80,7 @@ export function drawn(lanes: readonly Lane[]): readonly chart.Lane[] {
     spans: spans.map(({ state, from, to }) => ({
       from,
       to,
-      words: state,
+      words: wordOf(state),
       tone: toneOf(state),
       opacity: lookOf(state).opacity,
     })),

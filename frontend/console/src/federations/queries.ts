@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import { t } from "../language/t";
 import { labelOf, type Schema, type Values } from "../plan/schema";
 import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
@@ -231,7 +232,7 @@ export function planPreviewQuery(federation: string, plan: Plan) {
 export function refusalOf(problems: readonly PlanProblem[] | undefined): string | undefined {
   const first = problems?.[0];
   if (first === undefined) return undefined;
-  return first.field === "" ? first.sentence : `Under ${first.slot}, “${labelOf(first.field)}” does not fit.`;
+  return first.field === "" ? first.sentence : t`Under ${first.slot}, “${labelOf(first.field)}” does not fit.`;
 }
 
 /** A figure of a round, where it has it. */

@@ -2,6 +2,7 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type CSSProperties, type KeyboardEvent, type RefObject, useMemo, useRef, useState } from "react";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import classes from "./Matrix.module.css";
 import { byPlace, type Cell, moved, nameOf, placeOf, sentenceOf, totalOf } from "./matrix";
 import type { HelpingMatrix } from "./queries";
@@ -17,7 +18,7 @@ export function Matrix({ of }: { of: HelpingMatrix }) {
   const [chosen, setChosen] = useState<Cell>();
   const table = useRef<HTMLTableElement>(null);
   const entered = chosen ?? of.cells[0];
-  const said = chosen === undefined ? "Choose a cell to read what became of its transfers." : sentenceOf(chosen, of);
+  const said = chosen === undefined ? t`Choose a cell to read what became of its transfers.` : sentenceOf(chosen, of);
   return (
     <>
       <Text size="xs" c="var(--quiet)" mb={4}>

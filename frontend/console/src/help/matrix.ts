@@ -1,4 +1,5 @@
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import type { HelpingMatrix } from "./queries";
 
 type Side = HelpingMatrix["helpers"][number];
@@ -18,12 +19,21 @@ export function placeOf(helper: number, target: number): string {
   return `${helper} ${target}`;
 }
 
+const OUTCOMES = [
+  ["kept", t`kept`],
+  ["undone", t`undone`],
+  ["open", t`open`],
+  ["failed", t`failed`],
+] as const;
+
 /** A cell as a sentence: "kiosk-1 helped kiosk-2: 3 kept, 1 undone". */
 export function sentenceOf(cell: Cell, { helpers, targets }: HelpingMatrix): string {
-  const outcomes = (["kept", "undone", "open", "failed"] as const)
-    .filter((outcome) => cell[outcome] > 0)
-    .map((outcome) => `${counted(cell[outcome])} ${outcome}`);
-  return `${nameOf(helpers[cell.helper])} helped ${nameOf(targets[cell.target])}: ${outcomes.join(", ")}`;
+  const outcomes = OUTCOMES.filter(([outcome]) => cell[outcome] > 0)
+    .map(([outcome, words]) => `${counted(cell[outcome])} ${words}`)
+    .join(", ");
+  const helper = nameOf(helpers[cell.helper]);
+  const target = nameOf(targets[cell.target]);
+  return t`${helper} helped ${target}: ${outcomes}`;
 }
 
 /** What a row or a column is called; of a group, with how many devices it has. */

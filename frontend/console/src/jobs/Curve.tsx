@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
 import { numbers } from "../components/locale";
 import { bytes } from "../components/units";
+import { t } from "../language/t";
 import { curveQuery, type Point } from "./queries";
 
 const NUMBER = numbers({ maximumSignificantDigits: 3 });
@@ -26,14 +27,14 @@ export function Curve({ id }: { id: string }) {
           <TimeChart
             title="Loss of the cloud model"
             times={times}
-            series={[line("training", "loss"), line("held back", "validation_loss")]}
+            series={[line(t`training`, "loss"), line(t`held back`, "validation_loss")]}
             format={NUMBER.format}
             bounds={FROM_NOTHING}
           />
           <TimeChart
             title="Share of time that communication took"
             times={times}
-            series={[line("communication", "communication_share")]}
+            series={[line(t`communication`, "communication_share")]}
             format={PERCENT.format}
             bounds={SHARE}
           />
@@ -46,7 +47,9 @@ export function Curve({ id }: { id: string }) {
 /** The last epoch as a sentence. */
 export function speedOf({ epoch, values }: Point): string {
   const workers = values.workers ?? 1;
-  const speed = `Epoch ${epoch}: ${NUMBER.format(values.samples_per_second ?? 0)} samples a second`;
-  if (workers === 1) return `${speed}, by one process.`;
-  return `${speed}, by ${workers} workers; communication took ${PERCENT.format(values.communication_share ?? 0)}, and each sent ${bytes(values.sent_bytes ?? 0)}.`;
+  const samples = NUMBER.format(values.samples_per_second ?? 0);
+  if (workers === 1) return t`Epoch ${epoch}: ${samples} samples a second, by one process.`;
+  const share = PERCENT.format(values.communication_share ?? 0);
+  const sent = bytes(values.sent_bytes ?? 0);
+  return t`Epoch ${epoch}: ${samples} samples a second, by ${workers} workers; communication took ${share}, and each sent ${sent}.`;
 }

@@ -4,6 +4,7 @@ import { Answer } from "../components/Answer";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { Curve } from "./Curve";
 import { Lines } from "./Lines";
 import { type Job, jobQuery } from "./queries";
@@ -32,7 +33,7 @@ export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
 }
 
 function titleOf(job: Job | undefined): string {
-  return job === undefined ? "Job" : `${job.kind} of ${job.pair_slug}`;
+  return job === undefined ? t`Job` : t`${job.kind} of ${job.pair_slug}`;
 }
 
 function Standing({ job }: { job: Job }) {

@@ -2,6 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { t } from "../language/t";
 import { launcherName } from "./launchers";
 import { type Job, type JobWorkers, workersQuery } from "./queries";
 
@@ -28,19 +29,23 @@ export function Workers({ job }: { job: Job }) {
 }
 
 function where({ ranks, shares, launcher_wanted: wanted }: JobWorkers): string {
-  const many = ranks === 1 ? "1 worker" : `${ranks} workers`;
-  if (shares.length === 0) return wanted === "" ? many : `${many}, to be started by ${launcherName(wanted)}`;
-  return `${many}: ${shares.map((share) => `${share.ranks} on ${share.host}`).join(", ")}`;
+  const many = ranks === 1 ? t`1 worker` : t`${ranks} workers`;
+  if (shares.length === 0) return wanted === "" ? many : t`${many}, to be started by ${launcherName(wanted)}`;
+  return `${many}: ${shares.map((share) => t`${share.ranks} on ${share.host}`).join(", ")}`;
 }
 
-const STANDINGS: Readonly<Record<string, string>> = {
-  waits: "has them wait",
-  runs: "runs them",
-  over: "has ended them",
+/** What a launcher does with the workers, by its state. */
+const STANDINGS: Readonly<Record<string, (launcher: string) => string>> = {
+  waits: (launcher) => t`${launcher} has them wait`,
+  runs: (launcher) => t`${launcher} runs them`,
+  over: (launcher) => t`${launcher} has ended them`,
 };
 
 function standing({ launcher, launcher_state, launcher_sentence }: Job): string {
-  const state = STANDINGS[launcher_state] ?? launcher_state;
-  const said = launcher_sentence === "" ? "" : `: ${launcher_sentence}`;
-  return `${launcherName(launcher)} ${launcher === "here" ? "run them" : state}${said}.`;
+  const name = launcherName(launcher);
+  const said =
+    launcher === "here"
+      ? t`The platform's hosts run them`
+      : (STANDINGS[launcher_state]?.(name) ?? `${name} ${launcher_state}`);
+  return launcher_sentence === "" ? `${said}.` : `${said}: ${launcher_sentence}.`;
 }

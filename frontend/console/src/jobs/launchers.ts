@@ -1,11 +1,12 @@
 import type { components } from "../api/schema";
+import { t } from "../language/t";
 
 export type Launcher = components["schemas"]["Launcher"];
 
 /** What people call who starts workers. */
 const NAMES: Readonly<Record<string, string>> = {
-  any: "Whoever has room",
-  here: "The platform's hosts",
+  any: t`Whoever has room`,
+  here: t`The platform's hosts`,
   kubernetes: "Kubernetes",
   slurm: "SLURM",
 };
@@ -18,7 +19,8 @@ export function launcherName(launcher: string): string {
 export function launcherChoices(present: readonly Launcher[]): { value: string; label: string }[] {
   return Object.keys(NAMES).map((value) => {
     const found = present.find((one) => one.name === value);
-    const room = value === "any" ? "" : found === undefined ? " (no host)" : ` (${found.places} places)`;
-    return { value, label: `${launcherName(value)}${room}` };
+    const name = launcherName(value);
+    if (value === "any") return { value, label: name };
+    return { value, label: found === undefined ? `${name} (no host)` : `${name} (${found.places} places)` };
   });
 }

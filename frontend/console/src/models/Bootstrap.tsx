@@ -7,9 +7,10 @@ import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { launcherChoices } from "../jobs/launchers";
 import { JOBS, launchersQuery, strategySchemaQuery } from "../jobs/queries";
+import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { Definitions, startOf, type Values } from "../plan/schema";
-import { datasetsQuery, PAIRS, type Pair } from "./queries";
+import { datasetsQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
 
@@ -25,11 +26,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const schema = strategies?.[String(strategy.kind)];
   const dataset = chosen ?? datasets?.[0]?.id;
   const blocked =
-    pair.state !== "ready"
-      ? `The pair is ${pair.state ?? "checking"}.`
-      : datasets?.length === 0
-        ? "Upload a data set first, on the page of data sets."
-        : undefined;
+    unreadyOf(pair) ?? (datasets?.length === 0 ? t`Upload a data set first, on the page of data sets.` : undefined);
   return (
     <Action
       action="cloud_training.bootstrap_pair"

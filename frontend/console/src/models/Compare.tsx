@@ -4,6 +4,7 @@ import { lazy, Suspense, useMemo } from "react";
 import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
 import { percent, signed } from "../components/units";
+import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { Mistakes } from "./Confusions";
@@ -96,7 +97,7 @@ function SideBySide({ label, header, names, lines }: SideBySideProps) {
       cell: (line: Line) => <Value line={line} nth={nth} />,
     })),
   ];
-  const saved = [header, ...names.flatMap((name, nth) => (nth === 0 ? [name] : [name, `${name}, change`]))];
+  const saved = [header, ...names.flatMap((name, nth) => (nth === 0 ? [name] : [name, t`${name}, change`]))];
   const rows = lines.map(({ name, values }) => [
     name,
     ...values.flatMap((value, nth) => (nth === 0 ? [value ?? ""] : [value ?? "", changeOf(values, nth) ?? ""])),

@@ -1,5 +1,6 @@
 import { Text } from "@mantine/core";
 import { counted, percent, signed } from "../components/units";
+import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import classes from "./Confusions.module.css";
@@ -52,7 +53,7 @@ interface MistakesProps {
 export function Mistakes({ versions, of, labels }: MistakesProps) {
   const lines = mistakesOf(of, labels, LISTED);
   if (lines.length === 0) return null;
-  const names = versions.map((name) => name || "Share of the class");
+  const names = versions.map((name) => name || t`Share of the class`);
   const columns: readonly SmallColumn<MistakeLine>[] = [
     { header: "Class", cell: ({ actual }) => actual },
     { header: "Taken for", cell: ({ predicted }) => predicted },

@@ -2,6 +2,7 @@ import { Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { type Ensemble, ensemblesQuery, nameOf, type Version } from "./queries";
 
 /** What the boosted trees of a version are; nothing where the model has none. */
@@ -20,14 +21,16 @@ export function Ensembles({ version }: { version: Version }) {
 }
 
 function Trees({ ensemble }: { ensemble: Ensemble }) {
-  const { name, trees, grown, levels, deepest, leaves, columns } = ensemble;
+  const { name, trees, levels, deepest, columns } = ensemble;
+  const grown = counted(ensemble.grown);
+  const growth = trees === 1 ? t`${grown} of 1 tree has grown` : t`${grown} of ${counted(trees)} trees have grown`;
+  const depth = levels === 1 ? t`${deepest} of 1 level deep` : t`${deepest} of ${counted(levels)} levels deep`;
+  const leaves = ensemble.leaves === 1 ? t`1 leaf` : t`${counted(ensemble.leaves)} leaves`;
   return (
     <Stack gap="xs">
       <Text size="sm">
         {name !== "" && `${name}: `}
-        {counted(grown)} of {counted(trees)} {trees === 1 ? "tree has" : "trees have"} grown, {deepest} of{" "}
-        {counted(levels)} {levels === 1 ? "level" : "levels"} deep, with {counted(leaves)}{" "}
-        {leaves === 1 ? "leaf" : "leaves"}.
+        {t`${growth}, ${depth}, with ${leaves}.`}
       </Text>
       {columns.length > 0 && (
         <Table.ScrollContainer minWidth={320}>

@@ -9,6 +9,7 @@ import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { ExportCsv } from "../table/ExportCsv";
 import { SaveCsv } from "../table/SaveCsv";
@@ -160,7 +161,7 @@ function saved(part: EvaluationPart): readonly string[] {
 const SUMMARIES: readonly SmallColumn<SummaryRow>[] = [
   { header: "Devices", cell: ({ name }) => name },
   { header: "Measured it", align: "end", cell: ({ devices }) => devices },
-  { header: "Samples", align: "end", cell: ({ samples }) => samples.toLocaleString() },
+  { header: "Samples", align: "end", cell: ({ samples }) => counted(samples) },
   { header: "Mean", align: "end", cell: ({ mean }) => mean },
   { header: "Median", align: "end", cell: ({ median }) => median },
   { header: "Worst", align: "end", cell: ({ worst }) => worst },

@@ -3,6 +3,7 @@ import { Background, Controls, Handle, type Node, type NodeProps, Position, Reac
 import { useMemo } from "react";
 import "@xyflow/react/dist/style.css";
 import { percent } from "../components/units";
+import { t } from "../language/t";
 import classes from "./Lineage.module.css";
 import { placesOf, STEP_X } from "./layout";
 import { cameOf } from "./origin";
@@ -27,6 +28,12 @@ type VersionNode = Node<CardData, "version">;
 /** Columns of versions for which a wide page has room; the older ones are found by dragging. */
 const SHOWN = 6;
 const NODES = { version: Card };
+const CONTROLS = {
+  "controls.ariaLabel": t`Control Panel`,
+  "controls.zoomIn.ariaLabel": t`Zoom In`,
+  "controls.zoomOut.ariaLabel": t`Zoom Out`,
+  "controls.fitView.ariaLabel": t`Fit View`,
+};
 
 /** What came of what: bootstrap, rounds, distillations, splits; and the transfers between devices meanwhile. */
 export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
@@ -45,7 +52,8 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
     const names = new Map(graph.versions.map((version) => [version.id, nameOf(version)]));
     return graph.edges.map(({ from_version: source, to_version: target, origin }) => {
       const label = cameOf(origin);
-      const ariaLabel = `${names.get(target)} came of ${names.get(source)} by ${label}`;
+      const [made, from] = [names.get(target) ?? "", names.get(source) ?? ""];
+      const ariaLabel = t`${made} came of ${from} by ${label}`;
       return { id: `${source} ${target}`, source, target, label, ariaLabel };
     });
   }, [graph]);
@@ -60,6 +68,7 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
         nodes={nodes}
         edges={edges}
         nodeTypes={NODES}
+        ariaLabelConfig={CONTROLS}
         colorMode={scheme}
         fitView
         fitViewOptions={{ nodes: newest, maxZoom: 1, padding: 0.15 }}

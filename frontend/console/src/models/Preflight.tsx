@@ -8,6 +8,7 @@ import { State } from "../components/State";
 import { bytes, counted, duration } from "../components/units";
 import { Lines } from "../jobs/Lines";
 import { type Job, jobsOfQuery } from "../jobs/queries";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import type { Pair } from "./queries";
 import { type Estimate, type Report, reportOf } from "./report";
@@ -22,11 +23,11 @@ export function Work({ pair }: { pair: Pair }) {
 }
 
 const TITLES: Readonly<Record<Job["kind"], string>> = {
-  preflight: "The pre-flight checks both models",
-  bootstrap: "The cloud trains the first versions",
-  distill: "The cloud makes the first device model",
-  quantise: "The cloud makes an int8 form of a version",
-  simulation: "A plan is tried on a simulated fleet",
+  preflight: t`The pre-flight checks both models`,
+  bootstrap: t`The cloud trains the first versions`,
+  distill: t`The cloud makes the first device model`,
+  quantise: t`The cloud makes an int8 form of a version`,
+  simulation: t`A plan is tried on a simulated fleet`,
 };
 
 function Going({ job }: { job: Job }) {
@@ -112,13 +113,13 @@ export function PreflightReport({ pair }: { pair: Pair }) {
 
 function factsOf(report: Report): readonly (readonly [string, string])[] {
   return [
-    ["Parameters of the device model", counted(report.device_parameters)],
-    ["Parameters of the cloud model", report.cloud_parameters === null ? "–" : counted(report.cloud_parameters)],
-    ["A device downloads with each version", bytes(report.parameters_bytes)],
-    ["Once", bytes(report.train_step_bytes + report.predict_bytes + report.frozen_bytes)],
-    ["Train step where it was checked", duration(report.step_s)],
-    ["Memory of a train step", bytes(report.step_memory_bytes)],
-    ["Memory of the training process", bytes(report.process_memory_bytes)],
+    [t`Parameters of the device model`, counted(report.device_parameters)],
+    [t`Parameters of the cloud model`, report.cloud_parameters === null ? "–" : counted(report.cloud_parameters)],
+    [t`A device downloads with each version`, bytes(report.parameters_bytes)],
+    [t`Once`, bytes(report.train_step_bytes + report.predict_bytes + report.frozen_bytes)],
+    [t`Train step where it was checked`, duration(report.step_s)],
+    [t`Memory of a train step`, bytes(report.step_memory_bytes)],
+    [t`Memory of the training process`, bytes(report.process_memory_bytes)],
   ];
 }
 

@@ -9,6 +9,7 @@ import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { ExportCsv } from "../table/ExportCsv";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
@@ -101,18 +102,18 @@ function Active({ rollout }: { rollout: Rollout }) {
       )}
       <Facts
         of={[
-          ["Devices that have told", devices === 0 ? "–" : `${reports} of ${devices}`],
-          [`Its ${errors?.what ?? "error"}`, errors?.candidate ?? "–"],
-          [`The champion's ${errors?.what ?? "error"}`, errors?.champion ?? "–"],
+          [t`Devices that have told`, devices === 0 ? "–" : t`${reports} of ${devices}`],
+          [errors?.what === "loss" ? t`Its loss` : t`Its error`, errors?.candidate ?? "–"],
+          [errors?.what === "loss" ? t`The champion's loss` : t`The champion's error`, errors?.champion ?? "–"],
           ...(beside === undefined
             ? []
             : [
-                ["Answers agree", beside.agreement] as const,
-                ["Its answers take", beside.candidate] as const,
-                ["The champion's take", beside.champion] as const,
+                [t`Answers agree`, beside.agreement] as const,
+                [t`Its answers take`, beside.candidate] as const,
+                [t`The champion's take`, beside.champion] as const,
               ]),
-          ["May be worse by", toleranceOf(rollout)],
-          ["Judged at the latest", <When key="due" at={rollout.due_at} />],
+          [t`May be worse by`, toleranceOf(rollout)],
+          [t`Judged at the latest`, <When key="due" at={rollout.due_at} />],
         ]}
       />
       {detail !== undefined && detail.trials.length > 0 && (

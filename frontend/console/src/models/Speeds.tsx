@@ -17,8 +17,8 @@ export function Speeds({ pair }: { pair: string }) {
               {classes.map((one, place) => (
                 <Stack key={one.machines.join()} gap="xs">
                   <Text size="sm">
-                    {nameOfClass(place, classes.length)}: {counted(one.devices)}{" "}
-                    {one.devices === 1 ? "device" : "devices"}
+                    {nameOfClass(place, classes.length)}:{" "}
+                    {one.devices === 1 ? "1 device" : `${counted(one.devices)} devices`}
                     <Text component="span" size="sm" c="var(--quiet)">
                       , {one.machines.join("; ")}
                     </Text>

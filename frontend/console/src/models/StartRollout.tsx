@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { planSchemaQuery } from "../federations/queries";
+import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { Definitions, startOf, type Values } from "../plan/schema";
 import { nameOf, type Version } from "./queries";
@@ -17,12 +18,13 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
   const schema = schemas?.rollout?.canary;
   const terms = chosen ?? (schema === undefined ? {} : startOf("canary", new Definitions(schema).fields));
   const other = rollouts?.results.find(isActive);
+  const standing = other?.reason_sentence ?? other?.state ?? "";
   const blocked = version.champion
-    ? "It is in use."
+    ? t`It is in use.`
     : other !== undefined
-      ? `Version ${other.version_number} is on its way: ${other.reason_sentence ?? other.state}.`
+      ? t`Version ${other.version_number} is on its way: ${standing}.`
       : schema === undefined
-        ? "Its settings are being fetched."
+        ? t`Its settings are being fetched.`
         : undefined;
   return (
     <Action

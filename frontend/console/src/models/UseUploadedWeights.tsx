@@ -1,6 +1,6 @@
 import { api } from "../api/client";
 import { Action } from "../components/Action";
-import { PAIRS, type Pair } from "./queries";
+import { PAIRS, type Pair, unreadyOf } from "./queries";
 
 /** Makes the weights with which a pair was uploaded its first versions. */
 export function UseUploadedWeights({ pair }: { pair: Pair }) {
@@ -8,7 +8,7 @@ export function UseUploadedWeights({ pair }: { pair: Pair }) {
     <Action
       action="registry.use_uploaded_weights"
       label="Use the uploaded weights"
-      blocked={pair.state === "ready" ? undefined : `The pair is ${pair.state ?? "checking"}.`}
+      blocked={unreadyOf(pair)}
       confirm="For models that were trained before they were uploaded: both begin with the weights in their files."
       done="Both models begin with the weights in their files."
       changes={[PAIRS]}

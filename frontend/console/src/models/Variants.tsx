@@ -4,7 +4,9 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Panel } from "../components/Panel";
+import { counted } from "../components/units";
 import { JOBS } from "../jobs/queries";
+import { t } from "../language/t";
 import { datasetsQuery, nameOf, type Variant, VERSIONS, type Version, variantsQuery } from "./queries";
 import { rowsOf } from "./variants";
 
@@ -28,12 +30,12 @@ export function Variants({ version }: { version: Version }) {
 }
 
 function Forms({ variant }: { variant: Variant }) {
+  const outcome = variant.graph === null ? variant.reason_sentence : t`${variant.name} is offered.`;
   return (
     <Stack gap="xs">
       <Text size="sm">
-        {variant.graph === null ? variant.reason_sentence : `${variant.name} is offered.`} Measured at the platform on
-        one thread, on {variant.samples.toLocaleString()} samples held out; {variant.calibration.toLocaleString()}{" "}
-        others calibrated it.
+        {outcome} Measured at the platform on one thread, on {counted(variant.samples)} samples held out;{" "}
+        {counted(variant.calibration)} others calibrated it.
       </Text>
       <Table.ScrollContainer minWidth={480}>
         <Table>
@@ -73,7 +75,7 @@ function Quantise({ version }: { version: Version }) {
     <Action
       action="cloud_training.quantise_version"
       label="Quantise"
-      blocked={datasets?.length === 0 ? "Upload a data set first, with POST /api/datasets/." : undefined}
+      blocked={datasets?.length === 0 ? t`Upload a data set first, with POST /api/datasets/.` : undefined}
       confirm={
         <Stack gap="sm">
           <Text size="sm">

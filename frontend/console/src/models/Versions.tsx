@@ -8,6 +8,7 @@ import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { bytes, counted, percent } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { ArchivedOnly } from "../table/ArchivedOnly";
 import { besideRows, byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
@@ -88,7 +89,7 @@ function Accuracy({ of }: { of: Version }) {
   return (
     <Text component="span" size="sm" style={{ whiteSpace: "nowrap" }}>
       {percent(accuracy)}
-      <Change value={change} format={percent} against="against the version that it was made from" />
+      <Change value={change} format={percent} against={t`against the version that it was made from`} />
     </Text>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from "../language/t";
 import type { Version } from "./queries";
 
 /** Lines of one chart: each lineage's accuracies at the times at which any version was made. */
@@ -41,10 +42,11 @@ function valuesOf(version: Version, onDevices: ReadonlyMap<string, number>): Rea
   const devices = onDevices.get(version.id);
   return new Map([
     ...(typeof heldOut === "number" ? [[line, heldOut] as const] : []),
-    ...(devices === undefined ? [] : [[`${line}, on devices`, devices] as const]),
+    ...(devices === undefined ? [] : [[t`${line}, on devices`, devices] as const]),
   ]);
 }
 
 function lineOf({ role, lineage }: Version): string {
-  return lineage === "" ? `${role} model` : `${role} model of ${lineage}`;
+  if (role === "cloud") return lineage === "" ? t`cloud model` : t`cloud model of ${lineage}`;
+  return lineage === "" ? t`device model` : t`device model of ${lineage}`;
 }

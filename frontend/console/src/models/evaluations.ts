@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
+import { t } from "../language/t";
 
 export type Evaluation = components["schemas"]["Evaluation"];
 export type EvaluationDetail = components["schemas"]["EvaluationDetail"];
@@ -60,10 +61,10 @@ export function spreadOf(summary: Summary): {
 } {
   if (summary.accuracies !== null && summary.accuracy !== null) {
     const write = (share: number) => SHARE.format(share);
-    return { what: "accuracy", spread: summary.accuracies, overall: write(summary.accuracy), write };
+    return { what: t`accuracy`, spread: summary.accuracies, overall: write(summary.accuracy), write };
   }
   const write = (loss: number) => LOSS.format(loss);
-  return { what: "loss", spread: summary.losses, overall: write(summary.loss), write };
+  return { what: t`loss`, spread: summary.losses, overall: write(summary.loss), write };
 }
 
 /** A row of words for a set of devices. */
@@ -81,7 +82,7 @@ export function rowsOf(evaluation: Evaluation): readonly SummaryRow[] {
   const { figures } = evaluation;
   if (figures === null || figures.summary === null) return [];
   const tags = Object.entries(figures.by_tag).map(([tag, summary]) => rowOf(tag, summary));
-  return [rowOf("all devices", figures.summary), ...tags];
+  return [rowOf(t`all devices`, figures.summary), ...tags];
 }
 
 function rowOf(name: string, summary: Summary): SummaryRow {
@@ -116,11 +117,12 @@ export function accuraciesByVersion(evaluations: readonly Evaluation[]): Readonl
 
 /** How a device found the version: "right on 90% of 40 samples". */
 export function foundBy(part: EvaluationPart): string {
-  if (part.reported_at === null) return "has not told yet";
+  if (part.reported_at === null) return t`has not told yet`;
   if (part.fault_code) return part.fault_sentence ?? part.fault_code;
-  const samples = `${part.samples ?? 0} samples`;
-  if (typeof part.accuracy === "number") return `right on ${SHARE.format(part.accuracy)} of ${samples}`;
-  return `loss ${LOSS.format(part.loss ?? 0)} on ${samples}`;
+  const samples = part.samples ?? 0;
+  if (typeof part.accuracy === "number") return t`right on ${SHARE.format(part.accuracy)} of ${samples} samples`;
+  const loss = LOSS.format(part.loss ?? 0);
+  return t`loss ${loss} on ${samples} samples`;
 }
 
 /** Those that told last first, then those that have not told. */

@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import { t } from "../language/t";
 import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
@@ -127,7 +128,17 @@ export function comparisonQuery(first: string, second: string) {
 
 /** As people call it: "cloud 2", "device 7", "device 3 of group-1", "the one of the fair (device 7)". */
 export function nameOf(version: Version): string {
-  const lineage = version.lineage === "" ? "" : ` of ${version.lineage}`;
-  const numbered = `${version.role} ${version.number}${lineage}`;
+  const numbered = numberedOf(version);
   return version.name ? `${version.name} (${numbered})` : numbered;
+}
+
+function numberedOf({ role, number, lineage }: Version): string {
+  if (role === "cloud") return lineage === "" ? t`cloud ${number}` : t`cloud ${number} of ${lineage}`;
+  return lineage === "" ? t`device ${number}` : t`device ${number} of ${lineage}`;
+}
+
+/** Why nothing can be made of a pair yet; undefined: it is ready. */
+export function unreadyOf({ state }: Pair): string | undefined {
+  if (state === "ready") return undefined;
+  return state === "rejected" ? t`The pair is rejected.` : t`The pair is checking.`;
 }

@@ -3,6 +3,7 @@ import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
 import { duration } from "../components/units";
+import { t } from "../language/t";
 
 export type Rollout = components["schemas"]["Rollout"];
 export type RolloutDetail = components["schemas"]["RolloutDetail"];
@@ -35,7 +36,9 @@ const SHARE = numbers({ style: "percent", maximumFractionDigits: 2 });
 const LOSS = numbers({ maximumSignificantDigits: 4 });
 
 /** The candidate's and the champion's error on the devices' samples: "12.5%", or a loss where nothing is right. */
-export function errorsOf(rollout: Rollout): { candidate: string; champion: string; what: string } | undefined {
+export function errorsOf(
+  rollout: Rollout,
+): { candidate: string; champion: string; what: "error" | "loss" } | undefined {
   const { candidate_error, champion_error, candidate_loss, champion_loss } = rollout.figures as Readonly<
     Record<string, unknown>
   >;
@@ -53,8 +56,9 @@ export function besideOf(rollout: Rollout): { agreement: string; candidate: stri
   const { agreement, shadowed, candidate_p50_s, candidate_p99_s, champion_p50_s, champion_p99_s } =
     rollout.figures as Readonly<Record<string, unknown>>;
   if (typeof agreement !== "number" || typeof shadowed !== "number") return undefined;
+  const share = SHARE.format(agreement);
   return {
-    agreement: `${SHARE.format(agreement)} on ${shadowed} ${shadowed === 1 ? "device" : "devices"}`,
+    agreement: shadowed === 1 ? t`${share} on 1 device` : t`${share} on ${shadowed} devices`,
     candidate: timesOf(candidate_p50_s, candidate_p99_s),
     champion: timesOf(champion_p50_s, champion_p99_s),
   };
@@ -62,19 +66,21 @@ export function besideOf(rollout: Rollout): { agreement: string; candidate: stri
 
 function timesOf(half: unknown, most: unknown): string {
   return typeof half === "number" && typeof most === "number"
-    ? `${duration(half)}, 99 % within ${duration(most)}`
+    ? t`${duration(half)}, 99 % within ${duration(most)}`
     : "–";
 }
 
 /** How a device found the candidate: "wrong on 10%, before on 12%". */
 export function verdictOf(trial: Trial): string {
-  if (trial.reported_at === null) return "has not told yet";
+  if (trial.reported_at === null) return t`has not told yet`;
   if (trial.fault_code) return trial.fault_sentence ?? trial.fault_code;
   const { candidate_accuracy, champion_accuracy, candidate_loss, champion_loss } = trial;
   if (typeof candidate_accuracy === "number" && typeof champion_accuracy === "number") {
-    return `wrong on ${SHARE.format(1 - candidate_accuracy)}, the champion on ${SHARE.format(1 - champion_accuracy)}`;
+    const [wrong, champion] = [1 - candidate_accuracy, 1 - champion_accuracy];
+    return t`wrong on ${SHARE.format(wrong)}, the champion on ${SHARE.format(champion)}`;
   }
-  return `loss ${LOSS.format(candidate_loss ?? 0)}, the champion's ${LOSS.format(champion_loss ?? 0)}`;
+  const [loss, champion] = [candidate_loss ?? 0, champion_loss ?? 0];
+  return t`loss ${LOSS.format(loss)}, the champion's ${LOSS.format(champion)}`;
 }
 
 /** How many of the group have told, as numbers. */

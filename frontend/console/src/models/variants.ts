@@ -1,4 +1,5 @@
 import { bytes, duration, percent } from "../components/units";
+import { t } from "../language/t";
 import type { Variant } from "./queries";
 
 type Form = Variant["float32"];
@@ -19,7 +20,7 @@ export function rowsOf(variant: Variant): readonly FormRow[] {
     rowOf("float32", variant.float32, undefined),
     ...variant.tried.map(({ method, measured, refused }) => {
       const other =
-        method === variant.offered ? undefined : (refused?.sentence ?? "another form is smaller or quicker");
+        method === variant.offered ? undefined : (refused?.sentence ?? t`another form is smaller or quicker`);
       return rowOf(`${variant.name}, ${method.replaceAll("_", " ")}`, measured, other);
     }),
   ];
@@ -27,11 +28,13 @@ export function rowsOf(variant: Variant): readonly FormRow[] {
 
 function rowOf(name: string, form: Form | null, refused: string | undefined): FormRow {
   if (form === null) return { name, size: "–", speed: "–", accuracy: "–", refused };
+  const [half, most] = [duration(form.p50_us / 1e6), duration(form.p99_us / 1e6)];
+  const loss = form.loss.toPrecision(3);
   return {
     name,
     size: bytes(form.size_bytes),
-    speed: `${duration(form.p50_us / 1e6)}, 99 % within ${duration(form.p99_us / 1e6)}`,
-    accuracy: form.accuracy === null ? `loss ${form.loss.toPrecision(3)}` : percent(form.accuracy),
+    speed: t`${half}, 99 % within ${most}`,
+    accuracy: form.accuracy === null ? t`loss ${loss}` : percent(form.accuracy),
     refused,
   };
 }

@@ -1,12 +1,13 @@
 import { Group, Modal, Text } from "@mantine/core";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { t } from "../language/t";
 import { REPAIRED, type Repair } from "./queries";
 
 const DAYS: readonly (readonly [label: string, days: number | null])[] = [
-  ["Remind me tomorrow", 1],
-  ["Remind me in a week", 7],
-  ["Ignore it", null],
+  [t`Remind me tomorrow`, 1],
+  [t`Remind me in a week`, 7],
+  [t`Ignore it`, null],
 ];
 
 /** For how long a fault is not shown. */

@@ -54,7 +54,7 @@ export function Now({ overview }: { overview: Overview }) {
         {jobs.map((job) => (
           <li key={job.id}>
             <Anchor component={Link} to="/jobs" size="sm" fw={550} c="inherit" underline="hover">
-              {job.kind.replaceAll("_", " ")} of {job.pair_slug}
+              {job.kind} of {job.pair_slug}
             </Anchor>{" "}
             <State of={job.state ?? "queued"} />
             <Progress

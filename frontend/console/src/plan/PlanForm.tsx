@@ -1,4 +1,5 @@
 import { Accordion, Badge, Group, Select, Stack, Text } from "@mantine/core";
+import { t } from "../language/t";
 import { KindForm } from "./KindForm";
 import { Definitions, type Schema, startOf, type Values } from "./schema";
 
@@ -6,20 +7,20 @@ type Plan = Readonly<Record<string, Values>>;
 type PlanSchema = Readonly<Record<string, Readonly<Record<string, Schema>>>>;
 
 const SLOTS: readonly (readonly [string, string])[] = [
-  ["local", "How does a device learn?"],
-  ["codec", "How does an update travel?"],
-  ["privacy", "What hides one device's update?"],
-  ["pace", "How many are asked, and when are updates merged?"],
-  ["selection", "Which devices are asked?"],
-  ["topology", "By what way do updates meet?"],
-  ["merge", "How do updates become a version?"],
-  ["down", "How does a version travel to devices?"],
-  ["personal", "Does a device keep a model of its own?"],
-  ["help", "Who helps a device whose model fails?"],
-  ["groups", "Does one model serve all?"],
-  ["rollout", "When does every device get a new version?"],
-  ["fallback", "Who answers where a device's own model does not?"],
-  ["forgetting", "What becomes of versions that hold a device which is forgotten?"],
+  ["local", t`How does a device learn?`],
+  ["codec", t`How does an update travel?`],
+  ["privacy", t`What hides one device's update?`],
+  ["pace", t`How many are asked, and when are updates merged?`],
+  ["selection", t`Which devices are asked?`],
+  ["topology", t`By what way do updates meet?`],
+  ["merge", t`How do updates become a version?`],
+  ["down", t`How does a version travel to devices?`],
+  ["personal", t`Does a device keep a model of its own?`],
+  ["help", t`Who helps a device whose model fails?`],
+  ["groups", t`Does one model serve all?`],
+  ["rollout", t`When does every device get a new version?`],
+  ["fallback", t`Who answers where a device's own model does not?`],
+  ["forgetting", t`What becomes of versions that hold a device which is forgotten?`],
 ];
 const REQUIREMENTS = "requirements";
 

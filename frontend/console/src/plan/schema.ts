@@ -1,3 +1,5 @@
+import { t } from "../language/t";
+
 /** The part of JSON Schema that kinds use: numbers with ranges, choices, switches, optional values, kinds within kinds. */
 export interface Schema {
   readonly $ref?: string;
@@ -90,16 +92,16 @@ export function startOf(kind: string, fields: readonly (readonly [string, Schema
 
 /** What is wrong with a number, as a sentence; undefined: nothing is. */
 export function misfit(value: unknown, schema: Schema, whole: boolean, optional: boolean): string | undefined {
-  if (value === null || value === "" || value === undefined) return optional ? undefined : "needs a number";
-  if (typeof value !== "number" || Number.isNaN(value)) return "needs a number";
-  if (whole && !Number.isInteger(value)) return "needs a whole number";
-  if (schema.minimum !== undefined && value < schema.minimum) return `at least ${schema.minimum}`;
+  if (value === null || value === "" || value === undefined) return optional ? undefined : t`needs a number`;
+  if (typeof value !== "number" || Number.isNaN(value)) return t`needs a number`;
+  if (whole && !Number.isInteger(value)) return t`needs a whole number`;
+  if (schema.minimum !== undefined && value < schema.minimum) return t`at least ${schema.minimum}`;
   if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum) {
-    return `more than ${schema.exclusiveMinimum}`;
+    return t`more than ${schema.exclusiveMinimum}`;
   }
-  if (schema.maximum !== undefined && value > schema.maximum) return `at most ${schema.maximum}`;
+  if (schema.maximum !== undefined && value > schema.maximum) return t`at most ${schema.maximum}`;
   if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum) {
-    return `less than ${schema.exclusiveMaximum}`;
+    return t`less than ${schema.exclusiveMaximum}`;
   }
   return undefined;
 }

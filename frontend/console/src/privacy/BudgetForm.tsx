@@ -2,6 +2,7 @@ import { NumberInput, Select, Stack } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { t } from "../language/t";
 import { PRIVACY } from "./queries";
 
 type Limit = components["schemas"]["Limit"];
@@ -42,7 +43,7 @@ export function BudgetForm({
       <Action
         action={action}
         label="Change the budget"
-        blocked={form.isDirty() ? undefined : "Nothing is changed yet."}
+        blocked={form.isDirty() ? undefined : t`Nothing is changed yet.`}
         confirm={
           given.epsilon > budget.epsilon || given.delta > budget.delta
             ? "More may then be revealed about devices than was promised before. The audit log keeps who allowed it."

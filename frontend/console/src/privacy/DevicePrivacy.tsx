@@ -5,6 +5,7 @@ import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { BudgetForm } from "./BudgetForm";
 import { type DevicePrivacy as Accounts, devicePrivacyQuery, epsilon } from "./queries";
@@ -25,7 +26,7 @@ function Shown({ id, spent }: { id: string; spent: Accounts }) {
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 8 }}>
         <Figure
-          value={`${epsilon(spent.epsilon)} of ${epsilon(spent.budget.epsilon)}`}
+          value={t`${epsilon(spent.epsilon)} of ${epsilon(spent.budget.epsilon)}`}
           label="epsilon spent, all federations together"
           detail={`at delta ${spent.budget.delta}`}
         />

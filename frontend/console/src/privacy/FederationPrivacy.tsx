@@ -7,6 +7,7 @@ import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import { BudgetForm } from "./BudgetForm";
 import { type FederationPrivacy as Account, epsilon, federationPrivacyQuery, lasting } from "./queries";
 
@@ -28,7 +29,7 @@ function Shown({ id, account }: { id: string; account: Account }) {
         <Panel title="What releases have spent">
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg" mb="md">
             <Figure
-              value={`${epsilon(account.epsilon)} of ${epsilon(budget.epsilon)}`}
+              value={t`${epsilon(account.epsilon)} of ${epsilon(budget.epsilon)}`}
               label="epsilon spent"
               detail={`at delta ${budget.delta}, of the device that most was spent on`}
             />

@@ -20,10 +20,11 @@ import { Figure } from "../components/Figure";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
-import { State } from "../components/State";
+import { State, wordOf } from "../components/State";
 import { counted, duration } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -36,7 +37,7 @@ export const Route = createFileRoute("/agents/$id")({
     context.queryClient.prefetchQuery(partsQuery(params.id, deps));
     await context.queryClient.ensureQueryData(agentRolloutQuery(params.id));
   },
-  ...until("Roll-out of an agent"),
+  ...until(t`Roll-out of an agent`),
 });
 
 function AgentRolloutPage() {
@@ -47,6 +48,7 @@ function AgentRolloutPage() {
   const parts = useQuery(partsQuery(id, search));
   if (rollout === undefined) return null;
   const { devices, asked, installed, open, returned } = progressOf(rollout);
+  const later = devices - asked;
   const show = (change: PartsSearch) => navigate({ search: change, replace: true });
   const { page: _page, state, ...rest } = search;
   return (
@@ -78,7 +80,7 @@ function AgentRolloutPage() {
           <Figure
             value={counted(open)}
             label={open === 1 ? "device has not said how it went" : "devices have not said how it went"}
-            detail={`${counted(asked)} were asked, ${counted(devices - asked)} can be later`}
+            detail={`${counted(asked)} were asked, ${counted(later)} can be later`}
           />
           <Figure
             value={<Failed rollout={rollout} />}
@@ -96,14 +98,14 @@ function AgentRolloutPage() {
             <Panel title="The roll-out">
               <Facts
                 of={[
-                  ["Whose devices", <Whose key="whose" rollout={rollout} />],
-                  ["Phases", phasesOf(rollout)],
-                  ["Each is watched for", duration(rollout.hold_s)],
-                  ["A new agent has to check in within", duration(rollout.probation_s)],
-                  ["Began", <When key="began" at={rollout.created_at} />],
+                  [t`Whose devices`, <Whose key="whose" rollout={rollout} />],
+                  [t`Phases`, phasesOf(rollout)],
+                  [t`Each is watched for`, duration(rollout.hold_s)],
+                  [t`A new agent has to check in within`, duration(rollout.probation_s)],
+                  [t`Began`, <When key="began" at={rollout.created_at} />],
                   isActive(rollout)
-                    ? ["This phase since", <When key="phase" at={rollout.phase_since} />]
-                    : ["Ended", <When key="ended" at={rollout.ended_at} />],
+                    ? [t`This phase since`, <When key="phase" at={rollout.phase_since} />]
+                    : [t`Ended`, <When key="ended" at={rollout.ended_at} />],
                 ]}
               />
             </Panel>
@@ -126,7 +128,7 @@ function AgentRolloutPage() {
               aria-label="How devices stand"
               placeholder="All states"
               clearable
-              data={PART_STATES}
+              data={PART_STATES.map((value) => ({ value, label: wordOf(value) }))}
               value={state ?? null}
               onChange={(value) => show(partsSearch({ ...rest, state: value }))}
               w={150}

@@ -10,6 +10,7 @@ import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -66,8 +67,10 @@ function Agents() {
 
 function says(rollouts: readonly AgentRollout[]): string {
   const active = rollouts.find(isActive);
-  if (active === undefined) return "No release is on its way to devices.";
-  return `Agent ${active.version} is ${active.state === "paused" ? "paused on its" : "on its"} way to devices.`;
+  if (active === undefined) return t`No release is on its way to devices.`;
+  return active.state === "paused"
+    ? t`Agent ${active.version} is paused on its way to devices.`
+    : t`Agent ${active.version} is on its way to devices.`;
 }
 
 const COLUMNS: readonly Column<AgentRollout>[] = [

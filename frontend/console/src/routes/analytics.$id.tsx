@@ -11,11 +11,12 @@ import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { counted } from "../components/units";
 import { until } from "../components/until";
+import { t } from "../language/t";
 
 export const Route = createFileRoute("/analytics/$id")({
   component: QuestionPage,
   loader: ({ context, params }) => context.queryClient.ensureQueryData(questionQuery(params.id)),
-  ...until("Question"),
+  ...until(t`Question`),
 });
 
 function QuestionPage() {

@@ -12,6 +12,7 @@ import { State } from "../components/State";
 import { bytes } from "../components/units";
 import { When } from "../components/When";
 import { launcherName } from "../jobs/launchers";
+import { t } from "../language/t";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 
 export const Route = createFileRoute("/cluster")({
@@ -62,7 +63,9 @@ function says({ hosts, gangs }: Cluster): string {
   const places = there.reduce((sum, host) => sum + host.places, 0);
   const used = there.reduce((sum, host) => sum + host.used, 0);
   const waiting = gangs.filter((gang) => gang.state === "waiting").length;
-  return `${used} of ${places} places on ${there.length === 1 ? "1 host" : `${there.length} hosts`} are used; ${waiting === 1 ? "1 job waits" : `${waiting} jobs wait`}.`;
+  const on = there.length === 1 ? t`1 host` : t`${there.length} hosts`;
+  const wait = waiting === 1 ? t`1 job waits` : t`${waiting} jobs wait`;
+  return t`${used} of ${places} places on ${on} are used; ${wait}.`;
 }
 
 const hours = (many: number) => numbers({ maximumFractionDigits: 1 }).format(many);
@@ -75,7 +78,7 @@ const HOSTS: readonly SmallColumn<Host>[] = [
   {
     header: "Places used",
     align: "end",
-    cell: (host) => `${host.used} of ${host.places}`,
+    cell: (host) => t`${host.used} of ${host.places}`,
     tint: (host) => Math.min(1, host.used / host.places),
   },
   { header: "Cores", align: "end", cell: (host) => host.cores },
@@ -96,7 +99,7 @@ const GANGS: readonly SmallColumn<Gang>[] = [
 ];
 
 function Where({ gang }: { gang: Gang }) {
-  const places = gang.shares.map((share) => `${share.ranks} on ${share.host}`).join(", ");
+  const places = gang.shares.map((share) => t`${share.ranks} on ${share.host}`).join(", ");
   return (
     <>
       {places}
@@ -107,7 +110,7 @@ function Where({ gang }: { gang: Gang }) {
 }
 
 const USE: readonly SmallColumn<TeamUse>[] = [
-  { header: "Team", cell: (use) => use.team || "no team" },
+  { header: "Team", cell: (use) => use.team || t`no team` },
   { header: "Places now", align: "end", cell: (use) => use.places },
   { header: "Quota", align: "end", cell: (use) => use.quota ?? "–" },
   { header: "Place hours", align: "end", cell: (use) => hours(use.place_hours) },

@@ -16,6 +16,7 @@ import { DeviceTimeline } from "../devices/DeviceTimeline";
 import { Neighbours } from "../devices/Neighbours";
 import { Owner } from "../devices/Owner";
 import { deviceQuery, whyQuery } from "../devices/queries";
+import { t } from "../language/t";
 import { useWatched } from "../live/Live";
 import { DevicePrivacy } from "../privacy/DevicePrivacy";
 
@@ -26,7 +27,7 @@ export const Route = createFileRoute("/devices/$id")({
       context.queryClient.ensureQueryData(deviceQuery(params.id)),
       context.queryClient.ensureQueryData(whyQuery(params.id)),
     ]),
-  ...until("Device"),
+  ...until(t`Device`),
 });
 
 function DevicePage() {

@@ -21,6 +21,7 @@ import {
   STATUSES,
   WORDS,
 } from "../devices/queries";
+import { t } from "../language/t";
 import { useWatched } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
 import type { Part } from "../overview/standing";
@@ -135,22 +136,21 @@ const NAMED = ["reason", "version", "agent", "refuses_updates", "ready"] as cons
 type Named = (typeof NAMED)[number];
 
 function said(name: Named, search: DevicesSearch, parts: readonly Part[] = []): string {
-  if (name === "ready") return search.ready === true ? "ready" : "not ready";
-  if (name === "version") return "one version";
-  if (name === "agent") return `agent ${search.agent}`;
-  if (name === "refuses_updates") return "takes no updates of the agent";
+  if (name === "ready") return search.ready === true ? t`ready` : t`not ready`;
+  if (name === "version") return t`one version`;
+  if (name === "agent") return t`agent ${String(search.agent)}`;
+  if (name === "refuses_updates") return t`takes no updates of the agent`;
   return parts.find(({ reason }) => reason === search.reason)?.words ?? search.reason ?? "";
 }
 
 /** How many there are, once that is known. */
 function says(search: DevicesSearch, count: number | undefined): string | undefined {
   if (count === undefined) return undefined;
-  if (count === 1) return "1 device.";
-  const devices = `${counted(count)} devices`;
+  if (count === 1) return t`1 device.`;
   const { page: _page, sort: _sort, hide: _hide, show: _show, ...narrowing } = search;
   return Object.keys(narrowing).length === 0
-    ? `${devices} have joined, also those that left or were revoked.`
-    : `${devices} fit.`;
+    ? t`${counted(count)} devices have joined, also those that left or were revoked.`
+    : t`${counted(count)} devices fit.`;
 }
 
 const COLUMNS: readonly Column<Device>[] = [

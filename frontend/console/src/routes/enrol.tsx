@@ -14,6 +14,7 @@ import { State } from "../components/State";
 import { counted } from "../components/units";
 import { When } from "../components/When";
 import { type Issued, Ticket } from "../enrol/Ticket";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
@@ -71,7 +72,7 @@ function Enrol() {
 }
 
 const COLUMNS: readonly Column<Token>[] = [
-  { id: "label", header: "Token", cell: (token) => token.label || `Token ${token.id}` },
+  { id: "label", header: "Token", cell: (token) => token.label || t`Token ${token.id}` },
   { id: "state", header: "State", cell: (token) => <State of={standing(token)} /> },
   { id: "uses", header: "Devices joined", cell: (token) => <Uses token={token} /> },
   { id: "tags", header: "Tags they get", cell: (token) => token.tags?.join(", ") || "–" },

@@ -35,6 +35,7 @@ import { Rebuilds } from "../federations/Rebuilds";
 import { RoundForecasts } from "../federations/RoundForecasts";
 import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
+import { t } from "../language/t";
 import { FederationPrivacy } from "../privacy/FederationPrivacy";
 import { choice, tableSearch, texts } from "../table/search";
 
@@ -57,7 +58,7 @@ export const Route = createFileRoute("/federations/$id/")({
     };
   },
   loader: ({ context, params }) => context.queryClient.ensureQueryData(federationQuery(params.id)),
-  ...until("Federation"),
+  ...until(t`Federation`),
 });
 
 function FederationPage() {
@@ -155,14 +156,14 @@ function FederationPage() {
                   <Terms key={federation.id} federation={federation} />
                   <Facts
                     of={[
-                      ["Worse candidates in a row", String(federation.kept_back)],
+                      [t`Worse candidates in a row`, String(federation.kept_back)],
                       [
-                        "Rounds wanted",
-                        federation.rounds_wanted == null ? "no end" : counted(federation.rounds_wanted),
+                        t`Rounds wanted`,
+                        federation.rounds_wanted == null ? t`no end` : counted(federation.rounds_wanted),
                       ],
-                      ["Versions", federation.lineage === "" ? "the pair's" : `its own, ${federation.lineage}`],
-                      ["Seed", String(federation.seed)],
-                      ["Made", <When key="made" at={federation.created_at} />],
+                      [t`Versions`, federation.lineage === "" ? t`the pair's` : t`its own, ${federation.lineage}`],
+                      [t`Seed`, String(federation.seed)],
+                      [t`Made`, <When key="made" at={federation.created_at} />],
                     ]}
                   />
                 </Panel>

@@ -16,11 +16,12 @@ import { Replay } from "../federations/Replay";
 import { RoundActions } from "../federations/RoundActions";
 import { Routes } from "../federations/Routes";
 import { UpdatesByAge } from "../federations/UpdatesByAge";
+import { t } from "../language/t";
 
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
   component: RoundPage,
   loader: ({ context, params }) => context.queryClient.ensureQueryData(roundQuery(Number(params.round))),
-  ...until("Round"),
+  ...until(t`Round`),
 });
 
 function RoundPage() {
@@ -55,16 +56,16 @@ function RoundPage() {
             <Panel title="The round">
               <Facts
                 of={[
-                  ["Opened", <When key="opened" at={round.opened_at} />],
+                  [t`Opened`, <When key="opened" at={round.opened_at} />],
                   round.finished_at === null
-                    ? ["Deadline", <When key="deadline" at={round.deadline_at} />]
-                    : ["Ended", <When key="ended" at={round.finished_at} />],
-                  ["Updates", round.asynchronous ? round.updates : `${round.updates} of ${round.devices}`],
-                  ["Samples", figure("samples", (count) => counted(count))],
-                  ["Uploaded", figure("update_bytes", bytes)],
-                  ["Accuracy before", figure("accuracy_before", percent)],
-                  ["Accuracy", figure("accuracy", percent)],
-                  ["Merged in", figure("merge_s", (seconds) => `${(1000 * seconds).toFixed(0)} ms`)],
+                    ? [t`Deadline`, <When key="deadline" at={round.deadline_at} />]
+                    : [t`Ended`, <When key="ended" at={round.finished_at} />],
+                  [t`Updates`, round.asynchronous ? round.updates : t`${round.updates} of ${round.devices}`],
+                  [t`Samples`, figure("samples", (count) => counted(count))],
+                  [t`Uploaded`, figure("update_bytes", bytes)],
+                  [t`Accuracy before`, figure("accuracy_before", percent)],
+                  [t`Accuracy`, figure("accuracy", percent)],
+                  [t`Merged in`, figure("merge_s", (seconds) => `${(1000 * seconds).toFixed(0)} ms`)],
                 ]}
               />
             </Panel>

@@ -15,6 +15,7 @@ import {
   NextRound,
 } from "../federations/FederationCells";
 import { type Federation, federationFiguresQuery, federationsQuery } from "../federations/queries";
+import { t } from "../language/t";
 import { ArchivedOnly } from "../table/ArchivedOnly";
 import { byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
@@ -74,7 +75,8 @@ function Federations() {
 
 function says(federations: readonly Federation[]): string {
   const running = federations.filter((federation) => federation.state === "running").length;
-  return running === 0 ? "None holds rounds now." : `${running} ${running === 1 ? "holds" : "hold"} rounds.`;
+  if (running === 0) return t`None holds rounds now.`;
+  return running === 1 ? t`1 holds rounds.` : t`${running} hold rounds.`;
 }
 
 const COLUMNS: readonly Column<Federation>[] = [
@@ -95,7 +97,7 @@ const COLUMNS: readonly Column<Federation>[] = [
   { id: "next", header: "Next round", cell: (federation) => <NextRound of={federation} /> },
   { id: "members", header: "Devices", align: "end", cell: (federation) => <Members of={federation} /> },
   { id: "plan", header: "Plan", cell: (federation) => kinds(federation) },
-  { id: "tag", header: "Their tag", optional: true, cell: (federation) => federation.device_tag || "all devices" },
+  { id: "tag", header: "Their tag", optional: true, cell: (federation) => federation.device_tag || t`all devices` },
   {
     id: "created",
     header: "Made",

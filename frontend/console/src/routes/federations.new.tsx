@@ -21,6 +21,7 @@ import {
   refusalOf,
 } from "../federations/queries";
 import { TermsFields } from "../federations/TermsFields";
+import { t } from "../language/t";
 import { datasetFor } from "../models/fitting";
 import { datasetsQuery } from "../models/queries";
 import { Misfit } from "../plan/Misfit";
@@ -84,9 +85,13 @@ function NewFederation() {
     if (needed && fitting !== undefined) setFieldValue("cloud_data", fitting.id);
   }, [needed, pair, pairs, datasets, setFieldValue]);
   const refusal = refusalOf(checked?.problems);
-  const checking = isFetching || typed !== plan ? "Its plan is being checked." : undefined;
+  const checking = isFetching || typed !== plan ? t`Its plan is being checked.` : undefined;
   const blocked =
-    name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : (checking ?? refusal);
+    name.trim() === ""
+      ? t`Give it a name first.`
+      : pair === ""
+        ? t`Choose its model pair first.`
+        : (checking ?? refusal);
   return (
     <>
       <UnsavedChanges present={changed !== undefined || form.isDirty()} />

@@ -7,7 +7,7 @@ import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
-import { State } from "../components/State";
+import { State, wordOf } from "../components/State";
 import { When } from "../components/When";
 import { JobLog } from "../jobs/JobLog";
 import {
@@ -21,6 +21,7 @@ import {
   KINDS,
   STATES,
 } from "../jobs/queries";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -81,7 +82,7 @@ function Jobs() {
               aria-label="How jobs stand"
               placeholder="All states"
               clearable
-              data={STATES}
+              data={STATES.map((value) => ({ value, label: wordOf(value) }))}
               value={search.state ?? null}
               onChange={(state) => narrow("state", state)}
               w={150}
@@ -105,7 +106,7 @@ function Jobs() {
 
 function says(jobs: readonly Job[]): string {
   const busy = jobs.filter((job) => job.state === "running").length;
-  return busy === 0 ? "Nothing runs in the cloud now." : `${busy} running: the cloud trains and compresses models.`;
+  return busy === 0 ? t`Nothing runs in the cloud now.` : t`${busy} running: the cloud trains and compresses models.`;
 }
 
 const COLUMNS: readonly Column<Job>[] = [
@@ -169,7 +170,7 @@ function Handles({ job }: { job: Job }) {
         <Action
           action="cloud_training.retry_job"
           label="Try again"
-          blocked={job.kind === "preflight" ? "A pair that was rejected is submitted anew." : undefined}
+          blocked={job.kind === "preflight" ? t`A pair that was rejected is submitted anew.` : undefined}
           changes={[JOBS]}
           call={(via) => api.POST("/api/jobs/{id}/retry/", { params: { path }, ...via })}
         />

@@ -17,6 +17,7 @@ import { bytes, counted } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { transfersOfQuery } from "../help/queries";
+import { t } from "../language/t";
 import { AccuracyByVersion } from "../models/AccuracyByVersion";
 import { Bootstrap } from "../models/Bootstrap";
 import { ByClass } from "../models/ByClass";
@@ -61,7 +62,7 @@ export const Route = createFileRoute("/models/$id")({
     ...(typeof raw.newest === "number" && raw.newest > NEAR && { newest: raw.newest }),
   }),
   loader: ({ context, params }) => context.queryClient.ensureQueryData(pairQuery(params.id)),
-  ...until("Model pair"),
+  ...until(t`Model pair`),
 });
 
 function againstOf(raw: unknown): Pick<PairSearch, "against"> {
@@ -115,7 +116,7 @@ function PairPage() {
         <Action
           action="registry.roll_back"
           label="Roll the devices back"
-          blocked={pair.device_champion === null ? "No version is in use yet." : undefined}
+          blocked={pair.device_champion === null ? t`No version is in use yet.` : undefined}
           confirm="Devices get the version that the one in use came of. The newer one stays, and can be used again."
           done="Devices get the earlier version at their next check-in."
           changes={[PAIRS, VERSIONS]}
@@ -129,7 +130,6 @@ function PairPage() {
         />
         <Describe
           action="registry.describe_pair"
-          what="pair"
           name={pair.name}
           notes={pair.notes ?? ""}
           changes={[PAIRS]}
@@ -253,7 +253,8 @@ function PairPage() {
 }
 
 function classes(count: number): string {
-  return count === 1 ? "1 class" : `${count === 0 ? "no" : count} classes`;
+  if (count === 0) return t`no classes`;
+  return count === 1 ? t`1 class` : t`${count} classes`;
 }
 
 interface ChosenProps {
@@ -310,7 +311,6 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
         <>
           <Describe
             action="registry.describe_version"
-            what="version"
             unnamed
             name={version.name}
             notes={version.notes}
@@ -323,7 +323,7 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
             app="registry"
             kind="version"
             archivedAt={version.archived_at}
-            blocked={version.champion ? "It is in use." : undefined}
+            blocked={version.champion ? t`It is in use.` : undefined}
             changes={[PAIRS, VERSIONS]}
             archive={(via) => api.POST("/api/versions/{id}/archive/", { params: { path: { id: version.id } }, ...via })}
             restore={(via) => api.POST("/api/versions/{id}/restore/", { params: { path: { id: version.id } }, ...via })}
@@ -338,10 +338,10 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
             primary
             blocked={
               version.champion
-                ? "It is in use."
+                ? t`It is in use.`
                 : version.archived_at === null
                   ? undefined
-                  : "It is archived; restore it first."
+                  : t`It is archived; restore it first.`
             }
             confirm={`Whoever follows this lineage gets ${nameOf(version)}; an open round on another base is abandoned.`}
             done={`${nameOf(version)} is in use.`}
@@ -366,13 +366,13 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
         of={[
           ...(version.archived_at === null
             ? []
-            : [["Archived", <When key="away" at={version.archived_at} />] as const]),
-          ["Came of", cameOf(version.origin)],
-          ["Size", bytes(version.size_bytes)],
+            : [[t`Archived`, <When key="away" at={version.archived_at} />] as const]),
+          [t`Came of`, cameOf(version.origin)],
+          [t`Size`, bytes(version.size_bytes)],
           ...(version.server_state_bytes === null
             ? []
-            : [["Server state", bytes(version.server_state_bytes)] as const]),
-          ["Made", <When key="made" at={version.created_at} />],
+            : [[t`Server state`, bytes(version.server_state_bytes)] as const]),
+          [t`Made`, <When key="made" at={version.created_at} />],
           ...figures,
         ]}
       />

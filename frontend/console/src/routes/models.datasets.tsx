@@ -9,6 +9,7 @@ import { Panel } from "../components/Panel";
 import { Upload } from "../components/Upload";
 import { counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { DATASETS, type Dataset, datasetListQuery } from "../models/queries";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -87,10 +88,11 @@ function New() {
         label="Upload"
         path="/api/datasets/"
         form={form}
-        blocked={file === null ? "Choose a file first." : undefined}
+        blocked={file === null ? t`Choose a file first.` : undefined}
         changes={[DATASETS]}
         onDone={(answer) => {
-          tell(`${called} has ${counted((answer as Dataset).rows)} samples.`);
+          const { rows } = answer as Dataset;
+          tell(t`${called} has ${counted(rows)} samples.`);
           choose(null);
           name("");
         }}
@@ -113,10 +115,11 @@ const COLUMNS: readonly Column<Dataset>[] = [
   {
     id: "target",
     header: "Target",
-    cell: ({ classes, target_dtype, target_shape }) =>
-      classes > 0
-        ? `${counted(classes)} classes${target_shape.length > 0 ? ` [${target_shape.join(", ")}]` : ""}`
-        : `${target_dtype} [${target_shape.join(", ")}]`,
+    cell: ({ classes, target_dtype, target_shape }) => {
+      const shape = ` [${target_shape.join(", ")}]`;
+      if (classes === 0) return target_dtype + shape;
+      return t`${counted(classes)} classes` + (target_shape.length > 0 ? shape : "");
+    },
   },
   { id: "created", header: "Uploaded", sort: "created_at", cell: ({ created_at }) => <When at={created_at} /> },
 ];

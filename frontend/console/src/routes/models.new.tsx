@@ -8,6 +8,7 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { UnsavedChanges } from "../components/UnsavedChanges";
 import { Upload } from "../components/Upload";
+import { t } from "../language/t";
 import { PAIRS, type Pair } from "../models/queries";
 import { firstRecipe, labelsNeeded, type Recipe, type RecipeSchema, recipeSchemaQuery } from "../models/recipe";
 import { KindForm } from "../plan/KindForm";
@@ -17,9 +18,9 @@ export const Route = createFileRoute("/models/new")({ component: NewPair });
 
 const PROGRAM = ".pt2";
 const PARTS = [
-  ["loss", "What is the loss?"],
-  ["optimiser", "What makes a step of the gradient?"],
-  ["trains", "What is trained?"],
+  ["loss", t`What is the loss?`],
+  ["optimiser", t`What makes a step of the gradient?`],
+  ["trains", t`What is trained?`],
 ] as const;
 
 interface Files {
@@ -165,12 +166,12 @@ function blockedBy(
   values: Files & { readonly name: string; readonly labels: readonly string[] },
   recipe: Recipe,
 ): string | undefined {
-  if (values.name.trim() === "") return "Give the pair a name first.";
-  if (values.device === null) return "Choose the device model's file first.";
-  if (values.cloud === null) return "Choose the cloud model's file first.";
-  if (recipe.loss.kind === "custom" && values.loss === null) return "Choose the file of the loss first.";
+  if (values.name.trim() === "") return t`Give the pair a name first.`;
+  if (values.device === null) return t`Choose the device model's file first.`;
+  if (values.cloud === null) return t`Choose the cloud model's file first.`;
+  if (recipe.loss.kind === "custom" && values.loss === null) return t`Choose the file of the loss first.`;
   if (labelsNeeded(recipe) && values.labels.length < (recipe.loss.kind === "cross_entropy" ? 2 : 1)) {
-    return "Name the classes first.";
+    return t`Name the classes first.`;
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { createFileRoute, redirect } from "@tanstack/react-router";
 import { until } from "../components/until";
+import { t } from "../language/t";
 import { versionQuery } from "../models/queries";
 
 /** A version's own address leads to its place in the lineage of its pair. */
@@ -10,5 +11,5 @@ export const Route = createFileRoute("/models/versions/$id")({
       throw redirect({ to: "/models/$id", params: { id: version.pair }, search: { version: version.id } });
     }
   },
-  ...until("Version"),
+  ...until(t`Version`),
 });

@@ -4,7 +4,7 @@ import { createFileRoute, Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
-import { State } from "../components/State";
+import { State, wordOf } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
 import { type Part, partsAsked, partsQuery, partsSearch, STATES } from "../parts/queries";
@@ -51,7 +51,7 @@ function Parts() {
               aria-label="Outcome"
               placeholder="All outcomes"
               clearable
-              data={[...STATES]}
+              data={STATES.map((value) => ({ value, label: wordOf(value) }))}
               value={state ?? null}
               onChange={(value) => {
                 const { state: _old, ...others } = narrowed;
@@ -69,7 +69,7 @@ function Parts() {
                 variant="default"
                 onClick={() => navigate({ search: { ...table, ...(state !== undefined && { state }) }, replace: true })}
               >
-                Show those of all {device === undefined ? "federations" : "devices"}
+                {device === undefined ? "Show those of all federations" : "Show those of all devices"}
               </Button>
             )}
           </>

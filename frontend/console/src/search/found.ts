@@ -1,6 +1,8 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import { PLACES } from "../components/places";
+import { wordOf } from "../components/State";
+import { t } from "../language/t";
 import { nameOf } from "../models/queries";
 import { LIST } from "../table/rows";
 
@@ -20,25 +22,25 @@ const MOST = 5;
 
 /** What one goes to and does, whatever there is on the platform. */
 const COMMANDS: readonly Found[] = [
-  ...PLACES.map(({ to, label }) => ({ id: to, kind: "Pages", label, to })),
-  { id: "/start", kind: "Pages", label: "First steps", to: "/start" },
-  { id: "/glossary", kind: "Pages", label: "Glossary", to: "/glossary" },
-  { id: "/models/datasets", kind: "Pages", label: "Data sets", to: "/models/datasets" },
-  { id: "/parts", kind: "Pages", label: "Parts in rounds", to: "/parts" },
-  { id: "new-federation", kind: "Actions", label: "New federation", to: "/federations/new" },
-  { id: "new-pair", kind: "Actions", label: "Upload a pair", to: "/models/new" },
-  { id: "new-dataset", kind: "Actions", label: "Upload a data set", to: "/models/datasets" },
-  { id: "enrol", kind: "Actions", label: "Enrol a device", to: "/enrol" },
-  { id: "agent-rollout", kind: "Actions", label: "Roll out a release of the agent", to: "/agents/new" },
-  { id: "token", kind: "Actions", label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
-  { id: "webhook", kind: "Actions", label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
-  { id: "alert-rule", kind: "Actions", label: "Make an alert rule", to: "/alerts", search: { tab: "rules" } },
-  { id: "alert-channel", kind: "Actions", label: "Make an alert channel", to: "/alerts", search: { tab: "channels" } },
-  { id: "invite", kind: "Actions", label: "Invite a person", to: "/settings", search: { tab: "people" } },
-  { id: "password", kind: "Actions", label: "Change your password", to: "/settings", search: { tab: "password" } },
-  { id: "second-factor", kind: "Actions", label: "Second factor", to: "/settings", search: { tab: "second-factor" } },
-  { id: "sessions", kind: "Actions", label: "Where you are signed in", to: "/settings", search: { tab: "sessions" } },
-  { id: "writing", kind: "Actions", label: "Dates and numbers", to: "/settings", search: { tab: "writing" } },
+  ...PLACES.map(({ to, label }) => ({ id: to, kind: t`Pages`, label, to })),
+  { id: "/start", kind: t`Pages`, label: "First steps", to: "/start" },
+  { id: "/glossary", kind: t`Pages`, label: "Glossary", to: "/glossary" },
+  { id: "/models/datasets", kind: t`Pages`, label: "Data sets", to: "/models/datasets" },
+  { id: "/parts", kind: t`Pages`, label: "Parts in rounds", to: "/parts" },
+  { id: "new-federation", kind: t`Actions`, label: "New federation", to: "/federations/new" },
+  { id: "new-pair", kind: t`Actions`, label: "Upload a pair", to: "/models/new" },
+  { id: "new-dataset", kind: t`Actions`, label: "Upload a data set", to: "/models/datasets" },
+  { id: "enrol", kind: t`Actions`, label: "Enrol a device", to: "/enrol" },
+  { id: "agent-rollout", kind: t`Actions`, label: "Roll out a release of the agent", to: "/agents/new" },
+  { id: "token", kind: t`Actions`, label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
+  { id: "webhook", kind: t`Actions`, label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
+  { id: "alert-rule", kind: t`Actions`, label: "Make an alert rule", to: "/alerts", search: { tab: "rules" } },
+  { id: "alert-channel", kind: t`Actions`, label: "Make an alert channel", to: "/alerts", search: { tab: "channels" } },
+  { id: "invite", kind: t`Actions`, label: "Invite a person", to: "/settings", search: { tab: "people" } },
+  { id: "password", kind: t`Actions`, label: "Change your password", to: "/settings", search: { tab: "password" } },
+  { id: "second-factor", kind: t`Actions`, label: "Second factor", to: "/settings", search: { tab: "second-factor" } },
+  { id: "sessions", kind: t`Actions`, label: "Where you are signed in", to: "/settings", search: { tab: "sessions" } },
+  { id: "writing", kind: t`Actions`, label: "Language and dates", to: "/settings", search: { tab: "writing" } },
 ];
 
 /** Pages and actions whose names have every word that was typed. */
@@ -70,27 +72,27 @@ export function foundQuery(typed: string) {
       return [
         ...(devices.data?.results ?? []).map(({ id, name, status }) => ({
           id,
-          kind: "Devices",
+          kind: t`Devices`,
           label: name,
-          detail: status.replaceAll("_", " "),
+          detail: wordOf(status),
           to: `/devices/${id}`,
         })),
         ...(federations.data?.results ?? []).map(({ id, name, state }) => ({
           id,
-          kind: "Federations",
+          kind: t`Federations`,
           label: name,
-          detail: state,
+          detail: wordOf(state),
           to: `/federations/${id}`,
         })),
         ...(pairs.data?.results ?? []).map(({ id, name }) => ({
           id,
-          kind: "Models",
+          kind: t`Models`,
           label: name,
           to: `/models/${id}`,
         })),
         ...(versions.data?.results ?? []).map((version) => ({
           id: version.id,
-          kind: "Versions",
+          kind: t`Versions`,
           label: nameOf(version),
           to: `/models/${version.pair}`,
           search: { version: version.id },
@@ -112,9 +114,9 @@ async function roundsFor(typed: string, signal: AbortSignal): Promise<readonly F
   const rounds = (await api.GET("/api/rounds/", { params: { query: asked }, signal })).data?.results ?? [];
   return rounds.map(({ id, number, state }) => ({
     id: String(id),
-    kind: "Rounds",
-    label: `${federation.name}, round ${number}`,
-    detail: state,
+    kind: t`Rounds`,
+    label: t`${federation.name}, round ${number}`,
+    detail: wordOf(state),
     to: `/federations/${federation.id}/rounds/${id}`,
   }));
 }

@@ -3,6 +3,7 @@ import { IconCheck, IconChevronDown } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
+import { t } from "../language/t";
 import { sessionQuery } from "./session";
 
 /** In which project one acts; not there for who has only one. */
@@ -11,7 +12,7 @@ export function ProjectChoice() {
   const [choosing, setChoosing] = useState(false);
   if (session === undefined || session.projects.length < 2) return null;
   const now = session.project;
-  const all = session.all_projects ? [{ id: null, name: "All projects", organisation_name: "" }] : [];
+  const all = session.all_projects ? [{ id: null, name: t`All projects`, organisation_name: "" }] : [];
   const choose = async (project: number | null) => {
     setChoosing(true);
     const answer = await api.POST("/api/session/project/", { body: { project } });
@@ -27,7 +28,7 @@ export function ProjectChoice() {
           size="sm"
           maw={220}
           loading={choosing}
-          aria-label={`Project: ${now?.name ?? "all"}`}
+          aria-label={now == null ? "Project: all" : `Project: ${now.name}`}
           rightSection={<IconChevronDown size={14} aria-hidden />}
         >
           {now?.name ?? "All projects"}

@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
+import { t } from "../language/t";
 
 /** Who is signed in, and for each action whether the platform would allow it, and if not why. */
 export const sessionQuery = queryOptions({
@@ -18,7 +19,7 @@ export interface Permission {
 export function useMay(action: string): Permission {
   const { data } = useQuery(sessionQuery);
   const found = data?.may.find((may) => may.action === action);
-  if (found === undefined) return { allowed: false, why: "Looking up what you may do…" };
+  if (found === undefined) return { allowed: false, why: t`Looking up what you may do…` };
   return { allowed: found.allowed, why: found.sentence };
 }
 

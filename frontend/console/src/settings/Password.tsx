@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Panel } from "../components/Panel";
+import { t } from "../language/t";
 
 /** One's own password: another, or the first after an invitation. */
 export function Password() {
@@ -10,9 +11,9 @@ export function Password() {
   const { current, new: wanted, repeated } = form.values;
   const blocked =
     wanted === ""
-      ? "Type the new password first."
+      ? t`Type the new password first.`
       : wanted !== repeated
-        ? "The new password is not the same both times."
+        ? t`The new password is not the same both times.`
         : undefined;
   return (
     <Panel title="Your password">

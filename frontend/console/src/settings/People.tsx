@@ -11,6 +11,7 @@ import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { useMay, useOperator } from "../session/session";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -50,7 +51,7 @@ export function People({ search, onSearch }: { search: TableSearch; onSearch: (c
     {
       id: "state",
       header: "State",
-      cell: (person) => <State of={person.is_active === false ? "shut out" : "ready"} />,
+      cell: (person) => <State of={person.is_active === false ? t`shut out` : "ready"} />,
     },
     { id: "last", header: "Last signed in", sort: "last_login", cell: (person) => <When at={person.last_login} /> },
     {
@@ -106,7 +107,7 @@ function Name({ person }: { person: Person }) {
 function RoleOf({ person }: { person: Person }) {
   const may = useMay("accounts.change_operator");
   const [role, setRole] = useState<Role>(person.role);
-  if (!may.allowed) return person.role === "" ? "in projects" : person.role;
+  if (!may.allowed) return person.role === "" ? t`in projects` : person.role;
   return (
     <Group gap="xs" wrap="nowrap">
       <Select
@@ -123,7 +124,7 @@ function RoleOf({ person }: { person: Person }) {
           action="accounts.change_operator"
           label="Change"
           primary
-          done={`${person.username} is ${role === "" ? "of projects only" : role} now.`}
+          done={role === "" ? `${person.username} is of projects only now.` : `${person.username} is ${role} now.`}
           changes={[PEOPLE, ["session"]]}
           call={(via) =>
             api.PATCH("/api/operators/{id}/", { params: { path: { id: person.id } }, body: { role }, ...via })

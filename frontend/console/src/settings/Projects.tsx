@@ -8,6 +8,7 @@ import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
@@ -55,9 +56,9 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
   const rows = useQuery(grantsQuery(search));
   const nameOf = (grant: Grant) => {
     const project = projects.data?.results.find(({ id }) => id === grant.project);
-    if (project !== undefined) return `${project.name}, of ${project.organisation_name}`;
+    if (project !== undefined) return t`${project.name}, of ${project.organisation_name}`;
     const organisation = organisations.data?.results.find(({ id }) => id === grant.organisation);
-    return organisation === undefined ? "–" : `all of ${organisation.name}`;
+    return organisation === undefined ? "–" : t`all of ${organisation.name}`;
   };
   const columns: readonly Column<Grant>[] = [
     { id: "person", header: "Person", sort: "username", cell: (grant) => grant.username },
@@ -180,7 +181,7 @@ function GiveRole({ projects }: { projects: readonly Project[] }) {
   const organisation = projects.find(({ id }) => String(id) === project)?.organisation;
   const choices = custom.filter((one) => organisation === undefined || one.organisation === organisation);
   const missing =
-    username.trim() === "" ? "Name the person first." : project === "" ? "Choose a project first." : undefined;
+    username.trim() === "" ? t`Name the person first.` : project === "" ? t`Choose a project first.` : undefined;
   return (
     <Panel title="Give a role in a project">
       <Group align="flex-end" gap="sm">

@@ -9,6 +9,7 @@ import { Answer } from "../components/Answer";
 import { Command } from "../components/Command";
 import { Panel } from "../components/Panel";
 import { QrCode } from "../components/QrCode";
+import { t } from "../language/t";
 import type { TableSearch } from "../table/search";
 import { Passkeys } from "./Passkeys";
 import { SECOND_FACTOR } from "./standing";
@@ -69,13 +70,14 @@ export function SecondFactor(table: { search: TableSearch; onSearch: (change: Ta
 }
 
 function howItStands({ is_on, passkeys, recovery_codes_left }: Standing): string {
-  const left = `You have ${recovery_codes_left} recovery codes left.`;
+  const left = t`You have ${recovery_codes_left} recovery codes left.`;
   if (is_on) {
-    const or = passkeys > 0 ? " or a passkey" : "";
-    return `On: a code of your app${or} is asked for whenever you sign in by password. ${left}`;
+    return passkeys > 0
+      ? t`On: a code of your app or a passkey is asked for whenever you sign in by password. ${left}`
+      : t`On: a code of your app is asked for whenever you sign in by password. ${left}`;
   }
-  if (passkeys > 0) return `Off: after your password a passkey is asked for. ${left}`;
-  return "Off: your password alone signs you in. An authenticator app or a passkey makes a stolen password worthless.";
+  if (passkeys > 0) return t`Off: after your password a passkey is asked for. ${left}`;
+  return t`Off: your password alone signs you in. An authenticator app or a passkey makes a stolen password worthless.`;
 }
 
 function Begin({ isOn, onBegun }: { isOn: boolean; onBegun: (begun: Begun) => void }) {
@@ -132,7 +134,7 @@ function Confirm({ begun, onDone }: { begun: Begun; onDone: (codes: readonly str
 
 function Keep({ standing, onCodes }: { standing: Standing; onCodes: (codes: readonly string[]) => void }) {
   const [code, setCode] = useState("");
-  const blocked = code.trim() === "" ? "Type a code first." : undefined;
+  const blocked = code.trim() === "" ? t`Type a code first.` : undefined;
   return (
     <Group align="flex-end" gap="sm">
       <Code value={code} onChange={setCode} description="of the app, or a recovery code" />

@@ -11,6 +11,7 @@ import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
@@ -104,7 +105,7 @@ function NewToken({ onSecret }: { onSecret: (secret: string) => void }) {
   const form = useForm({ initialValues: { name: "", scopes: ["read"] as Scope[], days: "90" } });
   const { name, scopes, days } = form.values;
   const blocked =
-    name.trim() === "" ? "Give the token a name first." : scopes.length === 0 ? "Say what it is for." : undefined;
+    name.trim() === "" ? t`Give the token a name first.` : scopes.length === 0 ? t`Say what it is for.` : undefined;
   return (
     <Panel title="Let a program in">
       <Group align="flex-end" gap="sm">

@@ -12,6 +12,7 @@ import { Panel } from "../components/Panel";
 import { ShownOnce } from "../components/ShownOnce";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -127,7 +128,7 @@ function NewWebhook({ onMade }: { onMade: (name: string, secret: string) => void
 }
 
 function blockedBy(name: string, url: string, events: readonly Event[]): string | undefined {
-  if (name.trim() === "") return "Give the webhook a name first.";
-  if (!/^https?:\/\/./.test(url)) return "Give the address of the program, with https:// before it.";
-  return events.length === 0 ? "Say what it should be told." : undefined;
+  if (name.trim() === "") return t`Give the webhook a name first.`;
+  if (!/^https?:\/\/./.test(url)) return t`Give the address of the program, with https:// before it.`;
+  return events.length === 0 ? t`Say what it should be told.` : undefined;
 }

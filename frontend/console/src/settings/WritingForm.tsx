@@ -3,37 +3,49 @@ import { useState } from "react";
 import { chooseWriting, chosenWriting, moment, type Writing } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
+import { chooseLanguage, chosenLanguage, LANGUAGES } from "../language/language";
 
 const LOCALES = [
-  ["en-GB", "English (United Kingdom)"],
-  ["en-US", "English (United States)"],
-  ["de-CH", "German (Switzerland)"],
-  ["de-DE", "German (Germany)"],
-  ["fr-FR", "French (France)"],
-  ["es-ES", "Spanish (Spain)"],
-  ["ja-JP", "Japanese (Japan)"],
-  ["sv-SE", "Swedish (2026-01-31)"],
-] as const;
+  { value: "en-GB", label: "English (United Kingdom)" },
+  { value: "en-US", label: "English (United States)" },
+  { value: "de-CH", label: "German (Switzerland)" },
+  { value: "de-DE", label: "German (Germany)" },
+  { value: "fr-FR", label: "French (France)" },
+  { value: "es-ES", label: "Spanish (Spain)" },
+  { value: "ja-JP", label: "Japanese (Japan)" },
+  { value: "sv-SE", label: "Swedish (2026-01-31)" },
+];
 const EXAMPLE = 1_234_567;
 
-/** How this browser writes dates and numbers. */
+/** The language of this browser's console, and how it writes dates and numbers. */
 export function WritingForm() {
   const [{ locale, zone, exact }, write] = useState<Writing>(chosenWriting);
+  const [language, read] = useState(chosenLanguage);
   const next: Writing = {
     ...(locale !== undefined && { locale }),
     ...(zone !== undefined && { zone }),
     ...(exact === true && { exact }),
   };
   return (
-    <Panel title="Dates and numbers">
+    <Panel title="Language and dates">
       <Stack gap="sm" maw={420} align="flex-start">
         <Select
           w="100%"
-          label="Written as in"
+          label="Language"
+          description="What the platform itself says, such as reasons and errors, is in English in either."
+          placeholder="What this browser asks for"
+          clearable
+          data={LANGUAGES}
+          value={language}
+          onChange={read}
+        />
+        <Select
+          w="100%"
+          label="Dates and numbers as in"
           placeholder={`This browser's language: ${navigator.language}`}
           clearable
           searchable
-          data={LOCALES.map(([value, label]) => ({ value, label }))}
+          data={LOCALES}
           value={locale ?? null}
           onChange={(value) => write(withChoice(next, "locale", value))}
         />
@@ -64,6 +76,7 @@ export function WritingForm() {
           size="sm"
           onClick={() => {
             chooseWriting(next);
+            chooseLanguage(language);
             window.location.reload(); // every format is made once
           }}
         >

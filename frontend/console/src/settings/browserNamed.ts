@@ -1,3 +1,5 @@
+import { t } from "../language/t";
+
 /** In the order in which they are looked for: most browsers call themselves several others, too. */
 const BROWSERS = [
   ["Edg/", "Edge"],
@@ -18,7 +20,7 @@ const SYSTEMS = [
 
 /** A browser as people call it, from what it calls itself: "Firefox on Linux". */
 export function browserNamed(agent: string): string {
-  const browser = BROWSERS.find(([mark]) => agent.includes(mark))?.[1] ?? "A program";
+  const browser = BROWSERS.find(([mark]) => agent.includes(mark))?.[1] ?? t`A program`;
   const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1];
-  return system === undefined ? browser : `${browser} on ${system}`;
+  return system === undefined ? browser : t`${browser} on ${system}`;
 }

@@ -1,4 +1,5 @@
 import { NotDone } from "../api/problem";
+import { t } from "../language/t";
 
 /** What the platform gives a browser, or the browser it: W3C Web Authentication as JSON. */
 type Json = Record<string, unknown>;
@@ -21,7 +22,7 @@ export function signByPasskey(options: Json): Promise<Json> {
 
 async function answered(ask: () => Promise<Credential | null>): Promise<Json> {
   if (window.PublicKeyCredential?.parseRequestOptionsFromJSON === undefined) {
-    throw new NotDone("This browser is too old for passkeys, or the page came without TLS.");
+    throw new NotDone(t`This browser is too old for passkeys, or the page came without TLS.`);
   }
   try {
     return ((await ask()) as PublicKeyCredential).toJSON() as Json;
@@ -32,7 +33,7 @@ async function answered(ask: () => Promise<Credential | null>): Promise<Json> {
 
 function whyNot(error: unknown): string {
   const name = error instanceof DOMException ? error.name : "";
-  if (name === "InvalidStateError") return "This device has a passkey of yours already.";
-  if (name === "NotAllowedError" || name === "AbortError") return "No passkey was used.";
+  if (name === "InvalidStateError") return t`This device has a passkey of yours already.`;
+  if (name === "NotAllowedError" || name === "AbortError") return t`No passkey was used.`;
   return error instanceof Error ? error.message : String(error);
 }

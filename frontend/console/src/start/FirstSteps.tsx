@@ -7,6 +7,7 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
+import { t } from "../language/t";
 import classes from "./FirstSteps.module.css";
 import { type Begun, begunQuery, EXAMPLE, exampleQuery } from "./queries";
 
@@ -28,11 +29,11 @@ function Try() {
   const { data: example } = useQuery(exampleQuery);
   const blocked =
     example === undefined
-      ? "It is being asked whether this platform can run it."
+      ? t`It is being asked whether this platform can run it.`
       : example.unavailable !== ""
-        ? `It cannot run here: ${example.unavailable}.`
+        ? t`It cannot run here: ${example.unavailable}.`
         : example.state === "running"
-          ? "It runs already."
+          ? t`It runs already.`
           : undefined;
   return (
     <Panel title="Try the digits example here">
@@ -77,7 +78,7 @@ function Says({ state, says }: { state: string; says: string }) {
 function Own({ begun }: { begun: Begun }) {
   const steps: readonly (readonly [string, boolean, ReactNode])[] = [
     [
-      "Upload a pair of models",
+      t`Upload a pair of models`,
       begun.pairs > 0,
       <>
         A large one that teaches and a small one that devices train, both exported with torch.export.{" "}
@@ -85,7 +86,7 @@ function Own({ begun }: { begun: Begun }) {
       </>,
     ],
     [
-      "Make the first versions",
+      t`Make the first versions`,
       begun.versions > 0,
       <>
         The cloud trains them with a data set of yours, or they begin with the uploaded weights.{" "}
@@ -93,21 +94,21 @@ function Own({ begun }: { begun: Begun }) {
       </>,
     ],
     [
-      "Enrol a device",
+      t`Enrol a device`,
       begun.devices > 0,
       <>
         One command on a Raspberry Pi, a server or a laptop. <To to="/enrol">Make a token</To>
       </>,
     ],
     [
-      "Make a federation, and start it",
+      t`Make a federation, and start it`,
       begun.federations > 0,
       <>
         It says which devices learn together, and how. <To to="/federations/new">New federation</To>
       </>,
     ],
     [
-      "See the first round published",
+      t`See the first round published`,
       begun.rounds > 0,
       <>
         Devices train while they charge and are on Wi-Fi; the federation's page says what each waits for.{" "}

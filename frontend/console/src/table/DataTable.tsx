@@ -28,6 +28,7 @@ import {
 import { isProblem } from "../api/problem";
 import { Failed } from "../components/Failed";
 import { counted } from "../components/units";
+import { t } from "../language/t";
 import classes from "./DataTable.module.css";
 import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
 
@@ -190,7 +191,7 @@ export function DataTable<Row>(props: Props<Row>) {
             total={pages}
             value={search.page ?? 1}
             onChange={(page) => onSearch({ ...search, page })}
-            getControlProps={(control) => ({ "aria-label": `${control} page` })}
+            getControlProps={(control) => ({ "aria-label": CONTROLS[control] })}
           />
         )}
       </Group>
@@ -220,6 +221,13 @@ const BodyRow = memo(function BodyRow<Row>({ id, name, row, columns, chosen, onC
     </tr>
   );
 }) as <Row>(props: BodyRowProps<Row>) => ReactNode;
+
+const CONTROLS = {
+  first: t`first page`,
+  previous: t`previous page`,
+  next: t`next page`,
+  last: t`last page`,
+};
 
 const Cells = memo(function Cells<Row>({ row, columns }: Pick<BodyRowProps<Row>, "row" | "columns">) {
   return columns.map((column, place) => (
@@ -354,5 +362,5 @@ function Counted({ count, page, pageSize }: { count: number; page: number; pageS
   if (count === 0) return <VisuallyHidden>none</VisuallyHidden>;
   const first = (page - 1) * pageSize + 1;
   const last = Math.min(count, page * pageSize);
-  return `${counted(first)}–${counted(last)} of ${counted(count)}`;
+  return t`${counted(first)}–${counted(last)} of ${counted(count)}`;
 }

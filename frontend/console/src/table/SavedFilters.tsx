@@ -7,6 +7,7 @@ import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Failed } from "../components/Failed";
+import { t } from "../language/t";
 import { queryOf, searchOf } from "./saved";
 
 type SavedFilter = components["schemas"]["SavedFilter"];
@@ -75,9 +76,9 @@ function Save({ table, search, taken }: { table: string; search: object; taken: 
   const query = queryOf(search);
   const blocked =
     name.trim() === ""
-      ? "Give it a name first."
+      ? t`Give it a name first.`
       : Object.keys(query).length === 0
-        ? "Filter, sort or choose columns first: this is the whole table."
+        ? t`Filter, sort or choose columns first: this is the whole table.`
         : undefined;
   return (
     <Group align="flex-end" gap="xs">
