@@ -21,7 +21,7 @@ async () => {
     indexedDB.open("coterie-device").onsuccess = (e) => done(e.target.result);
   });
   const read = (name) => new Promise((done) => {
-    db.transaction("values").objectStore("values").get(name).onsuccess = (e) => done(e.target.result);
+    db.transaction("values").objectStore("values").get(name).onsuccess = (e) => done(e.target.result?.value);
   });
   const names = ["own", "tuned", "tuning", "identity"];
   const [own, tuned, tuning, { credential }] = await Promise.all(names.map(read));

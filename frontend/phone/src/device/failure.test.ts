@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { delayS, nextCheckInS } from "./failure";
+import { CodedError } from "../wire/errors";
+import { delayS, isRetryable, LOG_DAMAGED, nextCheckInS, Refused, Unreachable } from "./failure";
 
 const draws = <T>(draw: () => T): T[] => Array.from({ length: 200 }, draw);
 
@@ -22,4 +23,12 @@ test("after a failure it waits as after an answer, and in a small fleet half a s
   const drawn = draws(() => delayS(1, 3600, true));
   expect(Math.min(...drawn)).toBeGreaterThanOrEqual(1800);
   expect(Math.max(...drawn)).toBeGreaterThan(3600);
+});
+
+test("what may succeed when it is tried again is tried again", () => {
+  const refused = (status: number) => new Refused({ code: "rounds.closed", detail: "", status } as never);
+  const again = [new Unreachable(""), refused(503), new CodedError(LOG_DAMAGED, "the log is read again")];
+  expect(again.map(isRetryable)).toEqual([true, true, true]);
+  const never = [refused(409), new CodedError("agent.sum_damaged", ""), new Error("")];
+  expect(never.map(isRetryable)).toEqual([false, false, false]);
 });
