@@ -23,3 +23,9 @@ it.each(["{", '{"locale":"no tag at all","zone":"Mars/Base"}', "[]"])(
     expect((await written(kept))[1]).toBe("12,000.5");
   },
 );
+
+it("writes as in the language that was chosen, in the browser's own way where it speaks that", async () => {
+  const { localeOf } = await import("./locale");
+  vi.spyOn(navigator, "language", "get").mockReturnValue("de-CH");
+  expect([localeOf(null), localeOf("de"), localeOf("en")]).toEqual(["de-CH", "de-CH", "en"]);
+});

@@ -1,6 +1,8 @@
+import { chosenLanguage } from "../language/language";
+
 /** How dates and numbers are written for who sits here: by default as the browser's language and time zone have it. */
 export interface Writing {
-  /** A BCP 47 tag, such as "de-CH"; undefined: the browser's language. */
+  /** A BCP 47 tag, such as "de-CH"; undefined: that of the language. */
   readonly locale?: string;
   /** An IANA name, such as "UTC"; undefined: the browser's zone. */
   readonly zone?: string;
@@ -49,8 +51,13 @@ function isZone(name: string): boolean {
   }
 }
 
+/** How numbers and dates are written where no locale was chosen: as the browser has it, unless another language was. */
+export function localeOf(language: string | null): string {
+  return language === null || navigator.language.split("-")[0] === language ? navigator.language : language;
+}
+
 const WRITING = chosenWriting();
-const LOCALE = WRITING.locale ?? navigator.language;
+const LOCALE = WRITING.locale ?? localeOf(chosenLanguage());
 /** Undefined: the browser's. */
 export const ZONE = WRITING.zone;
 export const EXACT = WRITING.exact === true;

@@ -1,6 +1,6 @@
 import { Button, Select, Stack, Switch, Text } from "@mantine/core";
 import { useState } from "react";
-import { chooseWriting, chosenWriting, moment, type Writing } from "../components/locale";
+import { chooseWriting, chosenWriting, localeOf, moment, type Writing } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
 import { chooseLanguage, chosenLanguage, LANGUAGES } from "../language/language";
@@ -42,7 +42,7 @@ export function WritingForm() {
         <Select
           w="100%"
           label="Dates and numbers as in"
-          placeholder={`This browser's language: ${navigator.language}`}
+          placeholder={localeOf(language)}
           clearable
           searchable
           data={LOCALES}
