@@ -16,6 +16,7 @@ from coterie.core.credentials import hash_secret
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.models import Device
+from coterie.fleet.presence import settle
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
 from coterie.merging.running import run_merge
 from coterie.registry.content import BLOBS
@@ -167,6 +168,7 @@ class ScriptedDevice:
         self, now: datetime, *, blockers: tuple[Reason, ...] = (), progress: DeviceProgress | None = None
     ) -> Directive:
         """One check-in, by itself."""
+        settle(now=now)
         self.row.refresh_from_db()
         message = CheckIn(
             protocol=PROTOCOL,

@@ -228,6 +228,7 @@ CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # What the database knows to be due is found again within so many seconds, whatever messages were lost. A sweep each
 # second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.
 PERIODIC_TASKS = {
+    "coterie.fleet.tasks.settle": 1.0,
     "coterie.rounds.tasks.sweep": 1.0,
     "coterie.merging.tasks.sweep": 1.0,
     "coterie.analytics.tasks.sweep": 1.0,

@@ -36,7 +36,8 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     filters: ClassVar[type[serializers.Serializer[None]]] = NoFilter
     """Its fields are query parameters."""
     sorts: ClassVar[Mapping[str, str]] = {}
-    """Column by name in ``?sort=NAME`` or ``?sort=-NAME``; without it rows come in their model's order."""
+    """Column, or columns of which the first counts most, by name in ``?sort=NAME`` or ``?sort=-NAME``; without it rows
+    come in their model's order."""
     searched: ClassVar[tuple[str, ...]] = ()
     """Columns in which ``?search=`` looks for its words."""
     active_states: ClassVar[tuple[str, ...]] = ()
@@ -74,8 +75,8 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
             rows = rows.filter(reduce(or_, (Q(**{f"{column}__icontains": word}) for column in self.searched)))
         sort = order.validated_data["sort"]
         if sort:
-            column = self.sorts[sort.removeprefix("-")]
-            rows = rows.order_by(f"-{column}" if sort.startswith("-") else column, "pk")
+            sign = "-" if sort.startswith("-") else ""
+            rows = rows.order_by(*(f"{sign}{column}" for column in self.sorts[sort.removeprefix("-")].split()), "pk")
         return rows
 
     def list(self, request: Request, *args: object, **kwargs: object) -> Response | StreamingHttpResponse:  # type: ignore[override]

@@ -1,6 +1,7 @@
 """Many rows at once: without expressions for each, which take ``bulk_create`` and ``bulk_update`` longest."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -68,6 +69,35 @@ def insert_all(rows: Sequence[Model], *, or_nothing: bool = False) -> None:
             statement,
             [[field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows],
         )
+
+
+def upsert_all(rows: Sequence[Model], *, former: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Insert `rows`, all of one model, or write them over those with the same keys, in one statement.
+
+    A row that was there keeps in each column of `former` what it held in the column that is named with it.
+    In the order of their keys, so that two transactions that write the same rows cannot deadlock.
+    """
+    if not rows:
+        return
+    fields: list[Field[Any, Any]] = list(type(rows[0])._meta.concrete_fields)
+    quote = connection.ops.quote_name
+    columns = {quote(str(field.column)): field for field in fields}
+    key = quote(str(type(rows[0])._meta.pk.column))
+    places = ", ".join([f"({', '.join(['%s'] * len(fields))})"] * len(rows))
+    table = quote(rows[0]._meta.db_table)
+    kept = {quote(column): f"{table}.{quote(held)}" for column, held in former.items()}
+    changes = ", ".join(f"{name} = {kept.get(name, f'EXCLUDED.{name}')}" for name in columns if name != key)
+    statement = (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places} "  # noqa: S608 - names of ours
+        f"ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    )
+    values = [
+        field.get_db_prep_save(getattr(row, field.attname), connection)
+        for row in sorted(rows, key=lambda row: str(row.pk))
+        for field in fields
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
 
 
 def delete_in_parts(rows: QuerySet[Any], *, at_once: int, parts: int = PARTS) -> int:

@@ -13,6 +13,7 @@ from coterie.fleet.models import (
     EnrolmentToken,
     Observation,
     OtherCredential,
+    Presence,
 )
 
 
@@ -20,9 +21,17 @@ from coterie.fleet.models import (
 class DeviceAdmin(ReadOnlyAdmin):
     """Devices."""
 
-    list_display = ["name", "state", "tags", "last_seen_at", "held_version"]
+    list_display = ["name", "state", "tags", "seen_at", "held_version"]
     list_filter = ["state"]
+    list_select_related = ["presence"]
     search_fields = ["name", "id"]
+
+
+@admin.register(Presence)
+class PresenceAdmin(ReadOnlyAdmin):
+    """When devices were last heard of."""
+
+    list_display = ["device", "seen_at", "until"]
 
 
 @admin.register(DeviceAgent)

@@ -89,13 +89,14 @@ class Device(Archivable, ProjectRoot):
     ended_at = models.DateTimeField(null=True, blank=True)
     """When it was revoked or left."""
     last_seen_at = models.DateTimeField(null=True, blank=True)
-    """When it last checked in."""
-    seen_before_at = models.DateTimeField(null=True, blank=True, editable=False)
-    """When it did the time before."""
+    """When it last checked in; where it is `tracked`, `seen_at` knows better."""
     check_in_s = models.FloatField(default=10.0)
     """Seconds within which it was last asked to check in again."""
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)
-    """Counts as present until then; only check-ins prolong it, since an open socket proves nothing."""
+    """Counts as present until then; only check-ins prolong it, since an open socket proves nothing. Where it is
+    `tracked`, it is written anew when its `Presence` ends."""
+    tracked = models.BooleanField(default=False, db_default=False, editable=False)
+    """Its `Presence` says how long it is present, see `coterie.fleet.presence`."""
     by_socket = models.BooleanField(default=False, db_default=False, editable=False)
     """Its last check-in came over a socket, by which it can be woken."""
     capabilities = models.JSONField(default=dict, blank=True)
@@ -134,7 +135,7 @@ class Device(Archivable, ProjectRoot):
                 name="device_by_blocker",
             ),
             models.Index(fields=["held_version", "state"], name="device_by_version"),
-            models.Index(fields=["last_seen_at"], name="device_by_last_seen"),
+            models.Index(fields=["tracked", "last_seen_at"], name="device_by_presence"),
             models.Index(fields=["state", "last_seen_at"], name="device_by_silence"),
             models.Index(fields=["enrolled_at"], name="device_by_enrolment"),
             models.Index(fields=["train_step_s"], name="device_by_train_step"),
@@ -145,6 +146,11 @@ class Device(Archivable, ProjectRoot):
 
     def __str__(self) -> str:
         return self.name
+
+    def seen_at(self) -> datetime | None:
+        """When it last checked in; lists select its ``presence`` with it."""
+        presence: Presence | None = getattr(self, "presence", None)
+        return self.last_seen_at if presence is None else presence.seen_at
 
     def is_present(self, now: datetime) -> bool:
         """Whether it has checked in when it was asked to."""
@@ -159,6 +165,44 @@ class Device(Archivable, ProjectRoot):
     def reported_metadata(self) -> DataMetadata:
         """What it reported about its data."""
         return from_values(self.metadata, DataMetadata)
+
+
+class Presence(Separated):
+    """When a device was last heard of, apart from its row, whose indexes a check-in need not write (ADR 116).
+
+    PostgreSQL keeps no log of this table, and empties it after a crash.
+    """
+
+    project_path = "device__project"
+
+    device = models.OneToOneField(Device, primary_key=True, on_delete=models.CASCADE, related_name="presence")
+    seen_at = models.DateTimeField()
+    seen_before_at = models.DateTimeField(null=True, blank=True)
+    """When it was the time before; null: it has just come."""
+    until = models.DateTimeField(db_index=True)
+    """It counts as present until then."""
+
+    class Meta:
+        ordering = ["device"]
+        verbose_name_plural = "presence"
+
+    def __str__(self) -> str:
+        return f"{self.device} until {self.until:%F %T}"
+
+
+class PresenceKept(models.Model):
+    """That `Presence` has a row for each device that is tracked; one row, which PostgreSQL loses with them."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    since = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "presence kept"
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_presence_kept")]
+
+    def __str__(self) -> str:
+        return f"since {self.since:%F %T}"
 
 
 class DeviceAgent(ProjectRoot):

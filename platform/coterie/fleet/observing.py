@@ -1,6 +1,6 @@
 """A device's history: what it reported whenever something changed, for a limited time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -20,16 +20,19 @@ AT_ONCE = 5_000
 
 
 class CheckedIn(NamedTuple):
-    """A device that has taken in its own report, and its story before."""
+    """A device that has taken in its own report, and how it stood before."""
 
     device: Device
     before: object
+    """Its story."""
+    stored: Mapping[str, object]
+    """What its row holds, by column."""
     check_in: CheckIn
 
 
 def observe(checked_in: Sequence[CheckedIn], *, now: datetime) -> bool:
     """Keep what devices have just reported; False if by `story` nothing has changed with any of them."""
-    changed = [device for device, before, _ in checked_in if story(device) != before]
+    changed = [one.device for one in checked_in if story(one.device) != one.before]
     insert_all(
         [
             Observation(

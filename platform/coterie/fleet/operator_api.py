@@ -16,7 +16,8 @@ from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import certificates, credentials, services
 from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation
-from coterie.fleet.selectors import is_present, is_ready, why_not_ready, with_tag
+from coterie.fleet.presence import is_present
+from coterie.fleet.selectors import is_ready, why_not_ready, with_tag
 from coterie.fleet.status import DeviceStatus, status_of, with_status
 from coterie_wire.conditions import Reason
 
@@ -35,6 +36,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
 
     status = serializers.SerializerMethodField(help_text="how it stands, in one word")
     present = serializers.SerializerMethodField()
+    last_seen_at = serializers.DateTimeField(source="seen_at", read_only=True, allow_null=True)
     ready = serializers.SerializerMethodField()
     reasons = serializers.SerializerMethodField(help_text="why it would not train now; empty: it is ready")
     tags = serializers.ListField(child=serializers.CharField())
@@ -150,9 +152,9 @@ class RenewSerializer(serializers.Serializer[None]):
 class DeviceRows(ListedViewSet[Device]):
     """Which devices are listed, and in what order."""
 
-    queryset = Device.objects.all()
+    queryset = Device.objects.select_related("presence")
     filters = DeviceFilter
-    sorts = {name: name for name in ("name", "enrolled_at", "last_seen_at", "train_step_s")}
+    sorts = {name: name for name in ("name", "enrolled_at", "train_step_s")} | {"last_seen_at": "tracked last_seen_at"}
     searched = ("name", "id")
 
     def narrowed(self, rows: QuerySet[Device], asked: Asked) -> QuerySet[Device]:

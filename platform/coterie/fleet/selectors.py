@@ -13,7 +13,8 @@ from django.utils import timezone
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.spans import span
-from coterie.fleet.models import LONGEST_PRESENCE, Device, DeviceCertificate, OtherCredential
+from coterie.fleet.models import Device, DeviceCertificate, OtherCredential
+from coterie.fleet.presence import is_present
 from coterie_wire.conditions import Reason
 
 PAUSED = Reason("fleet.paused", "an operator has paused this device")
@@ -189,11 +190,6 @@ def present_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
 def ready_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
     """Present devices that would train now, as they said at their last check-in, and that no operator holds back."""
     return with_tag(Device.objects.filter(is_ready(now)), tag)
-
-
-def is_present(now: datetime) -> Q:
-    """What holds of a present device."""
-    return Q(state=Device.State.ENROLLED, present_until__range=(now, now + LONGEST_PRESENCE))
 
 
 def is_ready(now: datetime) -> Q:

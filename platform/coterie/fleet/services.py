@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +21,6 @@ from coterie.fleet.agents import add_agents, change_agents
 from coterie.fleet.kinds import words_of
 from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import (
-    LONGEST_PRESENCE,
     LONGEST_QUARANTINE_REASON,
     Device,
     DeviceAgent,
@@ -30,25 +29,16 @@ from coterie.fleet.models import (
     Observation,
 )
 from coterie.fleet.observing import CheckedIn, observe, story
+from coterie.fleet.presence import cut_presence, end_presence, record_presence
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.messages import Capabilities, CheckIn
 from coterie_wire.structs import from_values
 
-MISSED_CHECK_INS = 2.5
-"""A device counts as present until it has missed this many check-ins in a row."""
-SAID_EACH_TIME = (
-    "last_seen_at",
-    "seen_before_at",
-    "present_until",
-    "check_in_s",
-    "by_socket",
-    "conditions",
-    "blockers",
-    "blocked_by",
-    "held_version",
-)
-"""Columns that every check-in writes."""
+SAID_EACH_TIME = ("check_in_s", "by_socket", "conditions", "blockers", "blocked_by", "held_version")
+"""Columns that a check-in writes together, where one of them differs."""
+CAPABLE_OF = ("capabilities", "lacks", "train_step_s", "trusted_key")
+"""Columns that it writes together, where one of them differs, of a device that tells its capabilities."""
 SAID = (
     *("tags", "notes", "capabilities", "lacks", "conditions", "blockers", "blocked_by", "metadata", "held_version"),
     *("quarantine", "pinned_version", "train_step_s"),
@@ -204,7 +194,8 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
 def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     """Set on `device` what it reports; nothing is saved."""
     before = story(device)
-    device.seen_before_at, device.last_seen_at = device.last_seen_at, now
+    stored = {column: getattr(device, column) for column in (*SAID_EACH_TIME, "metadata", *CAPABLE_OF)}
+    device.last_seen_at = now
     device.conditions = msgspec.to_builtins(check_in.conditions)
     device.blockers = msgspec.to_builtins(check_in.blockers)
     device.blocked_by = check_in.blockers[0].code if check_in.blockers else ""
@@ -217,7 +208,7 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
         device.train_step_s = reported.train_step_s
         if reported.platform_key is not None:
             device.trusted_key = reported.platform_key.hex()
-    return CheckedIn(device, before, check_in)
+    return CheckedIn(device, before, stored, check_in)
 
 
 def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
@@ -243,10 +234,8 @@ def expect_check_in(*, device: Device, check_in_s: float, by_socket: bool = Fals
 
     It may be woken before, where its check-in came `by_socket`.
     """
-    assert device.last_seen_at is not None, "it has taken in a report"
     device.by_socket = by_socket
     device.check_in_s = check_in_s
-    device.present_until = device.last_seen_at + min(timedelta(seconds=MISSED_CHECK_INS * check_in_s), LONGEST_PRESENCE)
 
 
 def lose_socket(*, device_id: str, heard_at: datetime, now: datetime) -> None:
@@ -254,22 +243,25 @@ def lose_socket(*, device_id: str, heard_at: datetime, now: datetime) -> None:
 
     It is not present until it checks in again, for they wait for it. Others are missed when their time is up.
     """
-    told = Device.objects.filter(pk=device_id, last_seen_at__lte=heard_at, present_until__gt=now)
-    if told.filter(capabilities__relay__isnull=False).exists():
-        told.update(present_until=now)
+    device = Device.objects.filter(pk=device_id, capabilities__relay__isnull=False).first()
+    if device is not None:
+        cut_presence(device, heard_at=heard_at, now=now)
 
 
 @transaction.atomic
 def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     """Save what devices have reported; those that were revoked or have left meanwhile stay as they are."""
-    _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
-    _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
-    reported = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
-    _keep(("capabilities", "lacks", "train_step_s", "trusted_key"), reported)
-    change_agents([(device, from_values(device.capabilities, Capabilities)) for device in reported])
-    record_latencies(
-        [(device, check_in.latencies) for device, _, check_in in checked_in if check_in.latencies], now=now
+    record_presence([one.device for one in checked_in], now=now)
+    for columns in (SAID_EACH_TIME, ("metadata",), CAPABLE_OF):
+        _keep(columns, checked_in)
+    change_agents(
+        [
+            (one.device, from_values(one.device.capabilities, Capabilities))
+            for one in checked_in
+            if one.check_in.capabilities is not None
+        ]
     )
+    record_latencies([(one.device, one.check_in.latencies) for one in checked_in if one.check_in.latencies], now=now)
     if observe(checked_in, now=now):
         tell_consoles("fleet")
 
@@ -373,6 +365,7 @@ def pseudonym_of(device: Device) -> str:
 
 @transaction.atomic
 def _end(device: Device, state: Device.State, now: datetime) -> None:
+    end_presence(device)
     if Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now):
         DeviceAgent.objects.filter(device=device).delete()
         announce(
@@ -386,6 +379,16 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
     tell_consoles("fleet")
 
 
-def _keep(columns: Sequence[str], devices: Sequence[Device]) -> None:
-    rows = [Row(device.pk, [getattr(device, column) for column in columns]) for device in devices]
+def _keep(columns: Sequence[str], checked_in: Sequence[CheckedIn]) -> None:
+    """Write `columns` of those devices of which one differs from what is stored."""
+    rows = []
+    for device, _, stored, _ in checked_in:
+        values = [getattr(device, column) for column in columns]
+        if _as_stored(values) != _as_stored([stored[column] for column in columns]):
+            rows.append(Row(device.pk, values))
     update_each(Device, columns, rows, where={"state": Device.State.ENROLLED})
+
+
+def _as_stored(values: Sequence[object]) -> bytes:
+    """The same for a tuple and the list that a database makes of it, in whatever order it gives back what has names."""
+    return msgspec.json.encode(values, order="sorted")

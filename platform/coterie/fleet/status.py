@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from django.db.models import Count, Q, QuerySet
 
-from coterie.fleet.models import LONGEST_PRESENCE, Device
+from coterie.fleet.models import Device
+from coterie.fleet.presence import is_absent
 
 
 class DeviceStatus(StrEnum):
@@ -36,7 +37,7 @@ def rules(now: datetime) -> Mapping[DeviceStatus, Q]:
         DeviceStatus.LEFT: Q(state=Device.State.LEFT),
         DeviceStatus.QUARANTINED: Q(quarantine__gt=""),
         DeviceStatus.NEVER_SEEN: Q(present_until=None),
-        DeviceStatus.ABSENT: Q(present_until__lt=now) | Q(present_until__gt=now + LONGEST_PRESENCE),
+        DeviceStatus.ABSENT: is_absent(now),
         DeviceStatus.PAUSED: Q(paused_at__isnull=False),
         DeviceStatus.PINNED: Q(pinned_version__gt=""),
         DeviceStatus.WAITING: Q(blocked_by__gt=""),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.fleet import counting, credentials, observing
+from coterie.fleet import counting, credentials, observing, presence
 
 
 @shared_task(name="coterie.fleet.tasks.tidy")
@@ -12,6 +12,12 @@ def tidy() -> None:
     now = timezone.now()
     observing.forget(now=now)
     credentials.forget_former(now=now)
+
+
+@shared_task(name="coterie.fleet.tasks.settle")
+def settle() -> None:
+    """Find the devices that are gone; runs all the time."""
+    presence.settle(now=timezone.now())
 
 
 @shared_task(name="coterie.fleet.tasks.count")

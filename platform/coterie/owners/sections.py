@@ -20,6 +20,7 @@ from coterie.fleet.models import (
     Observation,
     OtherCredential,
     PathSignal,
+    Presence,
 )
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.models import Partial, Update
@@ -84,6 +85,7 @@ SECTIONS: Sequence[Section] = (
         without=frozenset({"sha256"}),
     ),
     Section("certificates", DeviceCertificate, "device", "Certificates that its connections show."),
+    Section("presence", Presence, "device", "When it was heard of last, and until when it counts as present."),
     Section("agent", DeviceAgent, "device", "Which agent it runs, and why that takes no other release."),
     Section("observations", Observation, "device", "What it reported when something had changed."),
     Section("assignments", Assignment, "device", "Its parts in rounds."),

@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 
 from coterie.core.events import tell_consoles
 from coterie.core.rows import Row, update_each
-from coterie.fleet.models import LONGEST_PRESENCE, Device
+from coterie.fleet.models import Device
+from coterie.fleet.presence import is_absent, is_unheard
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.intervals import IS_ASKED_OFTEN
@@ -129,7 +130,5 @@ def _is_silent(round_: Round, now: datetime) -> Q:
     In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
     """
     since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
-    was_to_speak = IS_ASKED_OFTEN | (
-        Q(device__present_until__lt=now) | Q(device__present_until__gt=now + LONGEST_PRESENCE)
-    )
-    return was_to_speak & Q(device__last_seen_at__lt=since, offered_at__lt=since)
+    was_to_speak = IS_ASKED_OFTEN | is_absent(now, of="device__")
+    return was_to_speak & is_unheard(since, of="device__") & Q(offered_at__lt=since)

@@ -14,6 +14,7 @@ from coterie.core.events import tell_consoles, wake_device
 from coterie.core.identity import signing_key
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
+from coterie.fleet.presence import is_there
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.fold_tree import live_folds
@@ -48,7 +49,7 @@ def grow(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[U
     topology = round_.parsed_plan().topology
     present = {
         device.pk: device
-        for device in members(round_.federation).filter(quarantine="", paused_at=None, present_until__gte=now)
+        for device in members(round_.federation).filter(is_there(now), quarantine="", paused_at=None)
         if _adds_sums(device)
     }
     told = devices_told_seeds(round_)

@@ -20,6 +20,7 @@ from coterie.core.identity import signing_key
 from coterie.core.rows import insert_all
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
+from coterie.fleet.presence import is_there
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Fold, Round, Route
@@ -255,7 +256,7 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     topology = round_.parsed_plan().topology
     most, wanted = topology.fan_in() or 0, set(sites)
     offering = members(round_.federation).filter(
-        capabilities__relay__isnull=False, quarantine="", paused_at=None, present_until__gte=now
+        is_there(now), capabilities__relay__isnull=False, quarantine="", paused_at=None
     )
     routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
     sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))

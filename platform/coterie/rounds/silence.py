@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from coterie.core.events import wake_devices
-from coterie.fleet.models import Device
+from coterie.fleet.models import Device, Presence
 from coterie.rounds.fold_tree import Folds
 from coterie.rounds.models import Assignment, Fold, Round, Route
 
@@ -56,29 +56,29 @@ def gone_supernodes(*, round_: Round, folds: Folds, now: datetime) -> frozenset[
     gone = {fold for fold in missed if _is_gone(fold, others, now)}
     still = {str(fold.supernode_id) for fold in missed if fold not in gone}
     if still:
-        wake_devices({*still, *(str(device.pk) for device in others)})
+        wake_devices({*still, *(str(presence.device_id) for presence in others)})
     return frozenset(str(fold.supernode_id) for fold in gone)
 
 
-def _is_gone(fold: Fold, others: Sequence[Device], now: datetime) -> bool:
+def _is_gone(fold: Fold, others: Sequence[Presence], now: datetime) -> bool:
     if fold.supernode.state != Device.State.ENROLLED:
         return True
     assert fold.missed_since is not None, "it has been missed"
     heard = [
-        Heard(device.last_seen_at, device.seen_before_at)
-        for device in others
-        if device.last_seen_at is not None and device.pk != fold.supernode_id
+        Heard(presence.seen_at, presence.seen_before_at)
+        for presence in others
+        if presence.device_id != fold.supernode_id
     ]
     return is_gone(fold.missed_since, heard, now=now)
 
 
-def _others(round_: Round, missed: Sequence[Fold], folds: Folds) -> Sequence[Device]:
+def _others(round_: Round, missed: Sequence[Fold], folds: Folds) -> Sequence[Presence]:
     """The devices whose updates the missed supernodes hold, and the other supernodes: all have cause to come."""
     away = {fold.supernode_id for fold in missed}
     held = Route.objects.filter(
         supernode__in=away, assignment__round=round_, assignment__state__in=Assignment.UNENDED
     ).values_list("assignment__device_id", flat=True)
-    return list(Device.objects.filter(pk__in={*held, *folds} - away))
+    return list(Presence.objects.filter(device__in={*held, *folds} - away))
 
 
 def _set(fold: Fold, since: datetime | None) -> None:

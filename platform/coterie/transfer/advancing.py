@@ -8,7 +8,8 @@ from django.db.models import Q
 
 from coterie.core.events import wake_device
 from coterie.federations.models import Federation
-from coterie.fleet.models import LONGEST_PRESENCE, Device
+from coterie.fleet.models import Device
+from coterie.fleet.presence import is_absent
 from coterie.transfer import reasons
 from coterie.transfer.clock import follow_clock
 from coterie.transfer.jobs import ADVANCE
@@ -66,11 +67,7 @@ def due_requests(*, now: datetime) -> list[UUID]:
         Q(due_at__lte=now)
         | Q(state=State.ASKED, searched_at=None)
         | Q(state=State.ASKED, searched_at__lte=now - SEARCH_AGAIN)
-        | Q(transfers__state__in=Transfer.WITH_HELPER, transfers__helper__present_until__lt=now)
-        | Q(
-            transfers__state__in=Transfer.WITH_HELPER,
-            transfers__helper__present_until__gt=now + LONGEST_PRESENCE,
-        )
+        | (Q(transfers__state__in=Transfer.WITH_HELPER) & is_absent(now, of="transfers__helper__"))
         | Q(transfers__state__in=Transfer.WITH_HELPER, transfers__due_at__lte=now)
         | (Q(transfers__state__in=Transfer.WITH_HELPER) & ~Q(transfers__helper__state=Device.State.ENROLLED))
         | ~Q(device__state=Device.State.ENROLLED)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from coterie.core.events import wake_device
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import is_present
+from coterie.fleet.presence import is_present
 from coterie.transfer import reasons
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest, unfit

@@ -9,17 +9,14 @@ from typing import NamedTuple
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 
-from coterie_wire.conditions import Conditions
-from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Enrol, PlatformFrame, Reply, Request, Wake
+from coterie_wire.messages import Capabilities, Enrol, PlatformFrame, Reply, Request, Wake
 from coterie_wire.version import PROTOCOL
-from tests.benchmarks.processes.populate_fleet import credential
+from tests.benchmarks.processes.populate_fleet import REPORTED, credential
 
 AT_ONCE = 64
 CONNECTING = 50
 HEAR_S = 600.0
-CHECK_IN = msgspec.json.encode(
-    CheckIn(PROTOCOL, Conditions(charging="yes", network="wifi"), metadata=DataMetadata(samples=100))
-)
+CHECK_IN = msgspec.json.encode(REPORTED)
 CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="bench")
 
 

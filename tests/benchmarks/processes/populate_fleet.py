@@ -4,14 +4,20 @@ The settings come from the environment, as the platform's own do. Prints what `t
 """
 
 import sys
-from datetime import timedelta
 from pathlib import Path
 
 import django
 import msgspec
 
+from coterie_wire.conditions import Conditions
+from coterie_wire.messages import CheckIn, DataMetadata
+from coterie_wire.version import PROTOCOL
+
 AWAKE = "awake"
 """Tag of the devices that hold sockets."""
+REPORTED = CheckIn(PROTOCOL, Conditions(charging="yes", network="wifi"), metadata=DataMetadata(samples=100))
+"""What each device says at every check-in."""
+AT_ONCE = 1_000
 
 
 def credential(number: int) -> str:
@@ -24,8 +30,10 @@ def populate(*, devices: int, awake: int) -> None:
     from django.utils import timezone
 
     from coterie.core.credentials import hash_secret
-    from coterie.fleet.counting import count_devices
+    from coterie.fleet.counting import count_devices, interval_s
     from coterie.fleet.models import Device
+    from coterie.fleet.presence import record_presence
+    from coterie.rounds.intervals import IDLE_CHECK_IN_S
 
     now = timezone.now()
     Device.objects.bulk_create(
@@ -35,14 +43,17 @@ def populate(*, devices: int, awake: int) -> None:
                 tags=[AWAKE] if number < awake else [],
                 credential_hash=hash_secret(credential(number)),
                 enrolled_at=now,
-                last_seen_at=now,
-                present_until=now + timedelta(days=1),
-                conditions={"charging": "yes", "network": "wifi"},
+                check_in_s=1.5 * interval_s(IDLE_CHECK_IN_S, devices=devices),  # the end of the window that it is told
+                conditions=msgspec.to_builtins(REPORTED.conditions),
+                metadata=msgspec.to_builtins(REPORTED.metadata),
             )
             for number in range(devices)
         ),
         batch_size=2_000,
     )
+    unheard = Device.objects.filter(last_seen_at=None).order_by("pk")
+    while some := list(unheard[:AT_ONCE]):
+        record_presence(some, now=now)
     count_devices(now=now)
 
 

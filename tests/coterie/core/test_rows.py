@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from coterie.core.rows import Row, delete_in_parts, insert_all, update_each
-from coterie.fleet.models import Device, Observation
+from coterie.core.rows import Row, delete_in_parts, insert_all, update_each, upsert_all
+from coterie.fleet.models import Device, Observation, Presence
 from coterie.rounds.models import Assignment, Round
 from tests.coterie.world import START, fleet_of, later, make_device, make_federation, make_pair, make_version
 
@@ -35,6 +35,7 @@ def test_nothing_to_change_and_nothing_to_insert_ask_nothing() -> None:
     with CaptureQueriesContext(connection) as captured:
         update_each(Device, ("name",), [], where={})
         insert_all([])
+        upsert_all([])
     assert not captured.captured_queries
 
 
@@ -49,6 +50,17 @@ def test_rows_are_inserted_as_they_are_with_the_defaults_of_their_model() -> Non
     assert len(captured.captured_queries) == 1
     found = Observation.objects.order_by("pk").values_list("device__name", "at", "conditions", "held_version")
     assert list(found) == [("first", START, {"idle": 0}, ""), ("second", START, {"idle": 1}, "")]
+
+
+def test_rows_are_written_over_those_with_the_same_keys() -> None:
+    first, second = (make_device(name) for name in ("first", "second"))
+    upsert_all([Presence(device=first, seen_at=START, until=later(1))])
+    with CaptureQueriesContext(connection) as captured:
+        heard = [Presence(device=device, seen_at=later(2), until=later(3)) for device in (second, first)]
+        upsert_all(heard, former={"seen_before_at": "seen_at"})
+    assert len(captured.captured_queries) == 1
+    found = Presence.objects.order_by("device__name").values_list("device", "seen_at", "seen_before_at", "until")
+    assert list(found) == [(first.pk, later(2), START, later(3)), (second.pk, later(2), None, later(3))]
 
 
 def test_what_a_constraint_forbids_is_left_out() -> None:

@@ -7,6 +7,7 @@ import pytest
 from coterie.core.errors import CoterieError
 from coterie.core.names import BadName
 from coterie.fleet.models import Device
+from coterie.fleet.presence import settle
 from coterie.fleet.selectors import (
     CredentialUnknown,
     DeviceLeft,
@@ -86,12 +87,15 @@ class TestPresence:
         device = enrol().device
         assert why_not_ready(device, now=now)[0].code == "fleet.never_seen"
         hear(device, READY, now, check_in_s=4)
+        settle(now=now + timedelta(seconds=10))
+        assert Device.objects.get().is_present(now + timedelta(seconds=10))
+        assert present_devices(now=now + timedelta(seconds=10)).get() == device
+        late = now + timedelta(seconds=11)
+        settle(now=late)
+        assert not present_devices(now=late).exists()
         stored = Device.objects.get()
         assert stored.is_present(now + timedelta(seconds=10))
         assert not stored.is_present(now + timedelta(seconds=10.1))
-        assert present_devices(now=now + timedelta(seconds=10)).get() == device
-        late = now + timedelta(seconds=11)
-        assert not present_devices(now=late).exists()
         (reason,) = why_not_ready(stored, now=late)
         assert reason == Reason("fleet.absent", "the device was last seen 11 s ago and should check in every 4 s")
 

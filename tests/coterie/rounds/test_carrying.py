@@ -8,6 +8,7 @@ import pytest
 
 from coterie.federations.models import Federation
 from coterie.federations.services import change_plan, create_federation, finish_federation, start_federation
+from coterie.fleet.presence import settle
 from coterie.merging.files import updates_of
 from coterie.merging.models import Update
 from coterie.merging.running import run_merge
@@ -52,6 +53,7 @@ def asynchronous(pair: ModelPair, *, rounds: int | None = None, **pace: object) 
 
 def advance(federation: Federation, seconds: float) -> None:
     """What sweep and workers do until nothing is due."""
+    settle(now=later(seconds))
     for _ in range(6):
         advance_federation(federation_id=federation.pk, now=later(seconds))
         for merge in federation.merges.filter(state="running"):

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from coterie.core.credentials import hash_secret
 from coterie.fleet.counting import count_devices
-from coterie.fleet.models import Device
+from coterie.fleet.models import Device, Presence
+from coterie.fleet.presence import settle
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
 from coterie.rounds.directives import Call, check_in_all
@@ -95,7 +96,7 @@ def test_many_check_ins_together_are_as_many_queries_as_one(open_round: Round) -
     together = checking_in(devices, 2)
     assert len(together) <= max(alone)
     assert Assignment.objects.filter(round=open_round).count() == len(devices)
-    assert Device.objects.filter(last_seen_at=later(2)).count() == len(devices)
+    assert Presence.objects.filter(seen_at=later(2)).count() == len(devices)
 
 
 def many(count: int) -> list[ScriptedDevice]:
@@ -178,6 +179,7 @@ def test_a_device_that_is_asked_less_often_than_a_pace_allows_for_is_not_dropped
     assert interval_s == 40.0
     sweep(now=later(2 * interval_s))
     assert Assignment.objects.get(device=device.row).state == Assignment.State.OFFERED
+    settle(now=later(2 + 2.5 * interval_s))
     sweep(now=later(2 + 2.5 * interval_s))
     assert Assignment.objects.get(device=device.row).state == Assignment.State.DROPPED
 

@@ -11,6 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from coterie.audit.models import Entry
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.fleet.presence import settle
 from coterie.merging.models import Update
 from coterie.registry.content import BLOBS
 from coterie.rounds import summing, uploads
@@ -59,6 +60,7 @@ def published(round_: Round) -> Tensors:
 
 
 def merged(federation: Federation, at: float) -> Round:
+    settle(now=later(at))
     advance_federation(federation_id=federation.pk, now=later(at))
     round_ = federation.rounds.get(number=1)
     if round_.state == Round.State.MERGING:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.core.identity import verify_key
+from coterie.fleet.presence import settle
 from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded, NotYourFold, RouteEnded
@@ -82,6 +83,7 @@ class Site:
         self.desk.lead(self.leader.say(later(1)).lead)
 
     def advance(self, seconds: float) -> None:
+        settle(now=later(seconds))
         advance_federation(federation_id=self.federation.pk, now=later(seconds))
         self.round.refresh_from_db()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
+from coterie.fleet.presence import settle
 from coterie.rounds import directives
 from coterie.transfer import asking, judging, portions
 from coterie.transfer.models import HelpRequest
@@ -75,6 +76,7 @@ class Member:
             self.row.save()
 
     def check_in(self, now: datetime, *, blockers: tuple[Reason, ...] = ()) -> Directive:
+        settle(now=now)
         self.row.refresh_from_db()
         message = CheckIn(
             protocol=PROTOCOL, conditions=Conditions(), blockers=blockers, standing=self.digest, help=self.asks

@@ -17,7 +17,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
 from coterie.core.hints import wait_for_hints
-from coterie.fleet.models import Device
+from coterie.fleet.models import Device, Presence
 from coterie.fleet.services import create_enrolment_token, enrol_device, leave_fleet
 from coterie.fleet_evaluation.advancing import advance_evaluation
 from coterie.fleet_evaluation.services import cancel_evaluation
@@ -153,6 +153,7 @@ def test_holds_for_each_step_of_a_round(keeps_law) -> None:
         first.deliver(mine, now, seed=1)
     Assignment.objects.filter(device=second.row).update(offered_at=later(0))
     Device.objects.filter(pk=second.row.pk).update(last_seen_at=later(0))
+    Presence.objects.filter(device=second.row).update(seen_at=later(0))
     with keeps_law():
         advance(now)
     assert Assignment.objects.get(device=second.row).state == "released"
