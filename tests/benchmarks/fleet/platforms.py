@@ -73,7 +73,7 @@ def _populated(directory: Path, devices: int, awake: int, **settings: str) -> Se
 @contextmanager
 def _embedded(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
     state = directory / "state"
-    seeded = _populated(directory / "seed", devices, awake, state=str(state))
+    seeded = _populated(directory / "seed", devices, awake, state=str(state), **PACING)
     platform = Platform(state, **PACING)
     platform.start()
     server = psutil.Process(platform.told(Ready)[-1].server_pid)
