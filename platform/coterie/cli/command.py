@@ -41,6 +41,7 @@ SECTIONS = {
         "restore": "coterie.cli.backups:restore",
         "scrub": "coterie.cli.local:scrub",
         "collect-blobs": "coterie.cli.local:collect_blobs",
+        "prune-history": "coterie.cli.local:prune_history",
         "releases": "coterie.cli.releases:releases",
         "seed-fleet": "coterie.cli.local:seed_fleet",
     },

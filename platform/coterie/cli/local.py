@@ -124,6 +124,7 @@ rotate_signing_key = _administering("rotate-signing-key", "Sign with another key
 device_authority = _administering("device-authority", "Show, or replace, what signs devices' certificates.")
 reset_second_factor = _administering("reset-second-factor", "Take an operator's second factor away.")
 collect_blobs = _administering("collect-blobs", "Remove files that nothing needs.")
+prune_history = _administering("prune-history", "Remove parts in old rounds that came to nothing.")
 doctor = _administering("doctor", "Look at everything that a platform needs.")
 answer_stun = _passing("answer-stun", "Tell devices the addresses under which others see them.")
 scrub = _administering("scrub", "Read every stored file, and say which are damaged.")

@@ -45,6 +45,7 @@ SECRETS = {
 IN_FILE = "_file"
 """Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
+SHORTEST_HISTORY_DAYS = 30
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +120,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50
     """Versions whose number is a multiple of it keep theirs, too, as milestones; 0: no others do."""
+    keep_parts_days: Annotated[int, Meta(ge=0)] = 365
+    """How long after a round's end those parts are listed that delivered nothing, at least 30; 0: for ever."""
     quarantine_after: Annotated[int, Meta(ge=0)] = 3
     """Updates of a device that merges may leave out, of its latest ten, before it is put into quarantine; 0: any. One
     may be an accident, and a device that is left out goes on to cost its round a place."""
@@ -237,6 +240,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env._check_object_storage()
         env._check_provider()
         env._check_mail()
+        env._check_history()
         env._check_certificates()
         env._check_launcher()
         env.quotas()
@@ -312,6 +316,12 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError("COTERIE_DEVICE_CA_KEY must be 64 hexadecimal digits")
         if self.mode == "scaled" and self.device_certificates != "off" and not self.device_ca_key:
             raise msgspec.ValidationError("COTERIE_DEVICE_CERTIFICATES needs COTERIE_DEVICE_CA_KEY in scaled mode")
+
+    def _check_history(self) -> None:
+        if 0 < self.keep_parts_days < SHORTEST_HISTORY_DAYS:
+            raise msgspec.ValidationError(
+                f"COTERIE_KEEP_PARTS_DAYS must be 0 or at least {SHORTEST_HISTORY_DAYS}: forecasts look back"
+            )
 
     def _check_mail(self) -> None:
         if self.email_host and "@" not in self.email_from:

@@ -146,6 +146,7 @@ CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 CREDENTIAL_DAYS = ENV.credential_days
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
+KEEP_PARTS_DAYS = ENV.keep_parts_days
 QUARANTINE_AFTER = ENV.quarantine_after
 EXPORTERS = ENV.exporters
 TENSORBOARD_DIR = ENV.tensorboard_dir.absolute() if ENV.tensorboard_dir is not None else STATE / "tensorboard"

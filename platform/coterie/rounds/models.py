@@ -174,6 +174,8 @@ class Assignment(Stateful, Separated):
     LIVE = ("offered", "accepted")
     UNENDED = (*LIVE, "dropped")
     """Those that may still deliver: a device that was dropped may come back."""
+    IN_VAIN = ("released", "dropped", "rejected")
+    """Those of an ended round that delivered nothing."""
 
     class Stage(models.TextChoices):
         """What the device says that it does."""
@@ -209,6 +211,9 @@ class Assignment(Stateful, Separated):
             # To count a round's parts without reading them, and to find a device's own among all that it ever had.
             models.Index(fields=["round", "state", "stage"], name="part_by_state"),
             models.Index(fields=["device", "state"], name="part_of_device"),
+            models.Index(
+                fields=["changed_at"], condition=Q(state__in=["released", "dropped", "rejected"]), name="part_in_vain"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["round", "device"], name="device_once_a_round"),
