@@ -268,6 +268,20 @@ RESOURCES = (
         ),
     ),
     Resource(
+        "simulations",
+        "Runs of simulated fleets, as `coterie simulate --on platform` asks for them.",
+        "simulation-runs",
+        ("created_at", "pair_name", "data_name", "state", "progress", "accuracy", "asked_by", "id"),
+        ("fleet", "state", "active", "search", "sort"),
+    ),
+    Resource(
+        "tried-plans",
+        "Plans of federations that were tried on simulated fleets.",
+        "plan-forecasts",
+        ("created_at", "federation_name", "dataset_name", "state", "progress", "accuracy", "asked_by", "id"),
+        ("federation", "state", "active", "search", "sort"),
+    ),
+    Resource(
         "alerts",
         "What alert channels were told, and whether it arrived.",
         "alert-notices",

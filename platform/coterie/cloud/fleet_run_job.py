@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob, Limits
+from coterie.cloud.figures import Figures
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.plan import Document
 
@@ -32,6 +33,18 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rounds from one measurement of a version to the next."""
 
 
+TOLD = "told"
+"""Name of the tensor that holds a fleet's `ToldOfFleet`, and more, as JSON."""
+
+
+class ToldOfFleet(msgspec.Struct, frozen=True):
+    """What people call a fleet's model and its samples, among all else that its file tells."""
+
+    names: tuple[str, str]
+    devices: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None
+    """None: as many as the split makes."""
+
+
 class FleetRunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute."""
 
@@ -49,6 +62,7 @@ class FleetRunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: str
     """A `coterie.simulation.fleet.outcome.FleetOutcome`, as JSON."""
+    figures: Figures
 
 
 JOB = ChildJob(

@@ -6,14 +6,15 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.figured import Figured
 from coterie.core.lease import Leased
 from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion
 
 
-class TrainingJob(Stateful, Leased, Separated):
-    """One piece of work on a pair."""
+class TrainingJob(Stateful, Leased, Figured, Separated):
+    """One piece of work on a pair; figures have those that simulate."""
 
     project_path = "pair__project"
 

@@ -31,6 +31,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import Options, QuantiseOptions, SimulationOptions, TrainingOptions
 from coterie.cluster.models import queue_of
 from coterie.cluster.services import Place, add_gang, give_place_back, place_gangs, place_of, tidy
+from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
 from coterie.core.separation import check_together
@@ -189,6 +190,7 @@ def add_job(
                 federation=federation,
                 fleet=fleet,
                 options=msgspec.to_builtins(options),
+                asked_by=current_actor().name,
                 created_at=now,
             )
             _ask_for_workers(job, now)

@@ -74,7 +74,12 @@ def _try_plans(federation: Federation, happened: Sequence[Happened], random: Ran
     plan = federation.plan
     found = _found(stored_plan(plan).pace.updates_wanted(), then, random)
     ran = _job(federation, dataset, plan, State.SUCCEEDED, after.opened_at, after.number)
-    TrainingJob.objects.filter(pk=ran.pk).update(found=msgspec.to_builtins(found))
+    figures = {
+        "accuracy": found.accuracy.middle,
+        "accuracies": [one.accuracy.middle for one in found.rounds],
+        "bytes_per_device": found.bytes_per_device.middle,
+    }
+    TrainingJob.objects.filter(pk=ran.pk).update(found=msgspec.to_builtins(found), **figures)
     longer = {**plan, "local": {**plan["local"], "epochs": 9}}
     _job(federation, dataset, longer, State.FAILED, after.opened_at - timedelta(hours=2), after.number)
 

@@ -91,7 +91,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
         ),
         head=Head("out.weight", "out.bias"),
     )
-    empty = _keep(b"seeded", began)
+    empty = keep(b"seeded", began)
     pair = ModelPair.objects.create(
         name=task.name,
         slug=slug,
@@ -109,7 +109,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
     )
     dataset = Dataset.objects.create(
         name=f"{task.name}, collected by hand",
-        blob=_keep(f"samples of {slug}".encode(), began),
+        blob=keep(f"samples of {slug}".encode(), began),
         rows=1_200,
         inputs=[{"name": "x", "dtype": "float32", "shape": [task.features]}],
         classes=len(task.labels),
@@ -197,10 +197,11 @@ def parameters(spec: ModelSpec, random: Random, now: datetime) -> Blob:
         tensor.name: numbers.standard_normal(tensor.shape, dtype=np.float32) * np.float32(0.1)
         for tensor in spec.parameters
     }
-    return _keep(encode_tensors(tensors), now)
+    return keep(encode_tensors(tensors), now)
 
 
-def _keep(content: bytes, now: datetime) -> Blob:
+def keep(content: bytes, now: datetime) -> Blob:
+    """The bytes, in the registry."""
     reference = BLOBS.put_bytes(content)
     blob, _ = Blob.objects.get_or_create(
         sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}

@@ -9,3 +9,11 @@ class FleetTooLarge(CoterieError):
     code = "simulation_runs.fleet_too_large"
     kind = ErrorKind.TOO_LARGE
     sentence = "The file of the fleet has {size_bytes} bytes, at most {limit_bytes} are taken."
+
+
+class FleetUntold(CoterieError):
+    """Fields: detail."""
+
+    code = "simulation_runs.fleet_untold"
+    kind = ErrorKind.INVALID
+    sentence = "The file is none of a simulated fleet, as `coterie simulate --on platform` writes it: {detail}"

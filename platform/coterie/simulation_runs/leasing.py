@@ -3,15 +3,19 @@
 import uuid
 from datetime import datetime
 
+import msgspec
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from coterie.cloud.fleet_run_job import FleetRunResult
 from coterie.core.durable import MAX_SENTENCE, reason_columns
+from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, free, lapsed, take_lease
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie_wire.conditions import Reason
 
 State = SimulationRun.State
+APP = "simulation_runs"
 MAX_ATTEMPTS = 3
 WAITING = Q(attempts__lt=MAX_ATTEMPTS, state__in=SimulationRun.ACTIVE)
 """Runs that a worker may take where nobody holds them."""
@@ -27,8 +31,9 @@ def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
         first = waiting.values_list("pk", flat=True).first()
         if first is None:
             return None
-        begun = {"state": State.RUNNING, "progress": 0.0, **reason_columns(None)}
+        begun = {"state": State.RUNNING, "progress": 0.0, "started_at": now, **reason_columns(None)}
         if take_lease(SimulationRun.objects.filter(WAITING, pk=first), lease=lease, now=now, **begun):
+            tell_consoles(APP)
             return SimulationRun.objects.select_related("fleet__file").get(pk=first)
     return None
 
@@ -38,33 +43,44 @@ def hold_run(run_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     return extend_lease(SimulationRun.objects.filter(pk=run_id, state=State.RUNNING), lease=lease, now=now)
 
 
-def record_progress(run_id: uuid.UUID, lease: uuid.UUID, share: float) -> None:
-    """Record how far it is."""
-    _held(run_id, lease).update(progress=min(1.0, share))
+def record_progress(run_id: uuid.UUID, lease: uuid.UUID, share: float, left_s: float | None) -> None:
+    """Record how far it is, and how many seconds it expects to take still."""
+    if _held(run_id, lease).update(progress=min(1.0, share), left_s=left_s):
+        tell_consoles(APP)
 
 
 @transaction.atomic
-def succeed(run: SimulationRun, lease: uuid.UUID, outcome: str, now: datetime) -> bool:
+def succeed(run: SimulationRun, lease: uuid.UUID, found: FleetRunResult, now: datetime) -> bool:
     """End the run with what it found; False if this worker's lease was lost."""
-    ended = _held(run.pk, lease).update(state=State.SUCCEEDED, progress=1.0, outcome=outcome, **_end(now))
+    figures = msgspec.to_builtins(found.figures)
+    ended = _held(run.pk, lease).update(
+        state=State.SUCCEEDED, progress=1.0, outcome=found.outcome, **figures, **_end(now)
+    )
     SimulatedFleet.objects.filter(pk=run.fleet_id).update(used_at=now)
+    tell_consoles(APP)
     return ended == 1
 
 
 def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
     """End the run as failed; False if this worker's lease was lost."""
     told = Reason(reason.code, reason.sentence[:MAX_SENTENCE])
-    return _held(run.pk, lease).update(state=State.FAILED, **reason_columns(told), **_end(now)) == 1
+    ended = _held(run.pk, lease).update(state=State.FAILED, **reason_columns(told), **_end(now))
+    if ended:
+        tell_consoles(APP)
+    return ended == 1
 
 
 def give_up(now: datetime) -> int:
     """End the runs whose workers died too often; how many."""
     hopeless = SimulationRun.objects.filter(lapsed(now), attempts__gte=MAX_ATTEMPTS, state=State.RUNNING)
-    return hopeless.update(state=State.FAILED, **reason_columns(GAVE_UP), **_end(now))
+    ended = hopeless.update(state=State.FAILED, **reason_columns(GAVE_UP), **_end(now))
+    if ended:
+        tell_consoles(APP)
+    return ended
 
 
 def _end(now: datetime) -> dict[str, object]:
-    return {"finished_at": now, "lease_until": None}
+    return {"finished_at": now, "lease_until": None, "left_s": None}
 
 
 def _held(run_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[SimulationRun]:

@@ -6,9 +6,13 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.core.durable import Stateful
+from coterie.core.figured import Figured
 from coterie.core.lease import Leased
 from coterie.core.separation import ProjectRoot, Separated
 from coterie.registry.models import Blob
+
+MAX_NAME = 150
+"""Characters of a name that are kept."""
 
 
 class SimulatedFleet(ProjectRoot):
@@ -17,6 +21,11 @@ class SimulatedFleet(ProjectRoot):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     file = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     """As `coterie.simulation.fleet.shared` writes it."""
+    pair_name = models.CharField(max_length=MAX_NAME, blank=True, db_default="")
+    data_name = models.CharField(max_length=MAX_NAME, blank=True, db_default="")
+    """What its owner calls the model and the samples; blank: an older release took it."""
+    devices = models.PositiveIntegerField(null=True, blank=True)
+    """None: as many as the split makes."""
     created_at = models.DateTimeField()
     used_at = models.DateTimeField()
     """When runs were last asked for, or performed."""
@@ -29,7 +38,7 @@ class SimulatedFleet(ProjectRoot):
         return f"simulated fleet {self.pk}"
 
 
-class SimulationRun(Stateful, Leased, Separated):
+class SimulationRun(Stateful, Leased, Figured, Separated):
     """One run: a plan, a seed and some rounds. The same run of the same fleet is one row."""
 
     project_path = "fleet__project"
@@ -53,11 +62,15 @@ class SimulationRun(Stateful, Leased, Separated):
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     """Share of the rounds held, 0 to 1."""
+    left_s = models.FloatField(null=True, blank=True)
+    """Seconds that it expects to take still; none: it cannot tell yet, or does not run."""
     outcome = models.TextField(blank=True)
     """JSON as it was written: a column of JSON would order its fields anew, and the bytes would be others."""
     created_at = models.DateTimeField()
     hinted_at = models.DateTimeField()
     """When workers were last told that it waits."""
+    started_at = models.DateTimeField(null=True, blank=True)
+    """When a worker last took it."""
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

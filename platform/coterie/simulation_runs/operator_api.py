@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -12,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import WantedRun
-from coterie.core.listing import ListedViewSet
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.core.uploaded import on_disk
 from coterie.simulation_runs import services
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
@@ -26,7 +27,7 @@ class SimulatedFleetSerializer(serializers.ModelSerializer[SimulatedFleet]):
 
     class Meta:
         model = SimulatedFleet
-        fields = ["id", "created_at", "used_at"]
+        fields = ["id", "pair_name", "data_name", "devices", "created_at", "used_at"]
         read_only_fields = fields
 
 
@@ -54,20 +55,39 @@ class WantedRunsSerializer(serializers.Serializer[None]):
 
 
 class SimulationRunSerializer(serializers.ModelSerializer[SimulationRun]):
-    """A run, and how far it is."""
+    """A run, how far it is, and a few figures of what it found."""
+
+    wanted = WantedRunSerializer(read_only=True)
+    pair_name = serializers.CharField(source="fleet.pair_name", read_only=True)
+    data_name = serializers.CharField(source="fleet.data_name", read_only=True)
+    devices = serializers.IntegerField(
+        source="fleet.devices", read_only=True, allow_null=True, help_text="null: as many as the split makes"
+    )
+    accuracies = serializers.ListField(
+        child=serializers.FloatField(), read_only=True, allow_null=True, help_text="of some rounds, in their order"
+    )
 
     class Meta:
         model = SimulationRun
         fields = [
             "id",
             "fleet",
+            "pair_name",
+            "data_name",
+            "devices",
             "wanted",
             "state",
             "progress",
+            "left_s",
             "attempts",
             "reason_code",
             "reason_sentence",
+            "accuracy",
+            "accuracies",
+            "bytes_per_device",
+            "asked_by",
             "created_at",
+            "started_at",
             "finished_at",
         ]
         read_only_fields = fields
@@ -86,6 +106,7 @@ class RunFilter(serializers.Serializer[None]):
 
     fleet = serializers.UUIDField(required=False)
     state = serializers.ChoiceField(choices=SimulationRun.State.choices, required=False)
+    active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="waits or runs")
 
 
 class SimulatedFleetViewSet(ListedViewSet[SimulatedFleet]):
@@ -132,8 +153,14 @@ class AskForRunsView(APIView):
 class SimulationRunViewSet(ListedViewSet[SimulationRun]):
     """Runs of simulated fleets, which the platform's workers perform."""
 
-    queryset = SimulationRun.objects.all()
+    queryset = SimulationRun.objects.select_related("fleet")
     serializer_class = SimulationRunSerializer
     detail_serializer_class = SimulationRunDetailSerializer
     filters = RunFilter
-    sorts = {name: name for name in ("created_at", "finished_at", "progress")}
+    active_states = SimulationRun.ACTIVE
+    searched = ("fleet__pair_name", "fleet__data_name", "asked_by", "reason_sentence")
+    sorts = {name: name for name in ("created_at", "finished_at", "progress", "state", "accuracy", "bytes_per_device")}
+
+    def narrowed(self, rows: QuerySet[SimulationRun], asked: Asked) -> QuerySet[SimulationRun]:
+        """Without outcomes, which a list does not show and which may be large."""
+        return super().narrowed(rows, asked).defer("outcome")

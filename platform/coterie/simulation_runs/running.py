@@ -12,7 +12,7 @@ from coterie.child.errors import Cancelled
 from coterie.child.job import Progress
 from coterie.child.run import run_child
 from coterie.cloud.fleet_run_job import JOB, LIMITS, FleetRunArguments, WantedRun
-from coterie.cloud.simulation_job import agent_code
+from coterie.cloud.simulation_job import LEFT_S, agent_code
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.core.scratch import scratch_directory
@@ -55,7 +55,7 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
         now = clock()
         if progress.total and now - told_at >= PROGRESS_EVERY:
             told_at = now
-            record_progress(run.pk, lease, progress.done / progress.total)
+            record_progress(run.pk, lease, progress.done / progress.total, progress.values.get(LEFT_S))
 
     with Heartbeat(lambda: hold_run(run.pk, lease, clock())) as heartbeat:
         try:
@@ -74,5 +74,5 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
             logger.warning("%s failed: %s", run, error)
             fail(run, lease, Reason(error.code, str(error)), clock())
             return
-        if succeed(run, lease, found.outcome, clock()):
+        if succeed(run, lease, found, clock()):
             forget(run.pk)

@@ -1,6 +1,7 @@
 """Changes to simulation runs: asked for, removed, found when they are overdue, and forgotten."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -11,17 +12,21 @@ from django.db import transaction
 from django.db.models import Q
 
 from coterie.audit.recording import audited, check_permitted
-from coterie.cloud.fleet_run_job import WantedRun
+from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
+from coterie.core.acting import current_actor
+from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
 from coterie.evaluation.datasets import MAX_BYTES
 from coterie.registry.models import Blob
 from coterie.registry.services import keep_file
-from coterie.simulation_runs.errors import FleetTooLarge
+from coterie.simulation_runs.errors import FleetTooLarge, FleetUntold
 from coterie.simulation_runs.jobs import PERFORM
 from coterie.simulation_runs.keeping import forget_all_but
-from coterie.simulation_runs.leasing import WAITING, give_up
-from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
+from coterie.simulation_runs.leasing import APP, WAITING, give_up
+from coterie.simulation_runs.models import MAX_NAME, SimulatedFleet, SimulationRun
 from coterie_learning.plan import parse_plan, plan_document
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 from coterie_wire.tensor_files import open_tensors, opened
 
 HINTS = 64
@@ -33,21 +38,35 @@ KEPT = timedelta(days=14)
 
 
 def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
-    """Take the file of a fleet; the same file is one fleet. Raises FleetTooLarge or WireError ``tensors.malformed``."""
+    """Take the file of a fleet; the same file is one fleet.
+
+    Raises FleetTooLarge, FleetUntold or WireError ``tensors.malformed``.
+    """
     check_permitted("simulation_runs.keep_fleet")
     size_bytes = path.stat().st_size
     if size_bytes > MAX_BYTES:
         raise FleetTooLarge(size_bytes=size_bytes, limit_bytes=MAX_BYTES)
-    with opened(path) as source:
-        open_tensors(source)  # its head is that of a file of tensors
+    told = _told(path)
     blob = keep_file(path=path, now=now)  # no transaction waits for the disk
-    return _keep_fleet(blob=blob, now=now)
+    return _keep_fleet(blob=blob, told=told, now=now)
 
 
 @audited("simulation_runs.keep_fleet")
-def _keep_fleet(*, blob: Blob, now: datetime) -> SimulatedFleet:
-    fleet, _ = SimulatedFleet.objects.get_or_create(file=blob, defaults={"created_at": now, "used_at": now})
+def _keep_fleet(*, blob: Blob, told: ToldOfFleet, now: datetime) -> SimulatedFleet:
+    pair, data = (name[:MAX_NAME] for name in told.names)
+    known = {"pair_name": pair, "data_name": data, "devices": told.devices}
+    fleet, _ = SimulatedFleet.objects.get_or_create(file=blob, defaults={"created_at": now, "used_at": now, **known})
     return fleet
+
+
+def _told(path: Path) -> ToldOfFleet:
+    with opened(path) as source:
+        file = open_tensors(source)  # its head is that of a file of tensors
+        try:
+            size = math.prod(file.header.specs[TOLD].shape)
+            return from_json(file.read(TOLD, 0, size).tobytes(), ToldOfFleet)
+        except (KeyError, *UNREADABLE) as error:
+            raise FleetUntold(detail=str(error)) from error
 
 
 @audited("simulation_runs.ask_for_runs", subject="fleet")
@@ -61,16 +80,32 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
     runs = fleet.runs.select_for_update()
     SimulationRun.objects.bulk_create(
         [
-            SimulationRun(fleet=fleet, key=key, wanted=msgspec.to_builtins(one), created_at=now, hinted_at=now)
+            SimulationRun(
+                fleet=fleet,
+                key=key,
+                wanted=msgspec.to_builtins(one),
+                asked_by=current_actor().name,
+                created_at=now,
+                hinted_at=now,
+            )
             for key, one in dict(zip(keys, written, strict=True)).items()
         ],
         ignore_conflicts=True,
     )
-    again = {"attempts": 0, "reason_code": "", "reason_sentence": "", "finished_at": None, "hinted_at": now}
+    again = {
+        "attempts": 0,
+        "reason_code": "",
+        "reason_sentence": "",
+        "finished_at": None,
+        "hinted_at": now,
+        "started_at": None,
+        "progress": 0.0,
+    }
     runs.filter(key__in=keys, state=SimulationRun.State.FAILED).update(state=SimulationRun.State.QUEUED, **again)
     fleet.used_at = now
     fleet.save(update_fields=["used_at"])
     found = {run.key: run for run in fleet.runs.filter(key__in=keys)}
+    tell_consoles(APP)
     _hint(sum(run.state == SimulationRun.State.QUEUED for run in found.values()))
     return [found[key] for key in keys]
 
@@ -84,6 +119,7 @@ def key_of(wanted: WantedRun) -> str:
 def remove_fleet(*, fleet: SimulatedFleet) -> None:
     """Remove a fleet, its runs and their outcomes; what is being performed ends within seconds."""
     fleet.delete()
+    tell_consoles(APP)
 
 
 def sweep(*, now: datetime) -> None:

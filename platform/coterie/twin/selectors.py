@@ -1,7 +1,7 @@
 """A fleet's past, read from its check-ins and its rounds; what was forecast of it, and how good that was."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -212,6 +212,11 @@ class Tried(NamedTuple):
 def tried_of(federation: Federation, *, latest: int) -> list[Tried]:
     """The newest first."""
     jobs = federation.simulations.select_related("pair", "dataset").order_by("-created_at", "pk")[:latest]
+    return compared_of(federation, jobs)
+
+
+def compared_of(federation: Federation, jobs: Iterable[TrainingJob]) -> list[Tried]:
+    """Simulations of the federation beside its rounds, in the order of `jobs`."""
     told = [(job, from_values(job.options, SimulationOptions)) for job in jobs]
     first = min((options.after_round for _, options in told), default=0)
     ended = federation.rounds.filter(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -12,14 +13,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations.models import Federation
 from coterie.registry.models import Dataset
 from coterie.twin.operator_api import CalibrationSerializer
-from coterie.twin.selectors import Tried, calibration_of_plans, tried_of
+from coterie.twin.selectors import Tried, calibration_of_plans, compared_of, tried_of
 from coterie.twin.services import Trial, try_plan
 from coterie.twin.shipped import PROFILES, SCENARIOS
 
+SIMULATIONS = TrainingJob.objects.filter(kind=TrainingJob.Kind.SIMULATION)
 LATEST = 10
 """Forecasts of plans that are listed."""
 SPLIT = r"^(iid|dirichlet:[0-9.]+|pathological:[0-9]+)$"
@@ -141,6 +145,85 @@ class PlanForecastsSerializer(serializers.Serializer[None]):
 
     calibration = CalibrationSerializer(many=True, help_text="accuracy, duration_s, lost and up_bytes")
     forecasts = PlanForecastSerializer(many=True, help_text="the latest, newest first")
+
+
+class TriedPlanSerializer(serializers.ModelSerializer[TrainingJob]):
+    """A plan that was tried, how far that is, and a few figures of what is expected of it."""
+
+    federation_name = serializers.CharField(source="federation.name", read_only=True)
+    pair_slug = serializers.CharField(source="pair.slug", read_only=True)
+    dataset_name = serializers.CharField(
+        source="dataset.name", default="", read_only=True, help_text="blank: a scenario"
+    )
+    scenario = serializers.CharField(source="options.scenario", default=None, read_only=True, allow_null=True)
+    profile = serializers.CharField(
+        source="options.profile", default=None, read_only=True, allow_null=True, help_text="null: the fleet's own past"
+    )
+    devices = serializers.IntegerField(source="options.devices", read_only=True)
+    rounds = serializers.IntegerField(source="options.rounds", default=20, read_only=True, help_text="at most")
+    accuracies = serializers.ListField(
+        child=serializers.FloatField(), read_only=True, allow_null=True, help_text="of some rounds, in their order"
+    )
+
+    class Meta:
+        model = TrainingJob
+        fields = [
+            "id",
+            "federation",
+            "federation_name",
+            "pair",
+            "pair_slug",
+            "dataset",
+            "dataset_name",
+            "scenario",
+            "profile",
+            "devices",
+            "rounds",
+            "state",
+            "progress",
+            "progress_sentence",
+            "left_s",
+            "reason_code",
+            "reason_sentence",
+            "accuracy",
+            "accuracies",
+            "bytes_per_device",
+            "asked_by",
+            "created_at",
+            "started_at",
+            "finished_at",
+        ]
+        read_only_fields = fields
+
+
+class TriedPlanFilter(serializers.Serializer[None]):
+    """Which to list."""
+
+    federation = serializers.UUIDField(required=False)
+    state = serializers.ChoiceField(TrainingJob.State.choices, required=False)
+    active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="waits or runs")
+
+
+class TriedPlanViewSet(ListedViewSet[TrainingJob]):
+    """Plans of all federations that were tried on simulated fleets; each is a job, which is cancelled as one."""
+
+    queryset = SIMULATIONS.select_related("federation", "pair", "dataset")
+    serializer_class = TriedPlanSerializer
+    filters = TriedPlanFilter
+    active_states = TrainingJob.ACTIVE
+    searched = ("federation__name", "pair__slug", "dataset__name", "asked_by", "reason_sentence")
+    sorts = {name: name for name in ("created_at", "finished_at", "progress", "state", "accuracy", "bytes_per_device")}
+
+    def narrowed(self, rows: QuerySet[TrainingJob], asked: Asked) -> QuerySet[TrainingJob]:
+        """Without what was found, which a list does not show and which may be large."""
+        return super().narrowed(rows, asked).defer("found", "curve")
+
+    @extend_schema(responses=PlanForecastSerializer)
+    def retrieve(self, _request: Request, pk: UUID) -> Response:
+        """What is expected of the plan, beside the rounds that then happened."""
+        job = get_object_or_404(SIMULATIONS.select_related("federation", "pair", "dataset"), pk=pk)
+        assert job.federation is not None, "simulations have one"
+        return Response(_told(compared_of(job.federation, [job])[0]))
 
 
 class PlanForecastsView(APIView):

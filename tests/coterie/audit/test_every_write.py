@@ -23,6 +23,7 @@ from coterie.alerts.services import create_channel, create_rule
 from coterie.analytics.services import ask_question
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
+from coterie.cloud.fleet_run_job import TOLD
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
@@ -175,6 +176,7 @@ def resting() -> str:
 
 
 NO_TENSORS = encode_tensors({})
+A_FLEET = encode_tensors({TOLD: np.frombuffer(b'{"names": ["m.pt2", "d.npz"], "devices": null}', np.uint8)})
 
 
 def simulated_fleet() -> SimulatedFleet:
@@ -535,7 +537,7 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "twin.try_plan", f"/api/federations/{draft()}/plan-forecasts/", {"scenario": "digits-alike"}
     ),
     ("post", "/api/simulated-fleets/"): lambda _: Write(
-        "simulation_runs.keep_fleet", "/api/simulated-fleets/", {"file": file(NO_TENSORS)}, form=True
+        "simulation_runs.keep_fleet", "/api/simulated-fleets/", {"file": file(A_FLEET)}, form=True
     ),
     ("post", "/api/simulated-fleets/{id}/runs/"): lambda _: Write(
         "simulation_runs.ask_for_runs",

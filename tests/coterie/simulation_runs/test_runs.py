@@ -5,17 +5,23 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
-from coterie.cloud.fleet_run_job import WantedRun
+from coterie.cloud.figures import Figures
+from coterie.cloud.fleet_run_job import FleetRunResult, WantedRun
 from coterie.core.lease import LEASE
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie.simulation_runs import running
+from coterie.simulation_runs.errors import FleetUntold
 from coterie.simulation_runs.keeping import kept_of
 from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie.simulation_runs.services import HINTED_AGAIN, KEPT, ask_for_runs, keep_fleet, remove_fleet, sweep
 from coterie_wire.errors import WireError
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import encode_tensors
 from tests.coterie.simulation.fleet.fleets import run
 from tests.coterie.world import START, later
 
@@ -33,6 +39,9 @@ def wanted(seed: int = 0) -> WantedRun:
     return msgspec.structs.replace(wanted_of(run()), seed=seed)
 
 
+EMPTY = FleetRunResult("{}", Figures(0.5, (0.25, 0.5), 1000.0))
+
+
 def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_path: Path) -> None:
     fleet = a_fleet(tmp_path)
     runs = ask_for_runs(fleet=fleet, wanted=[wanted(1), wanted(0)], now=START)
@@ -41,6 +50,10 @@ def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_pat
         made.refresh_from_db()
         assert (made.state, made.progress, made.attempts) == ("succeeded", 1.0, 1)
         assert made.outcome.encode() == run_shared(encode_fleet(run()), msgspec.json.encode(asked))
+        found = from_json(made.outcome.encode(), FleetOutcome)
+        assert (made.accuracy, made.accuracies[-1]) == (found.accuracy, found.rounds[-1].accuracy)
+        assert made.bytes_per_device == sum(found.bytes_by_kind.values()) / found.participants
+        assert (made.started_at, made.left_s) == (later(1), None)
     again = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted(0), wanted(2), wanted(0)], now=later(2))
     assert [one.pk == runs[1].pk for one in again] == [True, False, True], "what is done is found"
     assert [one.state for one in again] == ["succeeded", "queued", "succeeded"]
@@ -60,6 +73,8 @@ def test_a_fleet_that_cannot_be_read_fails_its_runs_which_may_be_tried_again(tmp
 def test_what_is_no_file_of_tensors_or_no_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WireError, match="a header of"):
         a_fleet(tmp_path, b"no tensors")
+    with pytest.raises(FleetUntold):
+        a_fleet(tmp_path, encode_tensors({"x": np.zeros(3, np.float32)}))
     fleet = a_fleet(tmp_path)
     with pytest.raises(WireError, match="has no kind"):
         ask_for_runs(fleet=fleet, wanted=[WantedRun({"local": {"kind": "sg"}}, 0, 1)], now=START)
@@ -71,14 +86,14 @@ def test_one_worker_holds_a_run_and_another_takes_it_over(tmp_path: Path) -> Non
     (made,) = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted()], now=START)
     assert take_run(first, START) == made
     assert take_run(second, START) is None
-    record_progress(made.pk, first, 0.5)
+    record_progress(made.pk, first, 0.5, 12.0)
     died = START + LEASE + timedelta(seconds=1)
     assert take_run(second, died) == made
     assert not hold_run(made.pk, first, died) and hold_run(made.pk, second, died)
-    assert not succeed(made, first, "{}", died), "the one that was given up has nothing to say any more"
-    assert succeed(made, second, "{}", died)
+    assert not succeed(made, first, EMPTY, died), "the one that was given up has nothing to say any more"
+    assert succeed(made, second, EMPTY, died)
     made.refresh_from_db()
-    assert (made.outcome, made.attempts) == ("{}", 2)
+    assert (made.outcome, made.attempts, made.accuracy, made.left_s) == ("{}", 2, 0.5, None)
 
 
 def test_workers_that_die_again_and_again_end_it(tmp_path: Path) -> None:
@@ -119,12 +134,13 @@ def test_a_lost_message_is_sent_again(tmp_path: Path, told: list[str]) -> None:
 def test_what_nobody_uses_is_forgotten(tmp_path: Path) -> None:
     fleet = a_fleet(tmp_path)
     (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+    assert (fleet.pair_name, fleet.data_name, fleet.devices) == (*run().names, run().devices)
     kept = kept_of(made.pk)
     sweep(now=START + KEPT + timedelta(days=1))
     assert SimulationRun.objects.exists() and kept.is_dir(), "it waits still"
     lease = uuid.uuid4()
     assert take_run(lease, START) is not None
-    succeed(made, lease, "{}", START)
+    succeed(made, lease, EMPTY, START)
     sweep(now=START)
     assert SimulationRun.objects.exists() and not kept.exists()
     sweep(now=START + KEPT + timedelta(days=1))

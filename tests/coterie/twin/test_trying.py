@@ -12,13 +12,16 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 from torch import nn
 
+from coterie.accounts.projects import create_organisation, create_project, give_role
+from coterie.accounts.services import create_operator
 from coterie.child.job import Progress
-from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
-from coterie.cloud_training.leasing import record_progress
+from coterie.cloud.simulation_job import LEFT_S, SAVED, ExpectedRound, Range, SimulationResult
+from coterie.cloud_training.leasing import record_found, record_progress, succeed
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.running import run_job
 from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.program import export_module
+from coterie.core.acting import OperatorRole
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import Dataset, ModelPair
@@ -143,3 +146,70 @@ def test_a_simulation_leaves_the_pair_to_others_and_counts_what_it_saved(api: AP
     record_progress(job.pk, lease, Progress("simulated rounds", 3, 9, told), now)
     job.refresh_from_db()
     assert (job.progress_sentence, job.left_s, job.advanced_in) == ("simulated rounds 3 of 9", 90.0, 1)
+
+
+FOUND = SimulationResult(
+    rounds=tuple(
+        ExpectedRound(number, 9, 60.0 * number, Range(share - 0.1, share, share + 0.1))
+        for number, share in enumerate((0.6, 0.7, 0.8), start=1)
+    ),
+    duration_s=Range(50.0, 60.0, 70.0),
+    lost=Range(0.0, 1.0, 2.0),
+    up_bytes=Range(100.0, 200.0, 300.0),
+    merged_share=1.0,
+    accuracy=Range(0.7, 0.8, 0.9),
+    begins_with=0.5,
+    bytes_per_device=Range(4000.0, 5000.0, 6000.0),
+    joules_per_device=Range(1.0, 2.0, 3.0),
+    participants=Range(4.0, 5.0, 5.0),
+    simulated_s=180.0,
+    devices=5,
+    samples=240,
+    held_out=60,
+    draws=9,
+    durations="simulated",
+    executor_reason="",
+)
+
+
+def test_plans_that_were_tried_are_listed_with_a_few_figures_of_what_was_found(api: APIClient) -> None:
+    federation = federation_of()
+    dataset = make_real(federation.pair)
+    api.post(f"/api/federations/{federation.pk}/plan-forecasts/", {"dataset": str(dataset.pk), "profile": "kiosks"})
+    lease = uuid.uuid4()
+    job = begin_job(federation.simulations.get().pk, lease, timezone.now())
+    assert job is not None
+    record_found(job.pk, lease, FOUND)
+    assert succeed(job, lease, timezone.now())
+    (row,) = api.get("/api/plan-forecasts/", {"state": "succeeded", "search": federation.name}).json()["results"]
+    assert (row["federation_name"], row["dataset_name"]) == (federation.name, dataset.name)
+    assert (row["accuracy"], row["accuracies"], row["bytes_per_device"]) == (0.8, [0.6, 0.7, 0.8], 5000.0)
+    assert (row["asked_by"], row["rounds"], row["profile"], row["scenario"]) == ("ada", 20, "kiosks", None)
+    assert "found" not in row
+    told = api.get(f"/api/plan-forecasts/{job.pk}/").json()
+    assert told["expected"]["accuracy"]["middle"] == 0.8
+    assert api.get("/api/plan-forecasts/", {"active": True}).json()["count"] == 0
+    api.post(f"/api/pairs/{federation.pair.pk}/bootstrap/", {"dataset": str(dataset.pk)})
+    other = TrainingJob.objects.get(kind="bootstrap")
+    assert api.get(f"/api/plan-forecasts/{other.pk}/").status_code == 404
+    assert api.get("/api/plan-forecasts/").json()["count"] == 1
+
+
+def test_who_acts_in_another_project_sees_no_plan_that_was_tried(api: APIClient) -> None:
+    federation = federation_of()
+    job = TrainingJob.objects.create(
+        kind="simulation",
+        pair=federation.pair,
+        federation=federation,
+        options={"devices": 3},
+        created_at=timezone.now(),
+    )
+    now = timezone.now()
+    theirs = create_project(organisation=create_organisation(name="Other", now=now), name="other", now=now)
+    eve = create_operator(username="eve", role=None).operator
+    give_role(operator=eve, role=OperatorRole.ADMINISTRATOR, to=theirs, now=now)
+    intruder = APIClient()
+    intruder.force_login(eve)
+    assert intruder.get("/api/plan-forecasts/").json()["count"] == 0
+    assert intruder.get(f"/api/plan-forecasts/{job.pk}/").status_code == 404
+    assert api.get("/api/plan-forecasts/").json()["count"] == 1

@@ -2232,6 +2232,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/plan-forecasts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["plan_forecasts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/plan-forecasts/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is expected of the plan, beside the rounds that then happened. */
+        get: operations["plan_forecasts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plan-schema/": {
         parameters: {
             query?: never;
@@ -5260,7 +5294,10 @@ export interface components {
              * @example 0.81
              */
             begins_with: number;
-            /** @description up and down, over all rounds, of a device that took part */
+            /**
+             * @description up and down, over all rounds, of a device that took part
+             * @example 352000
+             */
             bytes_per_device: components["schemas"]["Range"];
             /** @example 13 */
             devices: number;
@@ -7681,6 +7718,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Transfer"][];
         };
+        PaginatedTriedPlanList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["TriedPlan"][];
+        };
         PaginatedVersionFiguresList: {
             /** @example 123 */
             count: number;
@@ -9500,23 +9552,65 @@ export interface components {
         SimulatedFleet: {
             /** Format: date-time */
             readonly created_at: string;
+            /** @example people.npz */
+            readonly data_name: string;
+            /** @example 13 */
+            readonly devices: number | null;
             /** Format: uuid */
             readonly id: string;
+            /** @example Digits */
+            readonly pair_name: string;
             /** Format: date-time */
             readonly used_at: string;
         };
-        /** @description A run, and how far it is. */
+        /** @description A run, how far it is, and a few figures of what it found. */
         SimulationRun: {
+            /**
+             * @description of some rounds, in their order
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
+            readonly accuracies: number[] | null;
+            /**
+             * Format: double
+             * @example 0.934
+             */
+            readonly accuracy: number | null;
+            /** @example ada */
+            readonly asked_by: string;
             /** @example 2 */
             readonly attempts: number;
+            /**
+             * Format: double
+             * @example 352000
+             */
+            readonly bytes_per_device: number | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** @example people.npz */
+            readonly data_name: string;
+            /**
+             * @description null: as many as the split makes
+             * @example 13
+             */
+            readonly devices: number | null;
             /** Format: date-time */
             readonly finished_at: string | null;
             /** Format: uuid */
             readonly fleet: string;
             /** Format: uuid */
             readonly id: string;
+            /**
+             * Format: double
+             * @example 95
+             */
+            readonly left_s: number | null;
+            /** @example Digits */
+            readonly pair_name: string;
             /**
              * Format: double
              * @example 0.25
@@ -9526,6 +9620,8 @@ export interface components {
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
             readonly state: components["schemas"]["SimulationRunState"];
             /**
              * @example {
@@ -9540,22 +9636,58 @@ export interface components {
              *       "evaluate_every": 5
              *     }
              */
-            readonly wanted: unknown;
+            readonly wanted: components["schemas"]["WantedRun"];
         };
         /** @description A run with what it found. */
         SimulationRunDetail: {
+            /**
+             * @description of some rounds, in their order
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
+            readonly accuracies: number[] | null;
+            /**
+             * Format: double
+             * @example 0.934
+             */
+            readonly accuracy: number | null;
+            /** @example ada */
+            readonly asked_by: string;
             /** @example 2 */
             readonly attempts: number;
+            /**
+             * Format: double
+             * @example 352000
+             */
+            readonly bytes_per_device: number | null;
             /** Format: date-time */
             readonly created_at: string;
+            /** @example people.npz */
+            readonly data_name: string;
+            /**
+             * @description null: as many as the split makes
+             * @example 13
+             */
+            readonly devices: number | null;
             /** Format: date-time */
             readonly finished_at: string | null;
             /** Format: uuid */
             readonly fleet: string;
             /** Format: uuid */
             readonly id: string;
+            /**
+             * Format: double
+             * @example 95
+             */
+            readonly left_s: number | null;
             /** @example {"accuracy":[[20,0.91]],"bytes_up":246912000} */
             readonly outcome: string;
+            /** @example Digits */
+            readonly pair_name: string;
             /**
              * Format: double
              * @example 0.25
@@ -9565,6 +9697,8 @@ export interface components {
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
             readonly state: components["schemas"]["SimulationRunState"];
             /**
              * @example {
@@ -9579,7 +9713,7 @@ export interface components {
              *       "evaluate_every": 5
              *     }
              */
-            readonly wanted: unknown;
+            readonly wanted: components["schemas"]["WantedRun"];
         };
         /**
          * @description * `queued` - Queued
@@ -10227,6 +10361,90 @@ export interface components {
             /** @description null: it could be offered */
             refused: components["schemas"]["VariantReason"] | null;
         };
+        /** @description A plan that was tried, how far that is, and a few figures of what is expected of it. */
+        TriedPlan: {
+            /**
+             * @description of some rounds, in their order
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
+            readonly accuracies: number[] | null;
+            /**
+             * Format: double
+             * @example 0.934
+             */
+            readonly accuracy: number | null;
+            /** @example ada */
+            readonly asked_by: string;
+            /**
+             * Format: double
+             * @example 352000
+             */
+            readonly bytes_per_device: number | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: uuid */
+            readonly dataset: string | null;
+            /**
+             * @description blank: a scenario
+             * @default
+             * @example digits held out
+             */
+            readonly dataset_name: string;
+            /** @example 13 */
+            readonly devices: number;
+            /**
+             * Format: uuid
+             * @example kiosks
+             */
+            readonly federation: string | null;
+            /** @example Kiosks */
+            readonly federation_name: string;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** Format: uuid */
+            readonly id: string;
+            /**
+             * Format: double
+             * @example 95
+             */
+            readonly left_s: number | null;
+            /** Format: uuid */
+            readonly pair: string;
+            /** @example digits */
+            readonly pair_slug: string;
+            /**
+             * @description null: the fleet's own past
+             * @example phones
+             */
+            readonly profile: string | null;
+            /**
+             * Format: double
+             * @example 0.25
+             */
+            readonly progress: number;
+            /** @example training 3 of 12, loss 0.25 */
+            readonly progress_sentence: string;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /**
+             * @description at most
+             * @default 20
+             * @example 3
+             */
+            readonly rounds: number;
+            /** @example digits-people */
+            readonly scenario: string | null;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            readonly state: components["schemas"]["TrainingJobState"];
+        };
         /** @description Which plan to try, on what and for how long. */
         TryPlanRequest: {
             /**
@@ -10602,6 +10820,38 @@ export interface components {
              * @example https://hooks.example.org/coterie
              */
             url?: string;
+        };
+        /** @description A run that is wanted. */
+        WantedRun: {
+            /**
+             * @description rounds from one measurement of a version to the next
+             * @default 1
+             * @example 5
+             */
+            evaluate_every: number;
+            /**
+             * @description one kind in each slot; what is left out has its default
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            plan: {
+                [key: string]: unknown;
+            };
+            /** @example 3 */
+            rounds: number;
+            /**
+             * Format: int64
+             * @example 0
+             */
+            seed: number;
         };
         /** @description A run that is wanted. */
         WantedRunRequest: {
@@ -16864,6 +17114,90 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    plan_forecasts_list: {
+        parameters: {
+            query?: {
+                /** @description waits or runs */
+                active?: boolean | null;
+                federation?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-finished_at" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "finished_at" | "progress" | "state";
+                /**
+                 * @description * `queued` - Queued
+                 *     * `running` - Running
+                 *     * `succeeded` - Succeeded
+                 *     * `failed` - Failed
+                 *     * `cancelled` - Cancelled
+                 */
+                state?: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTriedPlanList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    plan_forecasts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this training job. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanForecast"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     plan_schema_retrieve: {
         parameters: {
             query?: never;
@@ -18565,13 +18899,17 @@ export interface operations {
     simulation_runs_list: {
         parameters: {
             query?: {
+                /** @description waits or runs */
+                active?: boolean | null;
                 fleet?: string;
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
                 page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
                 /** @description with -: backwards */
-                sort?: "-created_at" | "-finished_at" | "-progress" | "created_at" | "finished_at" | "progress";
+                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-finished_at" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "finished_at" | "progress" | "state";
                 /**
                  * @description * `queued` - Queued
                  *     * `running` - Running

@@ -217,6 +217,17 @@ class EnrolmentTokenDocument(Document, frozen=True, tag="enrolment_token"):
     revoked_at: datetime | None
 
 
+class SimulationsDocument(Document, frozen=True, tag="simulations"):
+    """All runs of simulated fleets, counted."""
+
+    queued: int
+    running: int
+    succeeded: int
+    failed: int
+    done: float
+    """Shares of the rounds that those which run have held, summed."""
+
+
 class RepairsDocument(Document, frozen=True, tag="repairs"):
     """How many faults there are that nobody has muted."""
 
@@ -246,6 +257,7 @@ AnyDocument = (
     | PairDocument
     | JobDocument
     | EnrolmentTokenDocument
+    | SimulationsDocument
     | RepairsDocument
     | AuditDocument
 )

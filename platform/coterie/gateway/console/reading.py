@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Count, Model, Q, QuerySet, Sum
 
 from coterie.agent_rollouts.models import AgentRollout
 from coterie.analytics.models import Question
@@ -33,6 +33,7 @@ from coterie.gateway.console.frames import (
     RepairsDocument,
     RolloutDocument,
     RoundDocument,
+    SimulationsDocument,
     StatusCount,
 )
 from coterie.registry.models import BASE, Alias, ModelPair, Role
@@ -40,6 +41,7 @@ from coterie.repairs.services import shown
 from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.reasons import what_keeps
+from coterie.simulation_runs.models import SimulationRun
 from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 
@@ -59,6 +61,7 @@ TOUCHES: Mapping[str, tuple[str, ...]] = {
     "rounds": ("round", "part", "federation", "repairs"),
     "transfer": ("help",),
     "cloud_training": ("job", "pair", "repairs"),
+    "simulation_runs": ("simulations",),
     "repairs": ("repairs",),
 }
 """Kinds of documents that a change in an app can make different; each audited write is one in ``audit``, too."""
@@ -311,6 +314,13 @@ def _enrolment_tokens(_now: datetime) -> Iterable[AnyDocument]:
     ]
 
 
+def _simulations(_now: datetime) -> Iterable[AnyDocument]:
+    by_state = SimulationRun.objects.order_by().values("state").annotate(runs=Count("pk"), done=Sum("progress"))
+    counted = {row["state"]: (row["runs"], row["done"]) for row in by_state}
+    runs = {state: counted.get(state, (0, 0.0))[0] for state in SimulationRun.State.values}
+    return [SimulationsDocument(id="simulations", **runs, done=counted.get(SimulationRun.State.RUNNING, (0, 0.0))[1])]
+
+
 def _repairs(now: datetime) -> Iterable[AnyDocument]:
     return [RepairsDocument(id="repairs", count=len(shown(now=now)))]
 
@@ -341,6 +351,7 @@ READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
     "pair": _pairs,
     "job": _jobs,
     "enrolment_token": _enrolment_tokens,
+    "simulations": _simulations,
     "repairs": _repairs,
     "audit": _audit,
 }

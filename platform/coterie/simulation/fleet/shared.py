@@ -5,6 +5,7 @@ when it is read.
 """
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
@@ -14,7 +15,9 @@ import numpy as np
 
 from coterie.child.job import Progress as Told
 from coterie.child.job import ReportProgress
-from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, FleetRunResult, WantedRun
+from coterie.cloud.figures import Figures, drawn
+from coterie.cloud.fleet_run_job import TOLD, CannotRun, FleetRunArguments, FleetRunResult, WantedRun
+from coterie.cloud.simulation_job import LEFT_S
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit
@@ -33,7 +36,7 @@ from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, view_tensors
 
-TOLD, LABELS, OWNERS, TRAIN_STEP, PREDICT = "told", "labels", "owners", "train_step", "predict"
+LABELS, OWNERS, TRAIN_STEP, PREDICT = "labels", "owners", "train_step", "predict"
 INPUT, PARAMETER = "input/", "parameter/"
 
 
@@ -130,10 +133,16 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
 
 def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRunResult:
     """The work of job `fleet_run`. Raises CannotRun. It goes on where it was, in the same directory."""
-    rounds = arguments.wanted.rounds
+    rounds, began_s = arguments.wanted.rounds, time.monotonic()
+    began_at: float | None = None
 
     def tell(progress: Progress) -> None:
-        report(Told("simulated rounds", min(rounds, round(progress.share * rounds)), rounds))
+        nonlocal began_at, began_s
+        if began_at is None:  # what an earlier attempt has done took no time of this one
+            began_at, began_s = progress.share, time.monotonic()
+        done, took_s = progress.share - began_at, time.monotonic() - began_s
+        values = {LEFT_S: took_s * (1 - progress.share) / done} if done > 0 else {}
+        report(Told("simulated rounds", min(rounds, round(progress.share * rounds)), rounds, values))
 
     try:
         run = decode_fleet(Path(arguments.fleet).read_bytes(), arguments.wanted)
@@ -142,7 +151,16 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
         raise CannotRun(detail=str(error)) from error
     except WireError as error:
         raise CannotRun(detail=f"{error.detail}.") from error
-    return FleetRunResult(msgspec.json.encode(outcome).decode())
+    return FleetRunResult(msgspec.json.encode(outcome).decode(), figures_of(outcome))
+
+
+def figures_of(outcome: FleetOutcome) -> Figures:
+    """What a list shows of it."""
+    return Figures(
+        accuracy=outcome.accuracy,
+        accuracies=drawn([one.accuracy for one in outcome.rounds if one.accuracy is not None]),
+        bytes_per_device=sum(outcome.bytes_by_kind.values()) / max(1, outcome.participants),
+    )
 
 
 def run_shared(fleet: bytes, wanted: bytes) -> bytes:

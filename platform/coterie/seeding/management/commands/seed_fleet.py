@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from coterie.core.acting import OperatorRole
 from coterie.core.separation import acting_in, acting_project
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -15,9 +16,10 @@ from coterie.registry.models import ModelPair
 from coterie.seeding.agents import roll_agents_out
 from coterie.seeding.devices import make_devices
 from coterie.seeding.forecasts import forecast_rounds
-from coterie.seeding.lineages import TASKS, make_pair, make_troubled_jobs
+from coterie.seeding.lineages import TASKS, keep, make_pair, make_troubled_jobs
 from coterie.seeding.office import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
+from coterie.seeding.simulations import make_sweep
 
 
 class Command(BaseCommand):
@@ -51,6 +53,8 @@ class Command(BaseCommand):
                 federation = make_federation(task, pair, fleet, state=state, random=random, now=now)
                 forecast_rounds(federation, random=random)
             make_troubled_jobs(pair, now=now)
+            engineer = next(person.username for person in people if person.role == OperatorRole.OPERATOR)
+            make_sweep(federation, keep(b"a fleet", now), asked_by=engineer, random=random, now=now)
             roll_agents_out(fleet, random=random, now=now)
             make_webhooks(random=random, now=now)
             make_alerts(random=random, now=now)

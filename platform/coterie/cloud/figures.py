@@ -1,0 +1,26 @@
+"""A few figures of a simulation, small enough to be shown of every row of a list."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+DRAWN = 32
+"""Accuracies at most."""
+
+
+class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a simulation found, in short."""
+
+    accuracy: float
+    """Of the last version, on samples held out."""
+    accuracies: tuple[float, ...]
+    """How it came about: that of at most `DRAWN` rounds, in their order, the first and the last among them."""
+    bytes_per_device: float
+    """Up and down with framing, over all rounds, of a device that took part."""
+
+
+def drawn(accuracies: Sequence[float]) -> tuple[float, ...]:
+    """At most `DRAWN` of them, evenly spread, the first and the last among them."""
+    if len(accuracies) <= DRAWN:
+        return tuple(accuracies)
+    return tuple(accuracies[place * (len(accuracies) - 1) // (DRAWN - 1)] for place in range(DRAWN))
