@@ -25,6 +25,10 @@ class Keys(NamedTuple):
     """Versions of the pair."""
     tried: str
     """A pair one of whose versions is with a canary group now."""
+    plan: str
+    """A plan that was tried in simulation, with what is expected of it."""
+    run: str
+    """A simulated run of a sweep, with what it found."""
     agents: str
     """A roll-out of the agent that is under way."""
 
@@ -63,6 +67,10 @@ PAGES: Mapping[str, ConsolePage] = {
     "models": ConsolePage("/models", "No model pair yet"),
     "model": ConsolePage("/models/{pair}?version={first}&against={second}", "No version yet"),
     "rollouts": ConsolePage("/models/{tried}", "No version yet"),
+    "simulations": ConsolePage("/simulations", "No plan was tried yet"),
+    "tried-plan": ConsolePage("/simulations/plans/{plan}", None),
+    "runs": ConsolePage("/simulations?tab=runs", "No run yet"),
+    "run": ConsolePage("/simulations/{run}", None),
     "analytics": ConsolePage("/analytics", "No question yet"),
     "help": ConsolePage("/help", "Nobody has asked for help"),
     "parts": ConsolePage("/parts", "No device has had a part"),
@@ -104,6 +112,8 @@ def keys_of(operator: OperatorClient) -> Keys:
         pair=pair,
         first=first["id"],
         second=second["id"],
+        plan=operator.list("/plan-forecasts/", state="succeeded")[0]["id"],
+        run=operator.list("/simulation-runs/", state="succeeded")[0]["id"],
         agents=operator.list("/agent-rollouts/", state="running")[0]["id"],
         tried=operator.list("/rollouts/", state="measuring")[0]["pair"],
     )

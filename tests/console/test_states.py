@@ -12,7 +12,7 @@ from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.console.states import API, PARTS, PROBLEM, cut_off, empty, refuse, stall
 
 pytestmark = pytest.mark.console
-OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts")
+OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts", "run")
 """Pages about one row, which is there before their parts are."""
 every_page = pytest.mark.parametrize("name", PAGES)
 every_page_that_asks = pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.asks])

@@ -33,8 +33,11 @@ import { Route as ModelsIndexRouteImport } from './routes/models.index'
 import { Route as ModelsIdRouteImport } from './routes/models.$id'
 import { Route as ModelsDatasetsRouteImport } from './routes/models.datasets'
 import { Route as ModelsNewRouteImport } from './routes/models.new'
+import { Route as SimulationsIndexRouteImport } from './routes/simulations.index'
+import { Route as SimulationsIdRouteImport } from './routes/simulations.$id'
 import { Route as FederationsIdIndexRouteImport } from './routes/federations.$id.index'
 import { Route as ModelsVersionsIdRouteImport } from './routes/models.versions.$id'
+import { Route as SimulationsPlansIdRouteImport } from './routes/simulations.plans.$id'
 import { Route as FederationsIdRoundsRoundRouteImport } from './routes/federations.$id.rounds.$round'
 
 const IndexRoute = IndexRouteImport.update({
@@ -157,6 +160,16 @@ const ModelsNewRoute = ModelsNewRouteImport.update({
   path: '/models/new',
   getParentRoute: () => rootRouteImport,
 } as any)
+const SimulationsIndexRoute = SimulationsIndexRouteImport.update({
+  id: '/simulations/',
+  path: '/simulations/',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const SimulationsIdRoute = SimulationsIdRouteImport.update({
+  id: '/simulations/$id',
+  path: '/simulations/$id',
+  getParentRoute: () => rootRouteImport,
+} as any)
 const FederationsIdIndexRoute = FederationsIdIndexRouteImport.update({
   id: '/federations/$id/',
   path: '/federations/$id/',
@@ -165,6 +178,11 @@ const FederationsIdIndexRoute = FederationsIdIndexRouteImport.update({
 const ModelsVersionsIdRoute = ModelsVersionsIdRouteImport.update({
   id: '/models/versions/$id',
   path: '/models/versions/$id',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const SimulationsPlansIdRoute = SimulationsPlansIdRouteImport.update({
+  id: '/simulations/plans/$id',
+  path: '/simulations/plans/$id',
   getParentRoute: () => rootRouteImport,
 } as any)
 const FederationsIdRoundsRoundRoute =
@@ -194,12 +212,15 @@ export interface FileRoutesByFullPath {
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/simulations/$id': typeof SimulationsIdRoute
   '/agents/': typeof AgentsIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
+  '/simulations/': typeof SimulationsIndexRoute
   '/models/versions/$id': typeof ModelsVersionsIdRoute
+  '/simulations/plans/$id': typeof SimulationsPlansIdRoute
   '/federations/$id/': typeof FederationsIdIndexRoute
   '/federations/$id/rounds/$round': typeof FederationsIdRoundsRoundRoute
 }
@@ -223,12 +244,15 @@ export interface FileRoutesByTo {
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/simulations/$id': typeof SimulationsIdRoute
   '/agents': typeof AgentsIndexRoute
   '/analytics': typeof AnalyticsIndexRoute
   '/devices': typeof DevicesIndexRoute
   '/federations': typeof FederationsIndexRoute
   '/models': typeof ModelsIndexRoute
+  '/simulations': typeof SimulationsIndexRoute
   '/models/versions/$id': typeof ModelsVersionsIdRoute
+  '/simulations/plans/$id': typeof SimulationsPlansIdRoute
   '/federations/$id': typeof FederationsIdIndexRoute
   '/federations/$id/rounds/$round': typeof FederationsIdRoundsRoundRoute
 }
@@ -253,12 +277,15 @@ export interface FileRoutesById {
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/simulations/$id': typeof SimulationsIdRoute
   '/agents/': typeof AgentsIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
+  '/simulations/': typeof SimulationsIndexRoute
   '/models/versions/$id': typeof ModelsVersionsIdRoute
+  '/simulations/plans/$id': typeof SimulationsPlansIdRoute
   '/federations/$id/': typeof FederationsIdIndexRoute
   '/federations/$id/rounds/$round': typeof FederationsIdRoundsRoundRoute
 }
@@ -284,12 +311,15 @@ export interface FileRouteTypes {
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/simulations/$id'
     | '/agents/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
     | '/models/'
+    | '/simulations/'
     | '/models/versions/$id'
+    | '/simulations/plans/$id'
     | '/federations/$id/'
     | '/federations/$id/rounds/$round'
   fileRoutesByTo: FileRoutesByTo
@@ -313,12 +343,15 @@ export interface FileRouteTypes {
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/simulations/$id'
     | '/agents'
     | '/analytics'
     | '/devices'
     | '/federations'
     | '/models'
+    | '/simulations'
     | '/models/versions/$id'
+    | '/simulations/plans/$id'
     | '/federations/$id'
     | '/federations/$id/rounds/$round'
   id:
@@ -342,12 +375,15 @@ export interface FileRouteTypes {
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/simulations/$id'
     | '/agents/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
     | '/models/'
+    | '/simulations/'
     | '/models/versions/$id'
+    | '/simulations/plans/$id'
     | '/federations/$id/'
     | '/federations/$id/rounds/$round'
   fileRoutesById: FileRoutesById
@@ -372,12 +408,15 @@ export interface RootRouteChildren {
   ModelsIdRoute: typeof ModelsIdRoute
   ModelsDatasetsRoute: typeof ModelsDatasetsRoute
   ModelsNewRoute: typeof ModelsNewRoute
+  SimulationsIdRoute: typeof SimulationsIdRoute
   AgentsIndexRoute: typeof AgentsIndexRoute
   AnalyticsIndexRoute: typeof AnalyticsIndexRoute
   DevicesIndexRoute: typeof DevicesIndexRoute
   FederationsIndexRoute: typeof FederationsIndexRoute
   ModelsIndexRoute: typeof ModelsIndexRoute
+  SimulationsIndexRoute: typeof SimulationsIndexRoute
   ModelsVersionsIdRoute: typeof ModelsVersionsIdRoute
+  SimulationsPlansIdRoute: typeof SimulationsPlansIdRoute
   FederationsIdIndexRoute: typeof FederationsIdIndexRoute
   FederationsIdRoundsRoundRoute: typeof FederationsIdRoundsRoundRoute
 }
@@ -552,6 +591,20 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof ModelsNewRouteImport
       parentRoute: typeof rootRouteImport
     }
+    '/simulations/': {
+      id: '/simulations/'
+      path: '/simulations'
+      fullPath: '/simulations/'
+      preLoaderRoute: typeof SimulationsIndexRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/simulations/$id': {
+      id: '/simulations/$id'
+      path: '/simulations/$id'
+      fullPath: '/simulations/$id'
+      preLoaderRoute: typeof SimulationsIdRouteImport
+      parentRoute: typeof rootRouteImport
+    }
     '/federations/$id/': {
       id: '/federations/$id/'
       path: '/federations/$id'
@@ -564,6 +617,13 @@ declare module '@tanstack/react-router' {
       path: '/models/versions/$id'
       fullPath: '/models/versions/$id'
       preLoaderRoute: typeof ModelsVersionsIdRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/simulations/plans/$id': {
+      id: '/simulations/plans/$id'
+      path: '/simulations/plans/$id'
+      fullPath: '/simulations/plans/$id'
+      preLoaderRoute: typeof SimulationsPlansIdRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/federations/$id/rounds/$round': {
@@ -596,12 +656,15 @@ const rootRouteChildren: RootRouteChildren = {
   ModelsIdRoute: ModelsIdRoute,
   ModelsDatasetsRoute: ModelsDatasetsRoute,
   ModelsNewRoute: ModelsNewRoute,
+  SimulationsIdRoute: SimulationsIdRoute,
   AgentsIndexRoute: AgentsIndexRoute,
   AnalyticsIndexRoute: AnalyticsIndexRoute,
   DevicesIndexRoute: DevicesIndexRoute,
   FederationsIndexRoute: FederationsIndexRoute,
   ModelsIndexRoute: ModelsIndexRoute,
+  SimulationsIndexRoute: SimulationsIndexRoute,
   ModelsVersionsIdRoute: ModelsVersionsIdRoute,
+  SimulationsPlansIdRoute: SimulationsPlansIdRoute,
   FederationsIdIndexRoute: FederationsIdIndexRoute,
   FederationsIdRoundsRoundRoute: FederationsIdRoundsRoundRoute,
 }

@@ -32,6 +32,7 @@ SECTIONS = (
     "models",
     "parts",
     "settings",
+    "simulations",
     "start",
 )
 """First parts of the console's addresses; a test holds them against its routes."""

@@ -101,6 +101,7 @@ def _job(
         progress=1.0,
         reason_code=problem.code if has_failed else "",
         reason_sentence=str(problem) if has_failed else "",
+        asked_by="operator",
         created_at=at,
         started_at=at + timedelta(seconds=2),
         finished_at=at + timedelta(minutes=4),

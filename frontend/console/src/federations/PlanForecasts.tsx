@@ -86,7 +86,8 @@ function titleOf({ job }: PlanForecast): string {
   return t`tried ${when}, ${job.state}`;
 }
 
-function Shown({ of, federation }: { of: PlanForecast; federation: Federation }) {
+/** What was tried, how far it is, and what is expected beside what happened. */
+export function Shown({ of, federation }: { of: PlanForecast; federation: Federation }) {
   return (
     <Stack gap="sm">
       <Text size="sm">{whatOf(of)}</Text>

@@ -103,6 +103,9 @@ export function TryPlan({ federation, plan, blocked }: Props) {
             allowDeselect={false}
             onChange={(value) => value !== null && setFleet(value)}
           />
+          <Anchor component={Link} to="/simulations" size="sm">
+            All plans that were tried
+          </Anchor>
           <NumberInput label="Rounds" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
         </Stack>
       }

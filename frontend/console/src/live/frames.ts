@@ -55,6 +55,7 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   repairs: [["repairs"], ["overview"]],
   question: [["analytics"], ["privacy"]],
   evaluation: [["evaluations"]],
+  simulations: [["simulation-runs"]],
   rollout: [["rollouts"], ["repairs"]],
   agent_rollout: [["agent-rollouts"], ["agent-versions"]],
   round: [

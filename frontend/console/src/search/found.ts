@@ -26,6 +26,7 @@ const COMMANDS: readonly Found[] = [
   { id: "/start", kind: t`Pages`, label: "First steps", to: "/start" },
   { id: "/glossary", kind: t`Pages`, label: "Glossary", to: "/glossary" },
   { id: "/models/datasets", kind: t`Pages`, label: "Data sets", to: "/models/datasets" },
+  { id: "runs", kind: t`Pages`, label: "Simulated runs and sweeps", to: "/simulations", search: { tab: "runs" } },
   { id: "/parts", kind: t`Pages`, label: "Parts in rounds", to: "/parts" },
   { id: "new-federation", kind: t`Actions`, label: "New federation", to: "/federations/new" },
   { id: "new-pair", kind: t`Actions`, label: "Upload a pair", to: "/models/new" },

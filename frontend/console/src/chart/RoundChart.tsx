@@ -1,0 +1,115 @@
+import { useCallback, useMemo, useState } from "react";
+import type uPlot from "uplot";
+import { Chart, nearest } from "./Chart";
+import { hueOf } from "./hues";
+import { rangeOf } from "./TimeChart";
+import type { Readings } from "./Tooltip";
+import { AXIS_PX, type Drawing, type Ink, type Series, X_AXIS_PX } from "./usePlot";
+import type { ValuesOf } from "./Values";
+import { Watched } from "./watched";
+
+interface Props {
+  readonly title: string;
+  /** Numbers of the rounds, ascending; one at least. */
+  readonly rounds: readonly number[];
+  readonly series: readonly Series[];
+  readonly format: (value: number) => string;
+  readonly bounds?: readonly [number, number];
+  /** The x value that is pointed at, where charts of the same rounds point together. */
+  readonly pointed?: Watched<number | null>;
+}
+
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/** Values by round: the x axis counts rounds, not time. */
+export function RoundChart({ title, rounds, series, format, bounds, pointed: shared }: Props) {
+  const [own] = useState(() => new Watched<number | null>(null));
+  const draw = useCallback(
+    ({ colour, axis }: Ink): Drawing => ({
+      options: {
+        scales: {
+          x: { time: false, range: spread },
+          y: { range: (_plot, least, most) => rangeOf(least, most, bounds) },
+        },
+        axes: [
+          { ...axis, size: X_AXIS_PX, incrs: WHOLE, values: (_plot, ticks) => ticks.map(String) },
+          { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
+        ],
+        series: [
+          {},
+          ...series.map(({ label }, index) => ({
+            label,
+            stroke: colour(hueOf(index)),
+            width: 1.75,
+            spanGaps: true,
+            points: { show: rounds.length < 2 },
+          })),
+        ],
+      },
+      data: [rounds, ...series.map(({ values }) => values)],
+    }),
+    [rounds, series, format, bounds],
+  );
+  const written = useCallback((value: number | null | undefined) => (value == null ? "–" : format(value)), [format]);
+  const readAt = useCallback(
+    (x: number): Readings => {
+      const place = nearest(rounds, x);
+      const readings = series.map(({ label, values }, index) => ({
+        label,
+        value: written(values[place]),
+        colour: hueOf(index),
+      }));
+      return { heading: `Round ${rounds[place]}`, readings, notes: [] };
+    },
+    [rounds, series, written],
+  );
+  const values = useMemo<ValuesOf>(
+    () => ({
+      rows: rounds.length,
+      columns: [
+        { header: "round", raw: (row) => rounds[row] ?? "", shown: (row) => `${rounds[row]}` },
+        ...series.map(({ label, values }) => ({
+          header: label,
+          raw: (row: number) => values[row] ?? "",
+          shown: (row: number) => written(values[row]),
+        })),
+      ],
+    }),
+    [rounds, series, written],
+  );
+  const legend = useMemo(
+    () => (series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : []),
+    [series],
+  );
+  return (
+    <Chart
+      title={title}
+      draw={draw}
+      places={rounds}
+      pointed={shared ?? own}
+      readAt={readAt}
+      values={values}
+      legend={legend}
+      spoken={spokenOf(rounds, series, format)}
+    />
+  );
+}
+
+/** Half a round is left free on both sides. */
+function spread(_plot: uPlot, least: number | null, most: number | null): [number, number] {
+  return [(least ?? 1) - 0.5, (most ?? 1) + 0.5];
+}
+
+/** Where each line begins and ends, in words. */
+export function spokenOf(
+  rounds: readonly number[],
+  series: readonly Series[],
+  format: (value: number) => string,
+): string {
+  const lines = series.flatMap(({ label, values }) => {
+    const there = values.filter((value) => value !== null);
+    const [first, last] = [there[0], there.at(-1)];
+    return first === undefined || last === undefined ? [] : [`${label} from ${format(first)} to ${format(last)}`];
+  });
+  return lines.length === 0 ? "nothing was measured" : `${lines.join("; ")}, in ${rounds.length} rounds`;
+}

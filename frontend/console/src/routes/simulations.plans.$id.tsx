@@ -1,0 +1,69 @@
+import { Anchor, Stack } from "@mantine/core";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { createFileRoute, Link } from "@tanstack/react-router";
+import { Facts } from "../components/Facts";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { State } from "../components/State";
+import { counted } from "../components/units";
+import { until } from "../components/until";
+import { When } from "../components/When";
+import { Shown } from "../federations/PlanForecasts";
+import { federationQuery } from "../federations/queries";
+import { PlanTable } from "../simulations/PlanTable";
+import { triedPlanQuery } from "../simulations/queries";
+import { SaveJson } from "../simulations/Save";
+
+export const Route = createFileRoute("/simulations/plans/$id")({
+  component: TriedPlanPage,
+  loader: async ({ context: { queryClient }, params }) => {
+    const tried = await queryClient.ensureQueryData(triedPlanQuery(params.id));
+    await queryClient.ensureQueryData(federationQuery(tried?.job.federation ?? ""));
+  },
+  ...until("Plan that was tried"),
+});
+
+function TriedPlanPage() {
+  const { id } = Route.useParams();
+  const { data: tried } = useSuspenseQuery(triedPlanQuery(id));
+  const { data: federation } = useSuspenseQuery(federationQuery(tried?.job.federation ?? ""));
+  if (tried === undefined || federation === undefined) return null;
+  const { job } = tried;
+  return (
+    <>
+      <PageHead
+        title={`Plan of ${federation.name}`}
+        says={
+          <>
+            <State of={job.state ?? "queued"} />, asked for <When at={job.created_at} />, for{" "}
+            <Anchor component={Link} to={`/federations/${job.federation}`} size="sm">
+              {federation.name}
+            </Anchor>
+          </>
+        }
+      >
+        {tried.expected !== null && <SaveJson name={`plan-${id}`} content={JSON.stringify(tried, null, 2)} />}
+      </PageHead>
+      <Stack gap="lg">
+        <Panel title="What is expected">
+          <Shown of={tried} federation={federation} />
+        </Panel>
+        <Panel title="Plan and settings">
+          <Stack gap="sm">
+            <Facts
+              of={[
+                ["Samples", tried.scenario ?? tried.dataset_name],
+                ["Who has which", tried.scenario === null ? tried.split : "as the scenario says"],
+                ["Devices", `${counted(tried.devices)} ${tried.profile ?? "like this fleet’s"}`],
+                ["Rounds", `${counted(tried.rounds)} at most`],
+                ["Simulated time", `${counted(tried.days)} days at most`],
+                ["Seed", String(tried.seed)],
+              ]}
+            />
+            <PlanTable plan={tried.plan} />
+          </Stack>
+        </Panel>
+      </Stack>
+    </>
+  );
+}

@@ -1,0 +1,222 @@
+import { Anchor, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { Watched } from "../chart/watched";
+import { Answer } from "../components/Answer";
+import { Facts } from "../components/Facts";
+import { Loading } from "../components/Loading";
+import { numbers } from "../components/locale";
+import { Panel } from "../components/Panel";
+import { bytes, counted, duration, percent } from "../components/units";
+import { SmallTable } from "../table/SmallTable";
+import { Accuracy, Far } from "./cells";
+import type { Outcome } from "./outcome";
+import { PlanTable } from "./PlanTable";
+import { type Run, type RunDetail, sweepQuery } from "./queries";
+import { kindsOf, variedOf } from "./varied";
+
+const RoundChart = lazy(() => import("../chart/RoundChart").then(({ RoundChart }) => ({ default: RoundChart })));
+const BarChart = lazy(() => import("../chart/BarChart").then(({ BarChart }) => ({ default: BarChart })));
+const SHARE: readonly [number, number] = [0, 1];
+const FROM_NOTHING: readonly [number, number] = [0, Number.POSITIVE_INFINITY];
+const NATS = numbers({ maximumSignificantDigits: 3 });
+
+interface Props {
+  readonly run: RunDetail;
+  /** Undefined: it has not ended well. */
+  readonly outcome: Outcome | undefined;
+}
+
+/** A run: what it found, what was asked of it, and its sweep. */
+export function RunParts({ run, outcome }: Props) {
+  return (
+    <Stack gap="lg">
+      {outcome === undefined ? (
+        <Panel title="How far it is">
+          {run.state === "queued" ? <Text size="sm">It waits for a worker of the platform.</Text> : <Far of={run} />}
+        </Panel>
+      ) : (
+        <Found of={outcome} />
+      )}
+      <Sweep run={run} />
+      <Asked of={run} />
+    </Stack>
+  );
+}
+
+function Found({ of }: { of: Outcome }) {
+  const [pointed] = useState(() => new Watched<number | null>(null));
+  const { rounds, accuracy, loss, devices } = useMemo(() => seriesOf(of), [of]);
+  const classes = useMemo(() => [{ label: "accuracy", values: of.class_accuracy }], [of]);
+  const names = useMemo(() => of.class_accuracy.map((_one, place) => String(place)), [of]);
+  return (
+    <>
+      <Panel title="Rounds">
+        <Suspense fallback={<Loading height={600} />}>
+          <Stack gap="md">
+            <RoundChart
+              title="Accuracy by round"
+              rounds={rounds}
+              series={accuracy}
+              format={percent}
+              bounds={SHARE}
+              pointed={pointed}
+            />
+            <RoundChart
+              title="Loss by round"
+              rounds={rounds}
+              series={loss}
+              format={NATS.format}
+              bounds={FROM_NOTHING}
+              pointed={pointed}
+            />
+            <RoundChart
+              title="Devices by round"
+              rounds={rounds}
+              series={devices}
+              format={counted}
+              bounds={FROM_NOTHING}
+              pointed={pointed}
+            />
+          </Stack>
+        </Suspense>
+      </Panel>
+      <Panel title="What it found">
+        <Stack gap="sm">
+          <Facts of={factsOf(of)} />
+          {of.executor_reason !== "" && (
+            <Text size="sm" c="var(--quiet)">
+              Devices were trained one by one. {of.executor_reason}
+            </Text>
+          )}
+          {of.ended === "horizon" && (
+            <Text size="sm" c="var(--quiet)">
+              The simulated time was over before all rounds were held.
+            </Text>
+          )}
+        </Stack>
+      </Panel>
+      {of.class_accuracy.length > 1 && (
+        <Panel title="Classes">
+          <Suspense fallback={<Loading height={200} />}>
+            <BarChart title="Accuracy of each class" names={names} series={classes} format={percent} most={1} />
+          </Suspense>
+        </Panel>
+      )}
+      <Panel title="Traffic">
+        <SmallTable
+          label="Traffic by kind of message"
+          columns={[
+            { header: "Message", cell: ([kind]) => kind.replaceAll("_", " ") },
+            { header: "Messages", align: "end", cell: ([kind]) => counted(of.messages_by_kind[kind] ?? 0) },
+            { header: "All together", align: "end", cell: ([, size]) => bytes(size) },
+            { header: "A device", align: "end", cell: ([, size]) => bytes(size / Math.max(1, of.participants)) },
+          ]}
+          rows={Object.entries(of.bytes_by_kind)}
+          rowKey={([kind]) => kind}
+          minWidth={360}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function seriesOf({ rounds }: Outcome) {
+  const line = (label: string, value: (round: Outcome["rounds"][number]) => number | null) => ({
+    label,
+    values: rounds.map(value),
+  });
+  return {
+    rounds: rounds.map(({ number }) => number),
+    accuracy: [line("accuracy", (round) => round.accuracy)],
+    loss: [line("loss", (round) => round.loss)],
+    devices: [
+      line("invited", (round) => round.invited),
+      line("delivered", (round) => round.delivered),
+      line("lost", (round) => round.lost),
+    ],
+  };
+}
+
+function factsOf(of: Outcome): readonly (readonly [string, string])[] {
+  const merged = of.rounds.filter(({ outcome }) => outcome === "merged").length;
+  return [
+    ["Accuracy", `${percent(of.accuracy)} on ${counted(of.held_out)} samples held out`],
+    ["Rounds that merged", `${counted(merged)} of ${counted(of.rounds.length)}`],
+    ["All rounds together", duration(of.simulated_s)],
+    ["Devices that took part", `${counted(of.participants)} of ${counted(of.devices)}`],
+    ["Updates that counted", counted(of.client_rounds)],
+    ["Training on a device", duration(of.trained_s / Math.max(1, of.participants))],
+  ];
+}
+
+/** The runs of the same fleet, the best first. */
+function Sweep({ run }: { run: Run }) {
+  const found = useQuery(sweepQuery(run.fleet));
+  return (
+    <Answer of={found} height={160}>
+      {({ results, count }) => (count > 1 ? <SweepTable runs={results} count={count} run={run} /> : null)}
+    </Answer>
+  );
+}
+
+function SweepTable({ runs, count, run }: { runs: readonly Run[]; count: number; run: Run }) {
+  const varied = variedOf(runs);
+  return (
+    <Panel
+      title="The sweep"
+      tools={
+        <Anchor component={Link} to="/simulations" search={{ tab: "runs", fleet: run.fleet } as never} size="sm">
+          All {counted(count)} runs
+        </Anchor>
+      }
+    >
+      <SmallTable
+        label="Runs of the sweep, the best first"
+        columns={[
+          {
+            header: "Run",
+            cell: (one) =>
+              one.id === run.id ? (
+                varied.get(one.id)
+              ) : (
+                <Anchor component={Link} to={`/simulations/${one.id}`} size="sm">
+                  {varied.get(one.id)}
+                </Anchor>
+              ),
+          },
+          { header: "How far", cell: (one) => <Far of={one} /> },
+          { header: "Accuracy", align: "end", cell: (one) => <Accuracy of={one} /> },
+        ]}
+        rows={runs}
+        rowKey={(one) => one.id}
+        minWidth={420}
+        strong={(one) => one.id === run.id}
+      />
+    </Panel>
+  );
+}
+
+/** What was asked for: a kind in each slot, and its hyperparameters. */
+function Asked({ of: { wanted, devices } }: { of: Run }) {
+  return (
+    <Panel title="Plan and settings">
+      <Stack gap="sm">
+        <Facts
+          of={[
+            ["Plan", kindsOf(wanted.plan) || "–"],
+            ["Seed", String(wanted.seed)],
+            ["Rounds", counted(wanted.rounds)],
+            [
+              "Versions are measured",
+              wanted.evaluate_every === 1 ? "every round" : `every ${wanted.evaluate_every} rounds`,
+            ],
+            ["Devices", devices === null ? "as many as the split makes" : counted(devices)],
+          ]}
+        />
+        <PlanTable plan={wanted.plan} />
+      </Stack>
+    </Panel>
+  );
+}

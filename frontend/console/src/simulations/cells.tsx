@@ -1,0 +1,55 @@
+import { Group, Progress, Stack, Text } from "@mantine/core";
+import { Sparkline } from "../chart/Sparkline";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { duration, percent } from "../components/units";
+
+interface Standing {
+  readonly state: string;
+  readonly progress: number;
+  readonly left_s: number | null;
+  readonly reason_code: string;
+  readonly reason_sentence: string;
+}
+
+const LINE = 72;
+
+/** How far a simulation is and how long it takes still, or why it failed. */
+export function Far({ of }: { of: Standing }) {
+  const { state, progress, left_s, reason_code, reason_sentence } = of;
+  if (state !== "running") {
+    return (
+      <>
+        <State of={state} />
+        {reason_code !== "" && (
+          <div>
+            <Reason sentence={reason_sentence} code={reason_code} brief />
+          </div>
+        )}
+      </>
+    );
+  }
+  const share = 100 * progress;
+  return (
+    <Stack gap={3} miw={120}>
+      <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
+      <Text size="xs" c="var(--quiet)">
+        {share.toFixed(0)}%{left_s !== null && `, about ${duration(left_s)} left`}
+      </Text>
+    </Stack>
+  );
+}
+
+/** How exact the last version was, and how that came about. */
+export function Accuracy({
+  of,
+}: {
+  of: { readonly accuracy: number | null; readonly accuracies: readonly number[] | null };
+}) {
+  return (
+    <Group gap="xs" wrap="nowrap" display="inline-flex">
+      <Sparkline values={of.accuracies ?? []} width={LINE} />
+      {of.accuracy === null ? "–" : percent(of.accuracy)}
+    </Group>
+  );
+}
