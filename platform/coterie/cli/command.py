@@ -62,6 +62,8 @@ SECTIONS = {
         "evaluations": "coterie.cli.resources:evaluations",
         "blobs": "coterie.cli.resources:blobs",
         "jobs": "coterie.cli.resources:jobs",
+        "simulations": "coterie.cli.resources:simulations",
+        "tried-plans": "coterie.cli.resources:tried_plans",
         "cluster": "coterie.cli.cluster:cluster",
         "alerts": "coterie.cli.resources:alerts",
         "alert-rules": "coterie.cli.resources:alert_rules",

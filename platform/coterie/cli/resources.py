@@ -663,6 +663,8 @@ def find_federation(connection: Connection, which: str) -> str:
     evaluations,
     blobs,
     jobs,
+    simulations,
+    tried_plans,
     alerts,
     alert_rules,
     alert_channels,

@@ -20,9 +20,10 @@ from coterie.cluster.services import register_host
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.models import Evaluation
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from tests.coterie.analytics.answering import agreeing
 from tests.coterie.twin import test_twin
-from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -251,3 +252,16 @@ def test_a_project_is_made_and_a_role_in_it_given_and_taken(signed_in: Callable[
     assert json.loads(changed.output)["actions"] == ["fleet.resume_device"]
     signed_in("roles", "give", "--username", "bob", "--custom-role", custom, "--project", str(project["id"]))
     assert "caretaker" in signed_in("roles", "list").output
+
+
+def test_lists_what_was_simulated_and_shows_what_a_run_found(signed_in: Callable[..., Result]) -> None:
+    now = timezone.now()
+    fleet = SimulatedFleet.objects.create(file=keep(b"fleet"), pair_name="gait.pt2", created_at=now, used_at=now)
+    wanted = {"plan": {}, "seed": 0, "rounds": 4, "evaluate_every": 1}
+    found = {"state": "succeeded", "progress": 1.0, "outcome": '{"accuracy": 0.75}', "accuracy": 0.75}
+    run = SimulationRun.objects.create(fleet=fleet, key="k", wanted=wanted, created_at=now, hinted_at=now, **found)
+    (row,) = json.loads(signed_in("simulations", "list", "--fleet", str(fleet.pk), "--json").output)["results"]
+    assert (row["id"], row["pair_name"], row["accuracy"]) == (str(run.pk), "gait.pt2", 0.75)
+    assert json.loads(signed_in("simulations", "show", str(run.pk), "--json").output)["outcome"] == found["outcome"]
+    assert "0.75" in signed_in("simulations", "list").output
+    assert json.loads(signed_in("tried-plans", "list", "--json").output)["results"] == []
