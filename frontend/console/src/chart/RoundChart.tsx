@@ -1,5 +1,6 @@
 import { useCallback, useMemo, useState } from "react";
 import type uPlot from "uplot";
+import { t } from "../language/t";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
 import { rangeOf } from "./TimeChart";
@@ -109,7 +110,7 @@ export function spokenOf(
   const lines = series.flatMap(({ label, values }) => {
     const there = values.filter((value) => value !== null);
     const [first, last] = [there[0], there.at(-1)];
-    return first === undefined || last === undefined ? [] : [`${label} from ${format(first)} to ${format(last)}`];
+    return first === undefined || last === undefined ? [] : [t`${label} from ${format(first)} to ${format(last)}`];
   });
-  return lines.length === 0 ? "nothing was measured" : `${lines.join("; ")}, in ${rounds.length} rounds`;
+  return lines.length === 0 ? t`nothing was measured` : t`${lines.join("; ")}, in ${rounds.length} rounds`;
 }

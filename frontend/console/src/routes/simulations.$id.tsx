@@ -8,6 +8,7 @@ import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { until } from "../components/until";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { outcomeOf, roundRows } from "../simulations/outcome";
 import { nameOf, RUNS, runQuery } from "../simulations/queries";
 import { RunParts } from "../simulations/RunParts";
@@ -17,7 +18,7 @@ import { kindsOf } from "../simulations/varied";
 export const Route = createFileRoute("/simulations/$id")({
   component: RunPage,
   loader: ({ context, params }) => context.queryClient.ensureQueryData(runQuery(params.id)),
-  ...until("Run"),
+  ...until(t`Run`),
 });
 
 function RunPage() {
@@ -26,15 +27,18 @@ function RunPage() {
   const { data: run } = useSuspenseQuery(runQuery(id));
   const outcome = useMemo(() => outcomeOf(run?.outcome ?? ""), [run?.outcome]);
   if (run === undefined) return null;
+  const kinds = kindsOf(run.wanted.plan);
+  const asked =
+    run.asked_by === ""
+      ? t`${kinds}, seed ${run.wanted.seed}, asked for`
+      : t`${kinds}, seed ${run.wanted.seed}, asked for by ${run.asked_by}`;
   return (
     <>
       <PageHead
         title={nameOf(run)}
         says={
           <>
-            <State of={run.state} />, {kindsOf(run.wanted.plan) || "a plan"}, seed {run.wanted.seed}, asked for{" "}
-            <When at={run.created_at} />
-            {run.asked_by !== "" && ` by ${run.asked_by}`}{" "}
+            <State of={run.state} /> {asked} <When at={run.created_at} />{" "}
             {run.reason_code !== "" && <Reason sentence={run.reason_sentence} code={run.reason_code} />}
           </>
         }

@@ -10,6 +10,7 @@ import { until } from "../components/until";
 import { When } from "../components/When";
 import { Shown } from "../federations/PlanForecasts";
 import { federationQuery } from "../federations/queries";
+import { t } from "../language/t";
 import { PlanTable } from "../simulations/PlanTable";
 import { triedPlanQuery } from "../simulations/queries";
 import { SaveJson } from "../simulations/Save";
@@ -20,7 +21,7 @@ export const Route = createFileRoute("/simulations/plans/$id")({
     const tried = await queryClient.ensureQueryData(triedPlanQuery(params.id));
     await queryClient.ensureQueryData(federationQuery(tried?.job.federation ?? ""));
   },
-  ...until("Plan that was tried"),
+  ...until(t`Plan that was tried`),
 });
 
 function TriedPlanPage() {
@@ -52,12 +53,17 @@ function TriedPlanPage() {
           <Stack gap="sm">
             <Facts
               of={[
-                ["Samples", tried.scenario ?? tried.dataset_name],
-                ["Who has which", tried.scenario === null ? tried.split : "as the scenario says"],
-                ["Devices", `${counted(tried.devices)} ${tried.profile ?? "like this fleet’s"}`],
-                ["Rounds", `${counted(tried.rounds)} at most`],
-                ["Simulated time", `${counted(tried.days)} days at most`],
-                ["Seed", String(tried.seed)],
+                [t`Samples`, tried.scenario ?? tried.dataset_name],
+                [t`Who has which`, tried.scenario === null ? tried.split : t`as the scenario says`],
+                [
+                  t`Devices`,
+                  tried.profile === null
+                    ? t`${counted(tried.devices)} like this fleet’s`
+                    : `${counted(tried.devices)} ${tried.profile}`,
+                ],
+                [t`Rounds`, t`${counted(tried.rounds)} at most`],
+                [t`Simulated time`, t`${counted(tried.days)} days at most`],
+                [t`Seed`, String(tried.seed)],
               ]}
             />
             <PlanTable plan={tried.plan} />

@@ -9,6 +9,7 @@ import { Loading } from "../components/Loading";
 import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { bytes, counted, duration, percent } from "../components/units";
+import { t } from "../language/t";
 import { SmallTable } from "../table/SmallTable";
 import { Accuracy, Far } from "./cells";
 import type { Outcome } from "./outcome";
@@ -129,12 +130,12 @@ function seriesOf({ rounds }: Outcome) {
   });
   return {
     rounds: rounds.map(({ number }) => number),
-    accuracy: [line("accuracy", (round) => round.accuracy)],
-    loss: [line("loss", (round) => round.loss)],
+    accuracy: [line(t`accuracy`, (round) => round.accuracy)],
+    loss: [line(t`loss`, (round) => round.loss)],
     devices: [
-      line("invited", (round) => round.invited),
-      line("delivered", (round) => round.delivered),
-      line("lost", (round) => round.lost),
+      line(t`invited`, (round) => round.invited),
+      line(t`delivered`, (round) => round.delivered),
+      line(t`lost`, (round) => round.lost),
     ],
   };
 }
@@ -142,12 +143,12 @@ function seriesOf({ rounds }: Outcome) {
 function factsOf(of: Outcome): readonly (readonly [string, string])[] {
   const merged = of.rounds.filter(({ outcome }) => outcome === "merged").length;
   return [
-    ["Accuracy", `${percent(of.accuracy)} on ${counted(of.held_out)} samples held out`],
-    ["Rounds that merged", `${counted(merged)} of ${counted(of.rounds.length)}`],
-    ["All rounds together", duration(of.simulated_s)],
-    ["Devices that took part", `${counted(of.participants)} of ${counted(of.devices)}`],
-    ["Updates that counted", counted(of.client_rounds)],
-    ["Training on a device", duration(of.trained_s / Math.max(1, of.participants))],
+    [t`Accuracy`, t`${percent(of.accuracy)} on ${counted(of.held_out)} samples held out`],
+    [t`Rounds that merged`, t`${counted(merged)} of ${counted(of.rounds.length)}`],
+    [t`All rounds together`, duration(of.simulated_s)],
+    [t`Devices that took part`, t`${counted(of.participants)} of ${counted(of.devices)}`],
+    [t`Updates that counted`, counted(of.client_rounds)],
+    [t`Training on a device`, duration(of.trained_s / Math.max(1, of.participants))],
   ];
 }
 
@@ -205,14 +206,14 @@ function Asked({ of: { wanted, devices } }: { of: Run }) {
       <Stack gap="sm">
         <Facts
           of={[
-            ["Plan", kindsOf(wanted.plan) || "–"],
-            ["Seed", String(wanted.seed)],
-            ["Rounds", counted(wanted.rounds)],
+            [t`Plan`, kindsOf(wanted.plan) || "–"],
+            [t`Seed`, String(wanted.seed)],
+            [t`Rounds`, counted(wanted.rounds)],
             [
-              "Versions are measured",
-              wanted.evaluate_every === 1 ? "every round" : `every ${wanted.evaluate_every} rounds`,
+              t`Versions are measured`,
+              wanted.evaluate_every === 1 ? t`every round` : t`every ${wanted.evaluate_every} rounds`,
             ],
-            ["Devices", devices === null ? "as many as the split makes" : counted(devices)],
+            [t`Devices`, devices === null ? t`as many as the split makes` : counted(devices)],
           ]}
         />
         <PlanTable plan={wanted.plan} />

@@ -1,6 +1,8 @@
 import { Anchor, Code, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 
+const COMMAND = "coterie simulate fedavg --pair device.pt2 --data samples.npz --split dirichlet:0.3 --on platform";
+
 /** Where simulations come from. */
 export function PlansSource() {
   return (
@@ -20,7 +22,7 @@ export function RunsSource() {
     <Stack gap="sm">
       <Text size="sm">Have this platform’s workers perform a simulation, or a sweep of many:</Text>
       <Code block style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
-        coterie simulate fedavg --pair device.pt2 --data samples.npz --split dirichlet:0.3 --on platform
+        {COMMAND}
       </Code>
     </Stack>
   );

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
 import { bytes, counted } from "../components/units";
 import { When } from "../components/When";
+import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
@@ -65,7 +66,12 @@ const COLUMNS: readonly Column<TriedPlan>[] = [
     ),
   },
   { id: "samples", header: "Samples", cell: (plan) => plan.scenario ?? plan.dataset_name },
-  { id: "fleet", header: "Fleet", cell: (plan) => `${counted(plan.devices)} ${plan.profile ?? "like its own"}` },
+  {
+    id: "fleet",
+    header: "Fleet",
+    cell: (plan) =>
+      plan.profile === null ? t`${counted(plan.devices)} like its own` : `${counted(plan.devices)} ${plan.profile}`,
+  },
   { id: "state", header: "How far", sort: "state", cell: (plan) => <Far of={plan} /> },
   { id: "rounds", header: "Rounds", align: "end", cell: (plan) => counted(plan.rounds) },
   { id: "accuracy", header: "Accuracy", sort: "accuracy", align: "end", cell: (plan) => <Accuracy of={plan} /> },

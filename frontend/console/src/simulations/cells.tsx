@@ -3,6 +3,7 @@ import { Sparkline } from "../chart/Sparkline";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { duration, percent } from "../components/units";
+import { t } from "../language/t";
 
 interface Standing {
   readonly state: string;
@@ -34,7 +35,7 @@ export function Far({ of }: { of: Standing }) {
     <Stack gap={3} miw={120}>
       <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
       <Text size="xs" c="var(--quiet)">
-        {share.toFixed(0)}%{left_s !== null && `, about ${duration(left_s)} left`}
+        {left_s === null ? `${share.toFixed(0)}%` : t`${share.toFixed(0)}%, about ${duration(left_s)} left`}
       </Text>
     </Stack>
   );

@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { PLAN_FORECASTS } from "../federations/queries";
+import { t } from "../language/t";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import { type TableSearch, texts } from "../table/search";
 
@@ -89,5 +90,5 @@ export function triedPlanQuery(id: string) {
 
 /** What people call the fleet of a run: its model and its samples. */
 export function nameOf({ pair_name, data_name }: Pick<Run, "pair_name" | "data_name">): string {
-  return pair_name === "" ? "a fleet of an older release" : `${pair_name} on ${data_name}`;
+  return pair_name === "" ? t`a fleet of an older release` : t`${pair_name} on ${data_name}`;
 }
