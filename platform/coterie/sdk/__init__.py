@@ -16,7 +16,7 @@ from coterie.sdk.errors import (
 from coterie.sdk.federation import Federation
 from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
-from coterie.sdk.records import Dataset, Evaluation, Pair, Round, Version
+from coterie.sdk.records import Dataset, Evaluation, Pair, Round, SimulationRun, Version
 from coterie.sdk.simulating import (
     Compared,
     Proposed,
@@ -51,6 +51,7 @@ __all__ = [
     "Round",
     "SdkError",
     "Simulated",
+    "SimulationRun",
     "Swept",
     "Table",
     "Unreachable",

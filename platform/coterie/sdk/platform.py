@@ -18,7 +18,7 @@ from coterie.sdk.errors import EvaluationFailed, Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie.sdk.federation import Federation, FederationRecord
 from coterie.sdk.following import follow, stage_of
-from coterie.sdk.records import Dataset, Evaluation, Job, Pair, Role, Version
+from coterie.sdk.records import Dataset, Evaluation, Job, Pair, Role, SimulationRun, Version
 from coterie.sdk.rest import Rest
 from coterie.sdk.state_dict import StateDict
 from coterie_wire.length import Length
@@ -247,6 +247,11 @@ class Platform:
     def evaluations(self, version: Version) -> list[Evaluation]:
         """The newest 500 of a version, the newest first."""
         return self._rest.page("evaluations/", Evaluation, version=version.id, sort="-created_at")
+
+    def simulations(self, *, fleet: str | None = None) -> list[SimulationRun]:
+        """The newest 500 simulated runs that its workers performed or will, of one `fleet` or of all."""
+        of = {} if fleet is None else {"fleet": fleet}
+        return self._rest.page("simulation-runs/", SimulationRun, sort="-created_at", **of)
 
     def enrolment_token(self, label: str, *, uses: int = 1, hours: float = 24, tags: Sequence[str] = ()) -> str:
         """A secret with which `uses` devices may join within `hours`: ``coterie-agent join URL SECRET``."""

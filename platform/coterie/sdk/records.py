@@ -1,5 +1,6 @@
 """What a platform tells of pairs, data sets, jobs and rounds, as far as the SDK uses it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -142,6 +143,30 @@ class PlanForecast(msgspec.Struct, frozen=True):
     """None: it is not done, or did not end well."""
     happened: list[Happened]
     """The first is compared with the first that was expected."""
+
+
+class SimulationRun(msgspec.Struct, frozen=True):
+    """A run of a simulated fleet that the platform's workers perform; the runs of a sweep have one fleet."""
+
+    id: str
+    fleet: str
+    pair_name: str
+    data_name: str
+    wanted: Mapping[str, object]
+    """Its plan, seed and rounds."""
+    state: str
+    """``queued``, ``running``, ``succeeded`` or ``failed``."""
+    progress: float
+    """Share of the rounds held."""
+    left_s: float | None
+    """Seconds that it expects to take still; None: it cannot tell, or does not run."""
+    reason_code: str
+    reason_sentence: str
+    accuracy: float | None
+    """Of the last version, on samples held out; None: it has not ended well."""
+    bytes_per_device: float | None
+    """Up and down, of a device that took part."""
+    asked_by: str
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -377,3 +377,14 @@ def test_a_plan_is_tried_and_its_forecast_fetched(
     assert found.expected is not None and found.expected.rounds[0].accuracy.middle == 0.8
     assert isinstance(asked, dict) and (asked["dataset"], asked["rounds"]) == ("d", 5)
     assert "about 12 s left" in capsys.readouterr().err
+
+
+def test_runs_of_a_sweep_are_listed_with_what_they_found(scripted: ScriptedPlatform) -> None:
+    wanted = {"plan": {}, "seed": 1, "rounds": 40, "evaluate_every": 1}
+    names = {"id": "r", "fleet": "f", "pair_name": "gait.pt2", "data_name": "people.npz", "asked_by": "ada"}
+    standing = {"state": "succeeded", "progress": 1.0, "left_s": None, "reason_code": "", "reason_sentence": ""}
+    figures = {"accuracy": 0.93, "accuracies": [0.5, 0.93], "bytes_per_device": 352_000.0}
+    told = {**names, **standing, **figures, "wanted": wanted}
+    scripted.answers("GET simulation-runs/", {"results": [told]})
+    (found,) = scripted.platform.simulations(fleet="f")
+    assert (found.accuracy, found.wanted["seed"], found.asked_by) == (0.93, 1, "ada")
