@@ -19,6 +19,11 @@ MISSED_CHECK_INS = 2.5
 """A device counts as present until it has missed this many check-ins in a row."""
 FOLLOWED_FOR = timedelta(hours=23)
 """A device's row says that it is present for so long; less than `LONGEST_PRESENCE`, as clocks differ."""
+IDLE_S = 15.0
+"""Who is asked to check in more often than that works for a round."""
+AT_WORK_SEEN = timedelta(seconds=5)
+"""How old a row's `last_seen_at` grows while its device works: workers of the release before give up who is silent
+there, and run beside web processes of this one during an upgrade."""
 AT_ONCE = 5_000
 """Devices that one call of `settle` finds gone, or follows anew."""
 
@@ -68,6 +73,8 @@ def record_presence(devices: Sequence[Device], *, now: datetime) -> None:
     # Who was found to be gone while this batch was answered comes back.
     lapsed = Device.objects.filter(pk__in=followed, tracked=False, state=Device.State.ENROLLED).order_by()
     lapsed.update(last_seen_at=now, present_until=now + FOLLOWED_FOR, tracked=True)
+    at_work = [device.pk for device in devices if device.check_in_s < IDLE_S]
+    Device.objects.filter(pk__in=at_work, last_seen_at__lt=now - AT_WORK_SEEN).order_by().update(last_seen_at=now)
 
 
 def settle(*, now: datetime) -> None:

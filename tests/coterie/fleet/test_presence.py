@@ -146,6 +146,14 @@ def test_what_a_process_of_the_former_release_has_heard_is_not_overwritten() -> 
     assert present(68) == []
 
 
+def test_a_worker_of_the_former_release_does_not_take_a_device_at_work_for_silent() -> None:
+    device = make_device("d")
+    for seconds in range(0, 60, 2):
+        device.refresh_from_db()
+        hear(device, READY, later(seconds), check_in_s=2.0)
+        assert Device.objects.filter(last_seen_at__gte=later(seconds - 5)).exists()
+
+
 def test_a_device_that_was_revoked_says_when_it_was_heard_of_last(now: datetime) -> None:
     device = make_device("d")
     heard(device, 0)
