@@ -71,11 +71,11 @@ class SignsAndMagnitudes(Packing):
         for place, power in enumerate(POWERS):
             packed += digits[place::DIGITS] * power
         magnitudes = np.abs(codes[codes != 0]) - np.int8(1)
-        return _deflate(packed), _deflate(magnitudes.view(np.uint8))
+        return deflate(packed), deflate(magnitudes.view(np.uint8))
 
     def unpack(self, streams: Sequence[bytes], count: int) -> Codes:
         signs, magnitudes = streams
-        packed = _inflate(signs, math.ceil(count / DIGITS))
+        packed = inflate(signs, math.ceil(count / DIGITS))
         if packed.max(initial=0) >= 3**DIGITS:
             raise malformed(f"five signs are a number below {3**DIGITS}")
         digits = _SIGNS[packed].reshape(-1)
@@ -83,7 +83,7 @@ class SignsAndMagnitudes(Packing):
         if filling.any():
             raise malformed("signs follow after the last parameter")
         places = np.flatnonzero(codes)
-        found = _inflate(magnitudes, places.size)
+        found = inflate(magnitudes, places.size)
         if found.max(initial=0) >= MOST:
             raise malformed(f"a magnitude is above {MOST}")
         codes[places] *= (found + np.uint8(1)).view(np.int8)
@@ -102,11 +102,11 @@ class Pairs(Packing):
         halves = np.zeros(codes.size + codes.size % 2, np.uint8)
         halves[: codes.size] = codes.view(np.uint8) & 0x0F
         pairs: NDArray[np.uint8] = np.bitwise_or(halves[::2], halves[1::2] << 4)
-        return (_deflate(pairs),)
+        return (deflate(pairs),)
 
     def unpack(self, streams: Sequence[bytes], count: int) -> Codes:
         """The sign is the highest of four bits: each half is moved up to where it is that of a byte, and down again."""
-        pairs = _inflate(streams[0], (count + 1) // 2)
+        pairs = inflate(streams[0], (count + 1) // 2)
         codes = np.empty((pairs.size, 2), np.int8)
         codes[:, 0] = (pairs << 4).view(np.int8) >> 4
         codes[:, 1] = pairs.view(np.int8) >> 4
@@ -124,12 +124,13 @@ def malformed(detail: str) -> WireError:
     return WireError("update.malformed", f"deflated codes: {detail}")
 
 
-def _deflate(data: NDArray[np.uint8]) -> bytes:
+def deflate(data: NDArray[np.uint8]) -> bytes:
+    """A raw stream, which `inflate` reads."""
     stream = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, 9, zlib.Z_RLE)
     return stream.compress(data.tobytes()) + stream.flush()
 
 
-def _inflate(stream: bytes, count: int) -> NDArray[np.uint8]:
+def inflate(stream: bytes, count: int) -> NDArray[np.uint8]:
     """Exactly `count` bytes; no more are allocated. Raises WireError ``update.malformed``."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     try:

@@ -1,8 +1,10 @@
 """Partial aggregates: the exact weighted sum of some updates, as a file, and how it is checked without trust.
 
 The sums are those that a merge forms itself (`exact_sum`), so that adding partial aggregates, in any tree, gives the
-same bits as adding updates. A file holds one tensor for each part and parameter: its integers in two's complement, as
-planes of bytes, least significant first, without the planes that only repeat the sign.
+same bits as adding updates. In a file the integers of all parts and parameters follow one another in chunks, in the
+order of their names. Those of a chunk are divided by their largest common divisor, such as a weight that all updates
+have, and stand there in two's complement as planes of bytes, least significant first, without the planes that only
+repeat the sign; each plane is deflated by itself, for the upper ones tell little.
 
 A sum is checked by a random linear function (Freivalds 1977): an update's `fingerprint` is its inner product with
 random numbers, modulo two primes; that of a sum is the sum of the updates', each times its weight. Who does not know
@@ -12,6 +14,7 @@ the numbers is found out by all but one of 2^61 changes.
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -21,21 +24,28 @@ from numpy.typing import NDArray
 from coterie_learning.codec import Codec
 from coterie_learning.exact_sum import GRID_BITS, LARGEST, Int64
 from coterie_learning.local import Local
+from coterie_learning.packings import deflate, inflate
 from coterie_learning.update_sizes import update_bytes
-from coterie_wire.bundle import ModelSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import Source, TensorFile, open_tensors
-from coterie_wire.tensors import encode_tensors
+from coterie_wire.tensors import Array, encode_tensors
 
 Sums = Mapping[str, Int64]
 """By ``PART.NAME``, the flat integers."""
 PRIMES = (2**31 - 1, 2**31 - 19)
-USUAL_PLANES = 5
-"""Bytes a parameter of a usual sum; small models and many samples take 6."""
 MOST_PLANES = 8
+CHUNK = 1 << 16
+"""Integers that are packed together, so that a span is read in the memory of a chunk."""
 OVERHEAD_BYTES = 4096
-TENSOR_OVERHEAD_BYTES = 512
-"""At most, of a file and of each tensor, for names and shapes."""
+CHUNK_OVERHEAD_BYTES = 2048
+"""At most, of a file and of each chunk, for the header, steps and sizes, and what deflating adds."""
+STEPS = "steps"
+"""int64 [chunks]: what the integers of each are multiples of."""
+SIZES = "sizes"
+"""int32 [chunks, planes]: the bytes of each deflated plane; 0: there is none."""
+PLANES = "planes"
+"""uint8: the deflated planes, one after the other."""
 SUM = "sum"
 """Metadata of a file: what it is the sum of, as the one who asked for it calls that."""
 
@@ -77,44 +87,90 @@ def added(sums: Iterable[Sums]) -> Sums:
 
 def encode_sums(sums: Sums, *, of: str) -> bytes:
     """The file of a partial aggregate."""
-    return encode_tensors({name: _planes(numbers) for name, numbers in sums.items()}, {SUM: of})
+    vector = np.concatenate([np.empty(0, np.int64), *(sums[name] for name in sorted(sums))])
+    packed = [_packed(vector[start : start + CHUNK]) for start in range(0, vector.size, CHUNK)]
+    sizes = np.zeros((len(packed), MOST_PLANES), np.int32)
+    for chunk, (_, planes) in enumerate(packed):
+        sizes[chunk, : len(planes)] = [len(plane) for plane in planes]
+    tensors: Mapping[str, Array] = {
+        STEPS: np.array([step for step, _ in packed], np.int64),
+        SIZES: sizes,
+        PLANES: np.frombuffer(b"".join(plane for _, planes in packed for plane in planes), np.uint8),
+    }
+    return encode_tensors(tensors, {SUM: of})
 
 
 class PartialFile:
-    """A partial aggregate that is open; its header has been checked."""
+    """A partial aggregate that is open; its header, steps and sizes have been checked."""
 
     def __init__(self, source: Source, *, expected: Mapping[str, int], of: str) -> None:
-        """Raises OSError, or WireError ``tensors.malformed`` or ``partial.malformed``."""
+        """`expected` are the names and sizes of the sums.
+
+        Raises OSError, or WireError ``tensors.malformed`` or ``partial.malformed``.
+        """
+        names = sorted(expected)
+        self._starts = dict(zip(names, accumulate((expected[name] for name in names), initial=0), strict=False))
+        self._expected, self._count = {name: expected[name] for name in names}, sum(expected.values())
         self._file: TensorFile = open_tensors(source)
-        header = self._file.header
+        header, chunks = self._file.header, -(-self._count // CHUNK)
         if header.metadata != {SUM: of}:
-            raise WireError("partial.malformed", f"it is not the sum {of}")
-        if header.specs.keys() != expected.keys():
-            raise WireError("partial.malformed", "its tensors are not those of the updates")
-        for name, size in expected.items():
-            spec = header.specs[name]
-            if spec.dtype != "uint8" or len(spec.shape) != 2 or not 1 <= spec.shape[0] <= 8 or spec.shape[1] != size:
-                raise WireError("partial.malformed", f"tensor {name} is {spec.dtype} of {list(spec.shape)}")
+            raise _malformed(f"it is not the sum {of}")
+        length = math.prod(header.specs[PLANES].shape) if PLANES in header.specs else 0
+        specs = (
+            TensorSpec(STEPS, "int64", (chunks,)),
+            TensorSpec(SIZES, "int32", (chunks, MOST_PLANES)),
+            TensorSpec(PLANES, "uint8", (length,)),
+        )
+        if header.specs != {spec.name: spec for spec in specs}:
+            raise _malformed(f"its tensors are not those of a sum of {self._count} parameters")
+        self._steps = self._file.read(STEPS, 0, chunks)
+        self._sizes = self._file.read(SIZES, 0, chunks * MOST_PLANES).reshape(chunks, MOST_PLANES)
+        if self._steps.min(initial=1) < 1 or self._sizes.min(initial=0) < 0 or int(self._sizes.sum()) != length:
+            raise _malformed("its steps are not positive, or its planes are not as long as it says")
+        self._ends = np.cumsum(self._sizes, axis=None, dtype=np.int64)
+        self._kept: tuple[int, Int64] = (-1, np.empty(0, np.int64))
 
     def numbers(self, name: str, start: int, stop: int) -> Int64:
-        """Integers [start, stop) of the sum `name`. Raises OSError or WireError ``tensors.malformed``."""
-        planes, size = self._file.header.specs[name].shape
-        total = np.zeros(stop - start, np.int64)
-        for plane in range(planes):
-            read = self._file.read(name, plane * size + start, plane * size + stop)
-            signed = read.view(np.int8) if plane + 1 == planes else read
-            total |= signed.astype(np.int64) << (8 * plane)
-        return total
+        """Integers [start, stop) of the sum `name`.
+
+        Raises OSError, or WireError ``tensors.malformed`` or ``partial.malformed``.
+        """
+        first, last = self._starts[name] + start, self._starts[name] + stop
+        found = np.empty(stop - start, np.int64)
+        for chunk in range(first // CHUNK, -(-last // CHUNK)):
+            begin = chunk * CHUNK
+            low, high = max(first, begin), min(last, begin + CHUNK)
+            found[low - first : high - first] = self._chunk(chunk)[low - begin : high - begin]
+        return found
+
+    def _chunk(self, chunk: int) -> Int64:
+        """The last one is kept: spans are read one after the other."""
+        if self._kept[0] != chunk:
+            count = min(CHUNK, self._count - chunk * CHUNK)
+            total = np.zeros(count, np.int64)
+            used = [plane for plane in range(MOST_PLANES) if self._sizes[chunk, plane]]
+            for plane in used:
+                end = int(self._ends[chunk * MOST_PLANES + plane])
+                stream = self._file.read(PLANES, end - int(self._sizes[chunk, plane]), end).tobytes()
+                try:
+                    read = inflate(stream, count)
+                except WireError as error:
+                    raise _malformed(error.detail) from error
+                signed = read.view(np.int8) if plane == used[-1] else read
+                total |= signed.astype(np.int64) << (8 * plane)
+            total *= self._steps[chunk]
+            self._kept = (chunk, total)
+        return self._kept[1]
 
     def sums(self) -> Iterator[tuple[str, Int64]]:
-        """Each sum, whole. Raises OSError or WireError ``tensors.malformed``."""
-        for name, spec in self._file.header.specs.items():
-            yield name, self.numbers(name, 0, spec.shape[1])
+        """Each sum, whole. Raises what `numbers` does."""
+        for name, size in self._expected.items():
+            yield name, self.numbers(name, 0, size)
 
     def check(self, seed: bytes, members: Sequence[tuple[int, Fingerprint]]) -> None:
         """Compare with the weights and fingerprints of the updates.
 
-        Raises OSError, or WireError ``tensors.malformed``, ``partial.out_of_range`` or ``partial.altered``.
+        Raises what `numbers` does, or WireError ``partial.out_of_range`` or ``partial.altered``.
         """
         self.compare(seed, weight=sum(weight for weight, _ in members), wanted=combined(members))
 
@@ -148,13 +204,8 @@ def combined(members: Iterable[tuple[int, Fingerprint]]) -> Fingerprint:
 
 def most_bytes(model: ModelSpec, local: Local) -> int:
     """How large the file of a partial aggregate is at most."""
-    specs = sum_specs(model, local)
-    return OVERHEAD_BYTES + sum(MOST_PLANES * size + TENSOR_OVERHEAD_BYTES + len(name) for name, size in specs.items())
-
-
-def usual_bytes(model: ModelSpec, local: Local) -> int:
-    """About how large a partial aggregate is."""
-    return USUAL_PLANES * sum(sum_specs(model, local).values())
+    count = sum(sum_specs(model, local).values())
+    return OVERHEAD_BYTES + MOST_PLANES * count + CHUNK_OVERHEAD_BYTES * -(-count // CHUNK)
 
 
 def saved_bytes(local: Local, codec: Codec, model: ModelSpec, *, members: int) -> int:
@@ -162,15 +213,17 @@ def saved_bytes(local: Local, codec: Codec, model: ModelSpec, *, members: int) -
 
     The supernode's own update goes to the platform by itself either way. Raises WireError ``plan.no_head``.
     """
-    return members * update_bytes(local, codec, model).usual - usual_bytes(model, local)
+    sum_bytes = round(codec.sum_bytes * sum(sum_specs(model, local).values()))
+    return members * update_bytes(local, codec, model).usual - sum_bytes
 
 
-def _planes(numbers: Int64) -> NDArray[np.uint8]:
-    """[planes, elements]."""
-    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+def _packed(numbers: Int64) -> tuple[int, Sequence[bytes]]:
+    """What the integers of a chunk are multiples of, and the deflated planes of what they are then."""
+    step = int(np.gcd.reduce(numbers)) or 1
+    quotients = numbers // step
+    low, high = int(quotients.min()), int(quotients.max())
     bits = 1 + max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
-    planes = max(1, -(-bits // 8))
-    return np.stack([(numbers >> (8 * plane)).astype(np.uint8) for plane in range(planes)])
+    return step, [deflate((quotients >> (8 * plane)).astype(np.uint8)) for plane in range(-(-bits // 8))]
 
 
 def _inner(seed: bytes, name: str, numbers: Int64) -> Fingerprint:
@@ -187,3 +240,7 @@ def _modulo(numbers: Int64, drawn: NDArray[np.uint32], prime: int) -> int:
 
 def _plus(left: Fingerprint, right: Fingerprint, weight: int) -> Fingerprint:
     return Fingerprint(*((one + weight * other) % prime for one, other, prime in zip(left, right, PRIMES, strict=True)))
+
+
+def _malformed(detail: str) -> WireError:
+    return WireError("partial.malformed", detail)

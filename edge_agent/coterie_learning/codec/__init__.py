@@ -46,6 +46,9 @@ class Codec(Kind, frozen=True):
 
     summable: ClassVar[bool] = False
     """Whether its payloads are `CodedPayload`, so that weighted sums of updates are sums of integers."""
+    sum_bytes: ClassVar[float] = 4.25
+    """A parameter, of the usual weighted sum of updates: all bits of the grid that merges add on, unless scales have
+    few."""
     exact: ClassVar[bool] = False
     """Whether it changes no number."""
     coarse: ClassVar[bool] = False
