@@ -1,7 +1,8 @@
 """Integers times scales: how codecs of few bits round parameters, and the layout of the scales in their payloads.
 
-A scale is the largest magnitude that it serves, divided by the largest level. The rounding is that of QSGD (Alistarh et
-al. 2017, arXiv 1610.02132, §3.1).
+A scale is the largest magnitude that it serves, divided by the largest level, and rounded up to four significant bits:
+a step is 6 % coarser on average, and sums of updates whose scales differ have that many bits more than their codes,
+instead of all those of a float32. The rounding is that of QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1).
 """
 
 import math
@@ -28,6 +29,8 @@ SMALLEST_CHANNEL = 128
 """Parameters. A scale takes 4 bytes, so those of channels add at most 1/32 to codes of a byte, whatever the shapes."""
 MOST = 127
 """The largest level that an int8 holds of either sign."""
+MANTISSA_BITS, SCALE_BITS = 24, 4
+"""Significant bits of a float32, and of a scale that is computed here."""
 SCALE = "scale"
 """All scales of a payload, in the order of the tensors' names."""
 
@@ -45,7 +48,8 @@ class Rounded(NamedTuple):
 def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed: int, name: str) -> Rounded:
     """`tensor` with codes in [-levels, levels]; zero is exact, and the mean over seeds is the tensor."""
     rows = tensor.reshape(scale_count(tensor.shape, granularity), -1)
-    scale = np.minimum(np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(levels), largest_scale(levels))
+    fine = np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(levels)
+    scale = np.minimum(_few_bits(fine), largest_scale(levels))
     divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
     codes = _round_at_random(rows / divisor, levels, seed, name)
     return Rounded(codes.reshape(tensor.shape), scale.reshape(-1), (rows - codes * scale).reshape(tensor.shape))
@@ -86,6 +90,13 @@ def scale_count(shape: Shape, granularity: Granularity) -> int:
     """Scales of a tensor."""
     fine = granularity == "channel" and shape and math.prod(shape) >= shape[0] * SMALLEST_CHANNEL > 0
     return shape[0] if fine else 1
+
+
+def _few_bits(scales: Float32) -> Float32:
+    """Each rounded up to `SCALE_BITS` significant bits; in a float32, numbers that are not negative are ordered as
+    integers are."""
+    mask = np.uint32((1 << (MANTISSA_BITS - SCALE_BITS)) - 1)
+    return ((np.ascontiguousarray(scales).view(np.uint32) + mask) & ~mask).view(np.float32)
 
 
 class Places(NamedTuple):

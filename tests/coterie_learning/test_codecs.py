@@ -17,7 +17,7 @@ from coterie_learning.codec.one_bit import OneBit
 from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.codec.top_k import TopK
 from coterie_learning.device_plan import CODEC
-from coterie_learning.levels import SMALLEST_CHANNEL
+from coterie_learning.levels import SMALLEST_CHANNEL, round_tensor
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.payloads import row_spans
 from coterie_wire.bundle import TensorSpec
@@ -236,7 +236,7 @@ def test_int8_refuses_a_scale_that_could_stand_for_such_numbers(scale: float) ->
 def test_a_parameter_may_be_called_scale() -> None:
     update: Tensors = {"scale": np.ones(2, np.float32), "code.scale": np.zeros(3, np.float32)}
     decoded = Int8().decode(Int8().encode(update, seed=0).payload, expected=specs_of(update))
-    np.testing.assert_allclose(decoded["scale"], 1, rtol=1e-6)
+    np.testing.assert_allclose(decoded["scale"], 1, rtol=1 / 100)
     np.testing.assert_array_equal(decoded["code.scale"], 0)
 
 
@@ -253,20 +253,30 @@ def test_int8_is_unbiased(granularity: str) -> None:
 
 @given(update=updates(finite), seed=st.integers(0, 2**53))
 @settings(max_examples=30)
-def test_int8_comes_back_within_a_127th_of_the_largest(update: Tensors, seed: int) -> None:
+def test_int8_comes_back_within_a_112th_of_the_largest(update: Tensors, seed: int) -> None:
     decoded = Int8().decode(Int8().encode(update, seed=seed).payload, expected=specs_of(update))
     for name, tensor in update.items():
         largest = np.abs(tensor).max(initial=0).astype(np.float64)
         # The largest float32 saturates at 127/128 of itself; subnormal steps are coarse.
-        assert np.all(np.abs(tensor.astype(np.float64) - decoded[name]) <= largest * 1.01 / 127 + 1e-43)
+        assert np.all(np.abs(tensor.astype(np.float64) - decoded[name]) <= largest * 1.01 / 112 + 1e-43)
 
 
-def test_int8_codes_zero_and_the_largest_magnitude_exactly() -> None:
+def test_int8_codes_zero_exactly() -> None:
     update: Tensors = {"a": np.array([0, -2.54, 0, 2.54], np.float32), "zeros": np.zeros((2, 2), np.float32)}
     for seed in range(20):
         decoded = Int8().decode(Int8().encode(update, seed=seed).payload, expected=specs_of(update))
-        np.testing.assert_allclose(decoded["a"], update["a"], rtol=1e-6)
+        np.testing.assert_array_equal(decoded["a"][[0, 2]], 0)
+        np.testing.assert_allclose(decoded["a"], update["a"], rtol=1 / 112)
         np.testing.assert_array_equal(decoded["zeros"], 0)
+
+
+@given(largest=st.floats(2.0**-100, 2.0**100, width=32), levels=st.sampled_from([7, 127]))
+def test_a_scale_has_four_significant_bits_and_is_an_eighth_coarser_at_most(largest: float, levels: int) -> None:
+    (scale,) = round_tensor(np.array([largest], np.float32), levels, "tensor", seed=0, name="a").scales
+    fraction, _ = math.frexp(scale)
+    assert fraction * 16 == int(fraction * 16)
+    exact = float(np.float32(largest) / np.float32(levels))
+    assert exact <= scale <= exact * (1 + 1 / 8)
 
 
 def test_a_channels_scale_is_its_own() -> None:
@@ -274,7 +284,7 @@ def test_a_channels_scale_is_its_own() -> None:
     wide[0] *= 1e-4
     update = {"wide": wide}
     decoded = Int8().decode(Int8().encode(update, seed=0).payload, expected=specs_of(update))
-    np.testing.assert_allclose(decoded["wide"], wide, rtol=1e-5)
+    np.testing.assert_allclose(decoded["wide"], wide, rtol=1 / 100)
 
 
 @given(channels=st.integers(0, 40), width=st.integers(0, 2 * SMALLEST_CHANNEL))

@@ -35,6 +35,7 @@ class Int4(Streamed, frozen=True, tag="int4"):
     coarse: ClassVar[bool] = False
     packing: ClassVar[Packing] = Pairs()
     levels: ClassVar[int] = 7
+    sum_bytes: ClassVar[float] = 1.5
 
     def scaled_by(self) -> Granularity:
         return self.granularity

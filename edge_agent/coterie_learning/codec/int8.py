@@ -28,7 +28,7 @@ from coterie_wire.tensors import Tensors
 
 
 class Int8(Codec, frozen=True, tag="int8"):
-    """A parameter is its code times its scale; a scale is the largest magnitude it serves, divided by 127.
+    """A parameter is its code times its scale; a scale is the largest magnitude it serves, divided by 127, rounded up.
 
     The payload holds ``code.NAME`` int8 in the shape of each tensor, and all scales, in the order of the names, in one
     tensor ``scale`` float32. Biases and other short tensors are coded like the rest.
@@ -39,6 +39,7 @@ class Int8(Codec, frozen=True, tag="int8"):
         Meta(description="one scale for each tensor, or one for each output channel that has at least 128 parameters"),
     ] = "channel"
     summable: ClassVar[bool] = True
+    sum_bytes: ClassVar[float] = 2.25
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         check_update(update)

@@ -2,8 +2,8 @@
 
 After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4, brought to the edge as
 in Liu et al. 2020, "Client-edge-cloud hierarchical federated learning". Sums are exact, so that the tree, however deep,
-leaves no trace in the version. It loses where a site has few devices and a coarse codec: a sum takes five bytes a
-parameter.
+leaves no trace in the version. It loses where a site has few devices and a coarse codec: a sum takes two bytes a
+parameter with `int8`, four with `float32`.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,17 @@ export interface Rounded {
 const SMALLEST_CHANNEL = 128;
 const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
 
+/** Bits of a float32 that a scale does not use. */
+const UNUSED_BITS = 20;
+
+/** `scale`, not negative, rounded up to four significant bits: so ordered are float32 and the integers of their bits. */
+function fewBits(scale: number): number {
+  const bits = new Uint32Array(Float32Array.of(scale).buffer);
+  const mask = 2 ** UNUSED_BITS - 1;
+  bits[0] = (((bits[0] as number) + mask) & ~mask) >>> 0;
+  return new Float32Array(bits.buffer)[0] as number;
+}
+
 /** Scales of a tensor. */
 export function scaleCount(shape: readonly number[], granularity: Granularity): number {
   const [channels] = shape;
@@ -41,7 +52,7 @@ export function roundTensor(
     const [start, end] = [row * width, (row + 1) * width];
     let greatest = 0;
     for (let at = start; at < end; at++) greatest = Math.max(greatest, Math.abs(data[at] as number));
-    const scale = Math.min(Math.fround(greatest / levels), largest);
+    const scale = Math.min(fewBits(greatest / levels), largest);
     scales[row] = scale;
     const divisor = scale > 0 ? scale : 1;
     for (let at = start; at < end; at++) {
