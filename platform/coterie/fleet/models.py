@@ -90,6 +90,8 @@ class Device(Archivable, ProjectRoot):
     """When it was revoked or left."""
     last_seen_at = models.DateTimeField(null=True, blank=True)
     """When it last checked in; where it is `tracked`, `seen_at` knows better."""
+    broke_off_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When a socket of its broke off last while neighbours waited for it."""
     check_in_s = models.FloatField(default=10.0)
     """Seconds within which it was last asked to check in again."""
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)

@@ -97,10 +97,12 @@ def end_presence(device: Device) -> None:
 
 
 @transaction.atomic
-def cut_presence(device: Device, *, heard_at: datetime, now: datetime) -> None:
-    """The device is present until now, unless it was heard of after `heard_at`."""
-    if Presence.objects.filter(device=device, seen_at__lte=heard_at, until__gt=now).update(until=now):
+def cut_presence(device: Device, *, heard_at: datetime, now: datetime) -> bool:
+    """The device is present until now, unless it was heard of after `heard_at`; whether it is not any more."""
+    is_cut = Presence.objects.filter(device=device, seen_at__lte=heard_at, until__gt=now).update(until=now) > 0
+    if is_cut:
         _end([device.pk], Q())
+    return is_cut
 
 
 @transaction.atomic

@@ -29,7 +29,7 @@ from coterie.fleet.models import (
     Observation,
 )
 from coterie.fleet.observing import CheckedIn, observe, story
-from coterie.fleet.presence import cut_presence, end_presence, record_presence
+from coterie.fleet.presence import end_presence, record_presence
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.messages import Capabilities, CheckIn
@@ -236,16 +236,6 @@ def expect_check_in(*, device: Device, check_in_s: float, by_socket: bool = Fals
     """
     device.by_socket = by_socket
     device.check_in_s = check_in_s
-
-
-def lose_socket(*, device_id: str, heard_at: datetime, now: datetime) -> None:
-    """A device that serves its neighbours has ended its socket, and was heard on it at `heard_at` last.
-
-    It is not present until it checks in again, for they wait for it. Others are missed when their time is up.
-    """
-    device = Device.objects.filter(pk=device_id, capabilities__relay__isnull=False).first()
-    if device is not None:
-        cut_presence(device, heard_at=heard_at, now=now)
 
 
 @transaction.atomic

@@ -15,7 +15,6 @@ from coterie.core.events import DROP, WAKE
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
 from coterie.fleet.selectors import Shown, device_of
-from coterie.fleet.services import lose_socket
 from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE
@@ -26,6 +25,7 @@ from coterie.gateway.messages import answer
 from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
+from coterie.rounds.silence import lose_socket
 from coterie_wire.closing import RESTART as RESTART_CODE
 from coterie_wire.closing import reason_of
 from coterie_wire.errors import WireError
@@ -34,6 +34,7 @@ from coterie_wire.messages import Request as RequestFrame
 
 POLICY: Final = 1008  # RFC 6455, 7.4.1: the credential has ended
 BAD_FRAME: Final = 1007
+BROKEN_OFF: Final = (1005, 1006)  # without a word of either side
 WAKE_FRAME: Final = msgspec.json.encode(Wake()).decode()
 
 
@@ -73,11 +74,13 @@ class _Line:
     device_id: str
     heard_at: datetime | None = None
     """When it was answered last."""
+    broke_off: bool = False
+    """It ended, and nobody had closed it."""
 
     async def end(self) -> None:
-        """The socket has ended, and its device is missed, unless that was the platform's own doing."""
+        """The device of a socket that broke off is missed at once."""
         heard_at = self.heard_at
-        if heard_at is None or ENDING.has_begun:
+        if heard_at is None or not self.broke_off:
             return
         try:
             await in_thread(lambda: lose_socket(device_id=self.device_id, heard_at=heard_at, now=timezone.now()))
@@ -90,6 +93,7 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
     while True:
         event = await receive()
         if event["type"] == "websocket.disconnect":
+            line.broke_off = event.get("code") in BROKEN_OFF
             return
         data: bytes = event.get("bytes") or (event.get("text") or "").encode()
         try:

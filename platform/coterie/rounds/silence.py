@@ -4,6 +4,7 @@ No number of seconds tells a device that is gone from one that a slow platform k
 only when it has been answered. So what counts is the order of answers, as in Mostéfaoui, Mourgaya and Raynal 2003,
 "Asynchronous implementation of failure detectors" (DSN): a supernode that is missed is asked to check in, with the
 devices whose updates it holds, and as long as these do not come either, the platform is slow, and it is waited for.
+One whose connection broke off is missed at once, and not waited for as long.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from coterie.core.events import wake_devices
 from coterie.fleet.models import Device, Presence
+from coterie.fleet.presence import cut_presence
 from coterie.rounds.fold_tree import Folds
 from coterie.rounds.models import Assignment, Fold, Round, Route
 
@@ -32,9 +34,28 @@ def is_gone(asked_at: datetime, others: Iterable[Heard], *, now: datetime) -> bo
     It does once half of the `others` that have come since have come again: their second check-in was sent after the
     question, and has passed all that could hold the answer up. Those that are away, too, do not count.
     """
-    come = [one for one in others if one.last_at > asked_at]
+    come = _come(asked_at, others)
     again = sum(one.before_at is not None and one.before_at > asked_at for one in come)
     return now - asked_at >= ANSWER and 0 < len(come) <= 2 * again
+
+
+def is_cut_off_for_good(asked_at: datetime, others: Iterable[Heard], *, now: datetime) -> bool:
+    """The same of a device whose connection broke off, as those of a process do that is killed.
+
+    One that is there connects at once, so that it is waited for no longer than for the platform to hear anybody.
+    """
+    return now - asked_at >= ANSWER and bool(_come(asked_at, others))
+
+
+def lose_socket(*, device_id: str, heard_at: datetime, now: datetime) -> None:
+    """The socket of a device broke off, on which it was heard at `heard_at` last; others may wait for it."""
+    serves = Route.objects.filter(supernode__pk=device_id, assignment__state__in=Assignment.UNENDED)
+    adds = Fold.objects.filter(supernode__pk=device_id, state=Fold.State.ASKED)
+    if not (serves.exists() or adds.exists()):
+        return
+    device = Device.objects.get(pk=device_id)
+    if cut_presence(device, heard_at=heard_at, now=now):
+        Device.objects.filter(pk=device.pk).update(broke_off_at=now)
 
 
 def gone_supernodes(*, round_: Round, folds: Folds, now: datetime) -> frozenset[str]:
@@ -60,6 +81,16 @@ def gone_supernodes(*, round_: Round, folds: Folds, now: datetime) -> frozenset[
     return frozenset(str(fold.supernode_id) for fold in gone)
 
 
+def _come(asked_at: datetime, others: Iterable[Heard]) -> Sequence[Heard]:
+    return [one for one in others if one.last_at > asked_at]
+
+
+def _is_cut_off(device: Device) -> bool:
+    """Whether it has not come since its connection broke off."""
+    broke_off_at, seen_at = device.broke_off_at, device.last_seen_at
+    return broke_off_at is not None and (seen_at is None or seen_at < broke_off_at)
+
+
 def _is_gone(fold: Fold, others: Sequence[Presence], now: datetime) -> bool:
     if fold.supernode.state != Device.State.ENROLLED:
         return True
@@ -69,7 +100,8 @@ def _is_gone(fold: Fold, others: Sequence[Presence], now: datetime) -> bool:
         for presence in others
         if presence.device_id != fold.supernode_id
     ]
-    return is_gone(fold.missed_since, heard, now=now)
+    judge = is_cut_off_for_good if _is_cut_off(fold.supernode) else is_gone
+    return judge(fold.missed_since, heard, now=now)
 
 
 def _others(round_: Round, missed: Sequence[Fold], folds: Folds) -> Sequence[Presence]:

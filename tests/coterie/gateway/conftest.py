@@ -50,9 +50,9 @@ class SocketClient:
         """Send a frame."""
         self._to_app.put_nowait({"type": "websocket.receive", "text" if isinstance(text, str) else "bytes": text})
 
-    async def close(self) -> None:
+    async def close(self, code: int = 1000) -> None:
         """Hang up."""
-        self._to_app.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        self._to_app.put_nowait({"type": "websocket.disconnect", "code": code})
         await asyncio.wait_for(self.task, WAIT_S)
 
 

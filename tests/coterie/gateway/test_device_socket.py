@@ -3,11 +3,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
-from django.utils import timezone
 
 from coterie.core.events import wake_device
-from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, revoke_device
+from coterie.gateway import device_socket
 from coterie.gateway.ending import Ending
 from coterie.gateway.threads import in_thread
 from coterie_wire.closing import RESTART, spread_of
@@ -99,16 +98,15 @@ async def test_a_process_that_ends_closes_its_sockets_and_says_when_to_come_agai
     assert (start["status"], json.loads(body["body"])["code"]) == (503, "gateway.ending")
 
 
-@pytest.mark.parametrize(("relay", "present"), [({}, True), ({"relay": {"address": "10.0.0.9:8717"}}, False)])
-async def test_a_device_that_serves_neighbours_is_missed_when_its_socket_ends(
-    relay: dict[str, object], present: bool, connect, device: EnrolledDevice
+@pytest.mark.parametrize(("code", "missed"), [(1006, True), (1005, True), (1000, False), (1012, False)])
+async def test_a_device_is_missed_whose_socket_breaks_off_and_not_one_that_closes_it(
+    code: int, missed: bool, connect, device: EnrolledDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = Device.objects.filter(pk=device.device.pk)
-    await in_thread(lambda: row.update(capabilities={**device.device.capabilities, **relay}))
+    told: list[str] = []
+    monkeypatch.setattr(device_socket, "lose_socket", lambda *, device_id, **_: told.append(device_id))
     socket = connect(device.credential)
     await socket.heard()
     socket.say(frame(1, "check-in", CHECK_IN))
     await socket.heard()
-    assert (await in_thread(row.get)).is_present(timezone.now())
-    await socket.close()
-    assert (await in_thread(row.get)).is_present(timezone.now()) is present
+    await socket.close(code)
+    assert told == [str(device.device.pk)] * missed

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.fleet.services import lose_socket
 from coterie.merging.models import Update
 from coterie.rounds.models import Fold
-from coterie.rounds.silence import ANSWER, Heard, is_gone
+from coterie.rounds.silence import ANSWER, Heard, is_gone, lose_socket
 from tests.coterie.rounds.test_supernodes import MEMBERS, Site, by_star
 from tests.coterie.world import later
 
@@ -109,28 +108,49 @@ def test_a_platform_that_answers_late_waits_for_a_supernode_that_is_there(site: 
 
 
 @pytest.mark.django_db
-def test_neighbours_of_a_supernode_that_ends_do_not_wait_for_its_time_to_be_up(site: Site) -> None:
+def test_who_is_cut_off_is_missed_at_once_and_waited_for_no_longer_than_until_anybody_comes(site: Site) -> None:
+    """Before it is asked for its sum: the round has gone on with what the others have."""
     site.collect()
-    site.order(3)
-    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(3), now=later(3.5))
-    site.advance(4)
-    assert Fold.objects.get().missed_since == later(4)
-    for seconds in (4.5, 6.5):
-        for member in site.members:
-            assert member.assignment(later(seconds)).route is not None
+    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(2), now=later(2.5))
+    site.advance(3)
+    site.advance(3)
+    assert Fold.objects.get().missed_since == later(3)
     site.advance(7)
+    assert Fold.objects.get().state == Fold.State.ASKED, "nobody has come since"
+    assert site.members[0].assignment(later(7)).route is not None
+    site.advance(7.5)
     assert Fold.objects.get().reason_code == "route.supernode_silent"
     for seed, member in enumerate(site.members, start=1):
-        assert member.assignment(later(7)).route is None
-        member.deliver_directly(later(7), seed=seed)
-    assert site.published(8) == by_star()
+        assert member.assignment(later(8)).route is None
+        member.deliver_directly(later(8), seed=seed)
+    assert site.published(9) == by_star()
 
 
 @pytest.mark.django_db
-def test_a_socket_that_ends_when_its_device_has_another_changes_nothing(site: Site) -> None:
+def test_who_is_cut_off_and_connects_again_is_waited_for(site: Site) -> None:
+    site.collect()
+    order = site.order(3)
+    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(3), now=later(3.5))
+    site.advance(3.6)
+    assert Fold.objects.get().missed_since == later(3.6)
+    site.leader.say(later(4))
+    for member in site.members:
+        member.say(later(5))
+    site.advance(8)
+    assert Fold.objects.get().missed_since is None
+    assert site.send(order.fold, site.desk.sum(order), 8.5).accepted
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["leader", "member-1"])
+def test_a_socket_that_breaks_off_changes_nothing_where_nobody_waits_or_its_device_has_another(
+    site: Site, name: str
+) -> None:
     site.collect()
     site.order(3)
     site.leader.say(later(4))
-    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(3), now=later(4.5))
-    site.leader.row.refresh_from_db()
-    assert site.leader.row.is_present(later(5))
+    row = next(device.row for device in (site.leader, *site.members) if device.row.name == name)
+    lose_socket(device_id=str(row.pk), heard_at=later(3), now=later(4.5))
+    site.advance(5)
+    row.refresh_from_db()
+    assert (row.broke_off_at, Fold.objects.get().missed_since) == (None, None)
