@@ -32,15 +32,27 @@ def offer_to_answer(questions: QuestionSettings) -> OfferToAnswer | None:
 
 
 def own_address(url: str) -> str:
-    """This device's address on the network that leads to `url`. Nothing is sent.
+    """This device's address on the network that leads to `url`, of IPv4 if one does. Nothing is sent.
 
     Raises AgentError ``relay.no_address``.
     """
     parsed = urllib3.util.parse_url(url)
+    why: str | None = "it has no address"
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-            way.connect((parsed.host or "", parsed.port or 443))
-            return str(way.getsockname()[0])
+        found = socket.getaddrinfo((parsed.host or "").strip("[]"), parsed.port or 443, type=socket.SOCK_DGRAM)
+        for family, kind, protocol, _, there in sorted(found, key=lambda one: one[0] != socket.AF_INET):
+            try:
+                with socket.socket(family, kind, protocol) as way:
+                    way.connect(there)
+                    return str(way.getsockname()[0])
+            except OSError as error:
+                why = error.strerror
     except OSError as error:
-        detail = f"no way to {url}: {error.strerror}; name the address for neighbours in agent.toml, [relay]"
-        raise AgentError("relay.no_address", detail, exit_code=Exit.BAD_CONFIG) from error
+        why = error.strerror
+    detail = f"no way to {url}: {why}; name the address for neighbours in agent.toml, [relay]"
+    raise AgentError("relay.no_address", detail, exit_code=Exit.BAD_CONFIG)
+
+
+def with_port(host: str, port: int) -> str:
+    """``HOST:PORT``, with an address of IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

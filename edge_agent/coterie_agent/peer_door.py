@@ -5,11 +5,13 @@ platform has named.
 """
 
 import logging
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Protocol, TypeVar
 
 from coterie_agent.bounded_server import BoundedHandler, BoundedServer, at_fault
@@ -30,6 +32,8 @@ HEAD_S = 10.0
 """How long a stranger's head and first line may take, however steadily their bytes come."""
 READ_S = 60.0
 """How long the rest may take."""
+_OF_A_MACHINE = 64
+"""Bits that all its IPv6 addresses begin with."""
 _IDLE_S = 10
 _LINGER_S = 0.5
 _PIECE_BYTES = 64 << 10
@@ -67,11 +71,27 @@ class PeerDoor(BoundedServer):
         desks = {path: desk, **(beside or {})}
         self.bound(MAX_CONNECTIONS, each=OF_AN_ADDRESS)
         self.room = Room(BODIES_AT_ONCE * max_body_bytes)
+        self.address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
         try:
-            super().__init__(("0.0.0.0", port), partial(_Handler, desks, max_body_bytes))  # noqa: S104 - neighbours call it
+            super().__init__(("", port), partial(_Handler, desks, max_body_bytes))  # neighbours call it
         except OSError as error:
             detail = f"port {port} for neighbours: {error.strerror}; choose another in agent.toml"
             raise AgentError("relay.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
+
+    def server_bind(self) -> None:
+        """IPv4 and IPv6 alike, where the system has both."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
+        """Who calls is known by its IPv4 address, or by its network of IPv6, for a machine has all addresses of one."""
+        request, (host, port, *_) = super().get_request()
+        address = ip_address(host.partition("%")[0])
+        if isinstance(address, IPv6Address):
+            mapped = address.ipv4_mapped
+            host = str(ip_network((address, _OF_A_MACHINE), strict=False) if mapped is None else mapped)
+        return request, (host, port)
 
 
 class NoRoom(Exception):

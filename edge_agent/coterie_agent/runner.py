@@ -16,7 +16,7 @@ from coterie_agent.certifying import Certifying
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
-from coterie_agent.device import capabilities, offer_to_answer, own_address
+from coterie_agent.device import capabilities, offer_to_answer, own_address, with_port
 from coterie_agent.discovery.book import AddressBook, Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.forgetting import forget_platform
@@ -324,13 +324,13 @@ class Runner:
         if not relay.serve:
             return None
         address = relay.address or own_address(identity.url)
-        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members, sums=True, islands=True)
+        return OfferToLead(address=with_port(address, relay.port), members=relay.members, sums=True, islands=True)
 
     def _offer_to_meet(self, identity: Identity) -> OfferToMeet | None:
         gossip = self.config.gossip
         if not gossip.meet:
             return None
-        return OfferToMeet(address=f"{gossip.address or own_address(identity.url)}:{gossip.port}")
+        return OfferToMeet(address=with_port(gossip.address or own_address(identity.url), gossip.port))
 
     def _contact(self, identity: Identity, link: HttpLink, renewing: Renewing, certifying: Certifying) -> Contact:
         open_socket = partial(

@@ -187,3 +187,16 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < ends_at
         time.sleep(0.01)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system has no IPv6")
+def test_devices_of_both_protocols_are_answered_and_known_by_machine(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    for address in ("127.0.0.1", "[::1]"):
+        assert ask_neighbour(f"{address}:{port}", "/calls", b"neighbour\n", at_most_bytes=100) == b"thanks"
+        with pytest.raises(Unreachable):
+            ask_neighbour(f"{address}:{port}", "/calls", b"stranger\n", at_most_bytes=100)
+    refused = [record.getMessage().split(":", 1)[0] for record in caplog.records]
+    assert "refused 127.0.0.1" in refused
+    assert "refused ::/64" in " ".join(record.getMessage() for record in caplog.records)

@@ -91,13 +91,14 @@ class LocalNetwork:
         from zeroconf import ServiceInfo
 
         host, _, port = announced.rpartition(":")
+        addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
         key = public_key(self.book.secret)
         name = hashlib.sha256(key).hexdigest()[:16]  # names of hosts often tell whose they are
         return ServiceInfo(
             SERVICE,
             f"{name}.{SERVICE}",
             port=int(port),
-            addresses=[socket.inet_aton(socket.gethostbyname(host))],
+            parsed_addresses=sorted({str(there[0]).partition("%")[0] for *_, there in addresses}),
             properties={"v": "1", _KEY.decode(): base64.b64encode(key).decode()},
             server=f"{name}.local.",
         )

@@ -54,6 +54,15 @@ def test_an_announcement_names_neither_device_nor_host(tmp_path: Path) -> None:
         a.close()
 
 
+def test_an_address_of_ipv6_is_announced(tmp_path: Path) -> None:
+    a = Device("a", tmp_path)
+    try:
+        service = LocalNetwork(a.book, lambda: None, a.record_sent)._service("[fd00:7::1]:8717")
+        assert (service.parsed_addresses(), service.port) == (["fd00:7::1"], 8717)
+    finally:
+        a.close()
+
+
 def test_without_zeroconf_the_owner_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zeroconf", None)
     a = Device("a", tmp_path)
