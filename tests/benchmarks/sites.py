@@ -3,7 +3,8 @@
 Network namespaces with shaped links, so for root on Linux with `tc`. Each agent is a process of its own in a namespace
 of its own, on a real platform; their processes are forks of one that has loaded the agent, for this machine has no room
 for 24 starts. Bytes are counted at the router of each site, everything from a federation's start to its new version:
-updates, sums, messages, sockets, acknowledgements of what comes down, headers. A second of the line is 1 MB.
+updates, sums, messages, sockets, acknowledgements of what comes down, headers. A second of the line is 1 MB. Each
+version is compared with the one that its updates make when they are merged flat, of the files that the round has left.
 """
 
 import tempfile
@@ -11,19 +12,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from coterie_learning.codec import Codec
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from tests.benchmarks.report import Figure
 from tests.nat.forking import ForkedAgent, Forks
 from tests.nat.network import SERVER
-from tests.nat.sites import Sites, why_no_sites
+from tests.nat.sites import HEADER_BYTES, Sent, Sites, why_no_sites
 from tests.system.eventually import eventually
-from tests.system.model import samples
-from tests.system.operator_client import OperatorClient
+from tests.system.flat_merge import flat_version, update_files
+from tests.system.model import samples, spec_with
+from tests.system.operator_client import Json, OperatorClient
 from tests.system.processes import Platform, prepare_state
 from tests.system.real_agent import READY, UNPLUGGED
 
-SITES, EACH, SIDE = 3, 8, 71
+SITES, EACH, SIDE = 3, 8, 160
 UPLINK_BITS_S = 8_000_000
 SAMPLES = 16
 RELAY = "[relay]\nmax_load = 10000.0\n"
@@ -44,11 +49,24 @@ class Way(NamedTuple):
         return f"{self.topology}-{self.codec}"
 
 
-WAYS = [Way(codec, topology) for codec in ("int8", "float32") for topology in ("star", "supernodes")]
+CODECS: Mapping[str, Codec] = {"int8": Int8(), "float32": Float32Codec()}
+WAYS = [Way(codec, topology) for codec in CODECS for topology in ("star", "supernodes")]
 TARGETS = {
     "int8": "target <= 0.30x",
     "float32": "target <= 0.07x",
 }
+
+
+class Parts(NamedTuple):
+    """Of what has left a site in a round, in bytes; the mean of the sites."""
+
+    updates: float
+    """Which went to the platform themselves."""
+    sums: float
+    headers: float
+    """Of all packets, also of those that carry nothing but acknowledgements."""
+    messages: float
+    """The rest: check-ins and other messages, with the framing of HTTP and sockets."""
 
 
 class Fleet:
@@ -56,11 +74,11 @@ class Fleet:
 
     def __init__(self, stack: ExitStack) -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sites-")))
-        state = directory / "platform"
-        seeded = prepare_state(directory / "made", pairs=len(WAYS) + 1, side=SIDE, state=str(state))
+        self.state = directory / "platform"
+        seeded = prepare_state(directory / "made", pairs=len(WAYS) + 1, side=SIDE, state=str(self.state))
         self.sites = stack.enter_context(Sites(SITES, EACH, uplink_bits_s=UPLINK_BITS_S))
         stack.enter_context(self.sites.in_net())
-        platform = Platform(state, host=SERVER)
+        platform = Platform(self.state, host=SERVER)
         stack.callback(platform.stop)
         platform.start()
         self.operator = stack.enter_context(OperatorClient(platform.url, seeded.token))
@@ -123,17 +141,21 @@ class Fleet:
         }
         return self.operator.start_federation(name, pair=next(self._pairs), plan=plan, rounds_wanted=1)
 
-    def ended(self, federation: str) -> Mapping[str, Any]:
+    def ended(self, federation: str) -> Json:
         round_ = self.operator.ended_round(federation, 1, within_s=ROUND_S)
         assert round_["state"] == "published", round_["reason_sentence"]
         return round_
 
-    def routes(self, federation: str) -> Sequence[Mapping[str, Any]]:
-        """By what way each update goes; none before the round is planned."""
+    def ways(self, federation: str) -> Json:
+        """By what way each update goes, and the sums; none before the round is planned."""
         round_ = self.operator.round(federation, 1)
-        found: Sequence[Mapping[str, Any]] = (
-            self.operator.get(f"/rounds/{round_['id']}/routes/")["routes"] if round_ else ()
-        )
+        return self.operator.get(f"/rounds/{round_['id']}/routes/") if round_ else {"routes": [], "folds": []}
+
+    def is_flat(self, round_: Json, codec: str) -> bool:
+        """Whether the version has the bits that all updates make at once."""
+        files = update_files(self.state, [agent.home for agent in self.supernodes])
+        version = self.operator.get(f"/versions/{round_['result_version']}/")
+        found: bool = version["parameters"] == flat_version(round_, files, codec=CODECS[codec], spec=spec_with(SIDE))
         return found
 
     def _knows(self, agent: ForkedAgent) -> bool:
@@ -153,25 +175,42 @@ def _long_haul(fleet: Fleet) -> Iterator[Figure]:
     sent: dict[Way, float] = {}
     for way in WAYS:
         fleet.settle()
-        before, began = fleet.sites.sent_bytes(), time.monotonic()
+        before, began = fleet.sites.sent(), time.monotonic()
         federation = fleet.begin(way.name, codec=way.codec, topology=way.topology)
         round_ = fleet.ended(federation)
         took_s = time.monotonic() - began
-        by_site = [after - first for after, first in zip(fleet.sites.sent_bytes(), before, strict=True)]
-        sent[way] = sum(by_site) / SITES
+        by_site = [after.since(first) for after, first in zip(fleet.sites.sent(), before, strict=True)]
+        sent[way] = sum(one.size_bytes for one in by_site) / SITES
         case = f"{SITES} sites of {EACH} agents, {way.codec}, {way.topology}"
         yield Figure(case, "updates in the version", float(round_["metrics"]["updates"]), f"of {SITES * EACH}")
-        routes = fleet.routes(federation)
-        by_sums = sum(route["supernode"] is not None for route in routes)
-        why = ", ".join(sorted({route["reason_code"] for route in routes if route["supernode"] is None}))
+        ways = fleet.ways(federation)
+        by_sums = sum(route["supernode"] is not None for route in ways["routes"])
+        why = ", ".join(sorted({route["reason_code"] for route in ways["routes"] if route["supernode"] is None}))
         yield Figure(case, "of them in sums", float(by_sums), "updates", f"the others: {why or '-'}")
+        yield Figure(
+            case, "versions with other bits than a flat merge", float(not fleet.is_flat(round_, way.codec)), "of 1"
+        )
         yield Figure(case, "bytes out of a site", sent[way] / 1e3, "kB")
-        yield Figure(case, "busiest line", 8 * max(by_site) / UPLINK_BITS_S, "s", f"{UPLINK_BITS_S / 1e6:g} Mbit/s")
+        for name, size_bytes in _parts(round_, ways, by_site)._asdict().items():
+            yield Figure(case, f"of them {name}", size_bytes / 1e3, "kB")
+        busiest = max(one.size_bytes for one in by_site)
+        yield Figure(case, "busiest line", 8 * busiest / UPLINK_BITS_S, "s", f"{UPLINK_BITS_S / 1e6:g} Mbit/s")
         yield Figure(case, "whole round", took_s, "s", "most of it waits for processors")
     for codec, target in TARGETS.items():
         star, tree = sent[Way(codec, "star")], sent[Way(codec, "supernodes")]
         case = f"{EACH} agents a site, {codec}"
         yield Figure(case, "bytes and time of the line", tree / star, "x of a star's", target, star / tree)
+
+
+def _parts(round_: Json, ways: Json, by_site: Sequence[Sent]) -> Parts:
+    """By the sizes of the files, and the number of packets."""
+    summed = {route["device"] for route in ways["routes"] if route["supernode"] is not None}
+    delivered = [part for part in round_["assignments"] if part["delivered"]]
+    updates = sum(part["delivered"]["size_bytes"] for part in delivered if part["device"] not in summed) / SITES
+    sums = sum(fold["size_bytes"] for fold in ways["folds"]) / SITES
+    headers = HEADER_BYTES * sum(one.packets for one in by_site) / SITES
+    whole = sum(one.size_bytes for one in by_site) / SITES
+    return Parts(updates, sums, headers, whole - updates - sums - headers)
 
 
 def _kill(fleet: Fleet) -> Iterator[Figure]:
@@ -182,20 +221,28 @@ def _kill(fleet: Fleet) -> Iterator[Figure]:
     settings.write_text(f"processor_share = 0.0001\n{settings.read_text(encoding='utf-8')}", encoding="utf-8")
     supernode.start("relay")
     eventually(lambda: supernode.log().count("in contact with the platform") > 1, within_s=ROUND_S)
-    federation = fleet.begin(KILLED, codec="float32", topology="supernodes", spared=1)
+    federation = fleet.begin(KILLED, codec="int8", topology="supernodes", spared=1)
 
     def is_held() -> bool:
-        held = {route["device"] for route in fleet.routes(federation) if route["held_at"]}
+        held = {route["device"] for route in fleet.ways(federation)["routes"] if route["held_at"]}
         round_ = fleet.operator.round(federation, 1)
         own = {part["device"] for part in round_["assignments"] if part["state"] == "delivered"} if round_ else set()
         return members <= held and len(held | own) >= SITES * EACH - 1
 
     eventually(is_held, within_s=ROUND_S)
-    supernode.kill()
     killed_at = time.monotonic()
+    supernode.kill()
+
+    def is_missed() -> bool:
+        return not any(route["supernode"] == supernode.id for route in fleet.ways(federation)["routes"])
+
+    eventually(is_missed, within_s=ROUND_S)
+    found_s = time.monotonic() - killed_at
     round_ = fleet.ended(federation)
     took_s = time.monotonic() - killed_at
     case = f"a supernode of {EACH - 1} is killed"
     counted = f"of {SITES * EACH}, {SITES * EACH - 1} of them of agents that live"
     yield Figure(case, "updates in the version", float(round_["metrics"]["updates"]), counted)
+    yield Figure(case, "versions with other bits than a flat merge", float(not fleet.is_flat(round_, "int8")), "of 1")
+    yield Figure(case, "until its neighbours are told to send themselves", found_s, "s")
     yield Figure(case, "until the version", took_s, "s", "target <= 15 s", 15 / took_s)

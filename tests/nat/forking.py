@@ -14,9 +14,11 @@ from typing import NoReturn
 
 import msgspec
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from tests.nat.network import enter
+from tests.system.eventually import eventually
 from tests.system.processes import ROOT, environment
 from tests.system.real_agent import COMMAND_S, Json, RealAgent
 
@@ -80,8 +82,10 @@ class ForkedAgent(RealAgent):
         self._number = self._do(command, is_waited_for=False)
 
     def kill(self) -> None:
+        """As a flat battery would. Returns once its processes have let go of what they held."""
         if self._number:
             os.kill(self._number, signal.SIGKILL)
+            eventually(lambda: _has_ended(self._number))
             self._number = 0
 
     def command(self, *arguments: str, expected: int = 0) -> Json:
@@ -95,6 +99,11 @@ class ForkedAgent(RealAgent):
         prints_to, says_to = (str(self.home / name) for name in ("printed", "agent.log"))
         told = ("--home", str(self.home), *arguments)
         return self._forks.do(Command(self._namespace, told, prints_to, says_to, is_waited_for))
+
+
+def _has_ended(number: int) -> bool:
+    """Nobody asks how a fork has ended, so that its number is kept."""
+    return psutil.Process(number).status() == psutil.STATUS_ZOMBIE
 
 
 def _fork(command: Command) -> int:

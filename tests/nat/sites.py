@@ -14,13 +14,27 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
 from tests.nat.network import SERVER, enter
 
 BURST_BYTES = 16 << 10
+HEADER_BYTES = 66
+"""Of a packet: of Ethernet, of IPv4, and of TCP with its timestamps."""
+
+
+class Sent(NamedTuple):
+    """What has left a site."""
+
+    size_bytes: int
+    """With all headers."""
+    packets: int
+
+    def since(self, before: "Sent") -> "Sent":
+        """What has left it after `before`."""
+        return Sent(self.size_bytes - before.size_bytes, self.packets - before.packets)
 
 
 class Sites:
@@ -63,8 +77,8 @@ class Sites:
             finally:
                 enter(own)
 
-    def sent_bytes(self) -> Sequence[int]:
-        """By site, what has left it so far, with the headers of IP and Ethernet."""
+    def sent(self) -> Sequence[Sent]:
+        """By site, what has left it so far."""
         return [self._sent_by(self._space(f"r{site}")) for site in range(len(self.names))]
 
     def _connect(self, site: int) -> None:
@@ -100,12 +114,12 @@ class Sites:
         return f"{self._mark}-{name}"
 
     @staticmethod
-    def _sent_by(router: str) -> int:
+    def _sent_by(router: str) -> Sent:
         told = subprocess.run(
             ["ip", "-n", router, "-j", "-s", "link", "show", "outer"], check=True, capture_output=True
         ).stdout
-        sent: int = msgspec.json.decode(told)[0]["stats64"]["tx"]["bytes"]
-        return sent
+        counted = msgspec.json.decode(told)[0]["stats64"]["tx"]
+        return Sent(counted["bytes"], counted["packets"])
 
     @staticmethod
     def _run(*command: str, given: str | None = None) -> None:

@@ -1,27 +1,18 @@
 """Real agents with a supernode among them: one sum leaves the site, and the version has the bits of a star."""
 
-import hashlib
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.cohort import weights
-from coterie_learning.fold import Counted, fold_in_memory
-from coterie_learning.local.sgd import Sgd
-from coterie_learning.merge.fed_avg import FedAvg
-from coterie_learning.update_files import Contents
-from coterie_wire.tensor_files import InMemory
-from coterie_wire.tensors import encode_tensors
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
-from tests.system.model import SPEC, tensors
+from tests.system.flat_merge import flat_version, update_files
 from tests.system.real_agent import READY, UNPLUGGED, RealAgent
 
 MEMBERS = 4
@@ -51,27 +42,11 @@ class Neighbourhood:
         assert round_["state"] == "published", round_["reason_sentence"]
         return round_
 
-    def files(self, also: Sequence[Path]) -> dict[str, bytes]:
-        """Every update that the supernode or the platform has a file of, or that is in `also`, by its hash."""
-        shelf = (self.supernode.home / "state" / "relay").rglob("*.update")
-        kept = (self.site.platform.state / "updates").rglob("?" * 64)
-        return {
-            hashlib.sha256(content).hexdigest(): content for content in map(Path.read_bytes, [*shelf, *kept, *also])
-        }
-
     def assert_bits_of_a_star(self, round_: dict[str, Any], also: Sequence[Path] = ()) -> None:
-        """The flat merge of the same updates, which the platform has never seen all of, makes the same file."""
-        files, contents = self.files(also), Contents(SPEC, Float32Codec(), Sgd())
-        told = [part["delivered"] for part in round_["assignments"] if part["delivered"]]
-        found = weights([update["samples"] for update in told])
-        counted = [
-            Counted(partial(nullcontext, contents.open(InMemory(files[update["sha256"]]), ())), weight)
-            for update, weight in zip(told, found, strict=True)
-        ]
-        merged = fold_in_memory(FedAvg(), SPEC.parameters, counted, tensors(0), None)
-        expected = hashlib.sha256(encode_tensors(merged.parameters)).hexdigest()
+        """The flat merge of the same updates, of which those in the homes `also` hold some, makes the same file."""
+        files = update_files(self.site.platform.state, [self.supernode.home, *also])
         version = self.site.operator.get(f"/versions/{round_['result_version']}/")
-        assert version["parameters"] == expected
+        assert version["parameters"] == flat_version(round_, files, codec=Float32Codec())
 
 
 @pytest.fixture
@@ -219,5 +194,4 @@ def test_sums_of_two_sites_meet_at_a_gateway(site: Site, tmp_path: Path) -> None
         assert set(delivered) >= {member.id for member in members}
         ways = {(fold["state"], fold["way_code"]) for fold in whole.routes()["folds"]}
         assert ("accepted", "fold.top") in ways
-        files = [path for agent in leaders for path in (agent.home / "state" / "relay").rglob("*.update")]
-        whole.assert_bits_of_a_star(round_, also=files)
+        whole.assert_bits_of_a_star(round_, also=[agent.home for agent in leaders])
