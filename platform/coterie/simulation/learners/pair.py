@@ -1,6 +1,8 @@
 """A device model of the user's own, as ``torch.export.save`` writes it."""
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,14 +47,27 @@ class Pair(LearnerKind, frozen=True, tag="pair"):
 @cache
 def compiled_pair(path: Path, batch_size: int) -> "CompiledModel":
     """The graphs of the model at `path`. Raises DoesNotFit, or what loading and compiling raise."""
-    from coterie.compile.compiled import compile_model  # only now: PyTorch takes seconds to import
-    from coterie.compile.upload import load_upload
+    with _without_collections():
+        from coterie.compile.compiled import compile_model  # only now: PyTorch takes seconds to import
+        from coterie.compile.upload import load_upload
 
-    compiled = compile_model(load_upload(path), batch_size=batch_size)
+        compiled = compile_model(load_upload(path), batch_size=batch_size)
     problem = why_not_simulated(compiled.spec)
     if problem is not None:
         raise DoesNotFit(detail=f"simulations do not take {path.name} yet: {problem}")
     return compiled
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Little of what PyTorch loads and a compilation makes is garbage: looking for it takes a seventh of the start."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def why_not_simulated(spec: ModelSpec) -> str | None:
