@@ -13,7 +13,7 @@ def keep_no_log(_apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("fleet", "0017_seen_before")]
+    dependencies = [("fleet", "0016_device_agents")]
 
     operations = [
         migrations.CreateModel(
@@ -55,11 +55,5 @@ class Migration(migrations.Migration):
             name="tracked",
             field=models.BooleanField(db_default=False, default=False, editable=False),
         ),
-        migrations.RemoveField(model_name="device", name="seen_before_at"),
-        migrations.AddIndex(
-            model_name="device",
-            index=models.Index(fields=["tracked", "last_seen_at"], name="device_by_presence"),
-        ),
-        migrations.RemoveIndex(model_name="device", name="device_by_last_seen"),
         migrations.RunPython(keep_no_log, migrations.RunPython.noop, elidable=False),
     ]
