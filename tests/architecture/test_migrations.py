@@ -66,7 +66,7 @@ def _faults_of(operation: Operation, label: str, state: ProjectState, *, is_atom
         case _ if isinstance(operation, RENAMES):
             yield f"{what}: the release before still asks for the old name; add the new one beside it"
         case _ if isinstance(operation, REMOVES):
-            yield f"{what}: the release before still reads it; take it out of the state now, and remove it a release later"
+            yield f"{what}: the release before reads it; take it out of the state now, and remove it a release later"
         case migrations.AddField(field=field) if not (
             field.null or field.many_to_many or field.has_db_default()  # type: ignore[attr-defined]
         ):
