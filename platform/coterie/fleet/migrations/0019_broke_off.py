@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0018_presence'),
+        ('fleet', '0018_device_by_presence'),
     ]
 
     operations = [
