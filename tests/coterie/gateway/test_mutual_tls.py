@@ -77,6 +77,8 @@ async def site(tmp_path: Path, settings: Settings) -> AsyncIterator[Site]:
     try:
         yield Site(f"https://127.0.0.1:{listener.getsockname()[1]}", tmp_path / "server.pem", tls)
     finally:
+        for connection in tuple(server.server_state.connections):
+            connection.transport.abort()  # an agent keeps it, and hears no farewell while it asks nothing
         server.should_exit = True
         await serving
 

@@ -17,6 +17,7 @@ from coterie.cloud.averaging_job import LeftOut, MergeArguments, MergeResult
 from coterie.federations.models import Federation
 from coterie.federations.services import change_terms, start_federation
 from coterie.fleet.models import Device
+from coterie.fleet.presence import settle
 from coterie.fleet.services import resume_device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
@@ -484,6 +485,7 @@ class TestAgain:
                 at += 1
         assert pauses == [5, 10, 20, 40]
         find_overdue(now=later(70))
+        settle(now=later(70))
         sweep(now=later(70))
         round_.refresh_from_db()
         return round_
