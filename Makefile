@@ -59,7 +59,7 @@ test-console: $(STAMP) console phone  ## Drive the built console with a browser,
 	$(BIN)/python -m pytest -m console tests/console $(ARGS)
 
 test-phone: $(STAMP) phone $(CONSOLE)/node_modules/.package-lock.json  ## Let a browser join, train and be killed, on a real platform with real agents. Needs chromium.
-	$(BIN)/python -m pytest -m phone tests/phone $(ARGS)
+	$(BIN)/python -m pytest -m "phone and not long" tests/phone $(ARGS)
 
 screenshots: $(STAMP) console  ## Take the pictures of docs/console.md. ARGS="--states DIR" takes those of every state, to be looked at.
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
