@@ -2,7 +2,7 @@ import { Group, Select, Text } from "@mantine/core";
 import { IconCircleCheck, IconSend } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Empty } from "../components/Empty";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -37,7 +37,7 @@ export function NoticeLog({ search, onSearch }: { search: Search; onSearch: (cha
             aria-label="Change"
             placeholder="All changes"
             clearable
-            data={CHANGES.map((value) => ({ value, label: wordOf(value) }))}
+            data={choicesOf(CHANGES)}
             value={search.change ?? null}
             onChange={(value) => narrow("change", value)}
             w={150}
@@ -46,7 +46,7 @@ export function NoticeLog({ search, onSearch }: { search: Search; onSearch: (cha
             aria-label="Outcome"
             placeholder="All outcomes"
             clearable
-            data={NOTICE_STATES.map((value) => ({ value, label: wordOf(value) }))}
+            data={choicesOf(NOTICE_STATES)}
             value={search.state ?? null}
             onChange={(value) => narrow("state", value)}
             w={150}

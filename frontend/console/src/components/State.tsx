@@ -93,6 +93,11 @@ export function wordOf(state: string): string {
   return STATES[state]?.[1] ?? state;
 }
 
+/** States as a field offers them, each by its word. */
+export function choicesOf<S extends string>(states: readonly S[]): { value: S; label: string }[] {
+  return states.map((value) => ({ value, label: wordOf(value) }));
+}
+
 /** A state as a word with a dot: the colour is never alone. */
 export function State({ of }: { of: string }) {
   return (

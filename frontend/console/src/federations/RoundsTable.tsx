@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Change } from "../components/Change";
 import { Empty } from "../components/Empty";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
 import { t } from "../language/t";
@@ -36,7 +36,7 @@ export function RoundsTable({ federation, search, onSearch }: Props) {
             aria-label="Outcome"
             placeholder="All rounds"
             clearable
-            data={ROUND_STATES.map((value) => ({ value, label: wordOf(value) }))}
+            data={choicesOf(ROUND_STATES)}
             value={state ?? null}
             onChange={(value) => {
               const next = choice(value, ROUND_STATES);

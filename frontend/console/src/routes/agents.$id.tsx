@@ -20,7 +20,7 @@ import { Figure } from "../components/Figure";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { counted, duration } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
@@ -128,7 +128,7 @@ function AgentRolloutPage() {
               aria-label="How devices stand"
               placeholder="All states"
               clearable
-              data={PART_STATES.map((value) => ({ value, label: wordOf(value) }))}
+              data={choicesOf(PART_STATES)}
               value={state ?? null}
               onChange={(value) => show(partsSearch({ ...rest, state: value }))}
               w={150}

@@ -7,7 +7,7 @@ import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { When } from "../components/When";
 import { JobLog } from "../jobs/JobLog";
 import {
@@ -82,7 +82,7 @@ function Jobs() {
               aria-label="How jobs stand"
               placeholder="All states"
               clearable
-              data={STATES.map((value) => ({ value, label: wordOf(value) }))}
+              data={choicesOf(STATES)}
               value={search.state ?? null}
               onChange={(state) => narrow("state", state)}
               w={150}

@@ -4,7 +4,7 @@ import { createFileRoute, Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
 import { type Part, partsAsked, partsQuery, partsSearch, STATES } from "../parts/queries";
@@ -51,7 +51,7 @@ function Parts() {
               aria-label="Outcome"
               placeholder="All outcomes"
               clearable
-              data={STATES.map((value) => ({ value, label: wordOf(value) }))}
+              data={choicesOf(STATES)}
               value={state ?? null}
               onChange={(value) => {
                 const { state: _old, ...others } = narrowed;

@@ -4,7 +4,7 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
-import { State, wordOf } from "../components/State";
+import { choicesOf, State } from "../components/State";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -56,7 +56,7 @@ export function Deliveries({ search, onSearch }: { search: Search; onSearch: (ch
             aria-label="Outcome"
             placeholder="All outcomes"
             clearable
-            data={DELIVERY_STATES.map((value) => ({ value, label: wordOf(value) }))}
+            data={choicesOf(DELIVERY_STATES)}
             value={state ?? null}
             onChange={(value) => {
               const next = choice(value, DELIVERY_STATES);
