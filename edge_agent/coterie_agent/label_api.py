@@ -25,7 +25,6 @@ from coterie_learning.labelling import (
     Labelling,
     answer,
     ask,
-    most_uncertain,
     questions_left,
     skip,
     snooze,
@@ -213,6 +212,8 @@ class LabelApi:
         return None if state.open is None else self.local.store.labelling.find(state.open)
 
     def _choose(self, model: ModelSpec) -> Unlabelled | None:
+        from coterie_learning.certainty import most_uncertain  # only here: NumPy takes 17 MB
+
         held = self.local.held()
         found = self.local.store.labelling.newest(COMPARED, x_bytes=FLOAT_BYTES * features(model))
         if not found:

@@ -1,24 +1,18 @@
-"""Which sample a device asks its owner to label, and when: the least certain one first, few a day, none twice.
+"""When a device asks its owner to label a sample: few a day, none twice. Which one: `coterie_learning.certainty`.
 
-Uncertainty sampling by margin (Scheffer, Decomain and Wrobel 2001) or entropy (Shannon 1948); Settles 2009, §3.1,
-compares them. Pure: the device keeps a `Labelling`, and replaces it by what a function here returns.
+Pure: the device keeps a `Labelling`, and replaces it by what a function here returns.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
-from coterie_learning.metrics import Float64, Numbers, log_softmax
 from coterie_wire.conditions import Hour, is_within
 
 LabelKind = Literal["given", "asked", "implied"]
 """Who said it: the owner with the sample, the owner when asked, or what a program saw happen."""
 How = Literal["margin", "entropy"]
-_DIGITS = 9
-"""Of certainties that are compared: runtimes differ in the last bits of an exponential."""
 
 
 class AskPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,25 +90,3 @@ def undo(state: Labelling, sample: int) -> Labelling:
 def snooze(state: Labelling, until: float) -> Labelling:
     """Ask nothing new before the Unix time `until`."""
     return msgspec.structs.replace(state, snoozed_until=until)
-
-
-def most_uncertain(numbers: Sequence[int], outputs: Numbers, how: How) -> int:
-    """Which of the samples `numbers` [n] a model whose `outputs` [n, classes] are logits is least certain of.
-
-    Of several that it is equally uncertain of the newest, which has the greatest number. There must be one.
-    """
-    certainty = np.round(_certainty(outputs, how), _DIGITS).tolist()
-    least = min(zip(certainty, numbers, strict=True), key=lambda one: (one[0], -one[1]))
-    return least[1]
-
-
-def _certainty(logits: Numbers, how: How) -> Float64:
-    """[n]; not finite outputs count as uncertain."""
-    logs = log_softmax(logits)
-    probabilities = np.exp(logs)
-    if how == "margin":
-        two = np.sort(probabilities, axis=1)[:, -2:]
-        found = two[:, 1] - two[:, 0] if logits.shape[1] > 1 else two[:, 0]
-    else:
-        found = (probabilities * np.where(probabilities > 0, logs, 0.0)).sum(axis=1)  # minus the entropy
-    return np.asarray(np.where(np.isfinite(found), found, -np.inf))

@@ -91,3 +91,16 @@ def test_every_module_imports_where_nothing_of_the_platform_is(
     imported_alone: subprocess.CompletedProcess[str],
 ) -> None:
     assert imported_alone.returncode == 0, imported_alone.stderr
+
+
+@pytest.mark.parametrize("command", ["join", "run", "status", "why"])
+def test_an_agent_that_waits_holds_neither_numpy_nor_a_runtime(command: str) -> None:
+    """They take 17 MB and more, and on a small device seconds: they are imported where something is computed."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(EDGE_AGENT)!r})
+import coterie_agent.commands.{command}
+print(*{{"numpy", "onnxruntime"}} & set(sys.modules))
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert told.stdout.split() == []

@@ -7,13 +7,13 @@ from typing import get_args
 import msgspec
 import numpy as np
 
+from coterie_learning.certainty import most_uncertain
 from coterie_learning.labelling import (
     AskPolicy,
     How,
     Labelling,
     answer,
     ask,
-    most_uncertain,
     questions_left,
     skip,
     snooze,
