@@ -29,6 +29,7 @@ from coterie_learning.random import (
 )
 from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
+from tests.contract.help_vectors import help_vectors
 from tests.contract.label_vectors import label_vectors
 from tests.contract.personal_vectors import personal_vectors
 from tests.contract.privacy_vectors import privacy_vectors
@@ -87,6 +88,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         },
         "random.json": _random_numbers(),
         "client.json": client_vectors(),
+        "help.json": help_vectors(),
         "labels.json": label_vectors(),
         "personal.json": personal_vectors(),
         "privacy.json": privacy_vectors(),

@@ -77,7 +77,7 @@ test("a plan with a kind, a field or a value that the phone does not have is ref
   };
   expect(code({})).toBe("no error");
   expect(code({ codec: { kind: "one_bit" } })).toBe("plan.unknown_kind");
-  expect(code({ help: { kind: "cartel" } })).toBe("plan.unknown_kind");
+  expect(code({ help: { kind: "of later" } })).toBe("plan.unknown_kind");
   expect(code({ local: { kind: "sgd", mu: 1 } })).toBe("plan.invalid");
   expect(code({ local: { kind: "sgd", learning_rate: 0 } })).toBe("plan.invalid");
   expect(code({ of_later: true })).toBe("plan.invalid");

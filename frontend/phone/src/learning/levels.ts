@@ -77,3 +77,20 @@ export function multiplied(codes: Int8Array, scales: Float32Array): Float32Array
 export function joinedScales(scales: ReadonlyMap<string, Float32Array>): Float32Array {
   return Float32Array.from([...scales].sort(([a], [b]) => byCodePoints(a, b)).flatMap(([, one]) => [...one]));
 }
+
+/** The scales of each tensor of `specs`, which have so many, from all in the order of the names. */
+export function dividedScales(
+  all: Float32Array,
+  specs: readonly { readonly name: string }[],
+  counts: readonly number[],
+): Map<string, Float32Array> {
+  const order = specs.map(({ name }, at) => ({ name, count: counts[at] as number }));
+  order.sort((a, b) => byCodePoints(a.name, b.name));
+  const divided = new Map<string, Float32Array>();
+  let end = 0;
+  for (const { name, count } of order) {
+    divided.set(name, all.subarray(end, end + count));
+    end += count;
+  }
+  return divided;
+}

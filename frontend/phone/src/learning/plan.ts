@@ -2,7 +2,8 @@
 import * as v from "valibot";
 import { checked, Requirements } from "../wire/messages";
 import { CODEC, type Codec } from "./codec";
-import { kind, Registry } from "./kinds";
+import { HELP, type HelpRules } from "./help";
+import { within } from "./kinds";
 import { LOCAL, type Local } from "./local";
 import { PERSONAL, type PersonalRules } from "./personal";
 import { PRIVACY, type Privacy } from "./privacy";
@@ -12,15 +13,21 @@ export interface DevicePlan {
   readonly codec: Codec;
   readonly privacy: Privacy;
   readonly requirements: Requirements;
+  /** How devices help each other; null: they do not. */
+  readonly help: HelpRules | null;
+  /** Seconds between two trainings on new samples outside of rounds at least; null: it trains in rounds only. */
+  readonly aloneEveryS: number | null;
+  /** Whether that training leaves the newest batch out until there is a newer one, to compare versions on. */
+  readonly sparesNewest: boolean;
   /** How the device trains a model of its own beside the version; null: it has none. */
   readonly personal: PersonalRules | null;
 }
 
-const NOTHING = null;
-const HELP = new Registry("help", [kind("help", "none", {}, () => NOTHING)]);
 /** By slot, what the phone tells the platform that it has, so that it is invited to nothing else. */
 export const OWN_KINDS: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries([LOCAL, CODEC, PRIVACY, HELP, PERSONAL].map(({ slot, names }) => [slot, names])),
+  ...Object.fromEntries([LOCAL, CODEC, PRIVACY, PERSONAL].map(({ slot, names }) => [slot, names])),
+  // It computes what devices that help each other compute, and does not take part in that yet.
+  help: ["none"],
   // Of help between devices alone; an empty list says that it has none, a missing one that it has those of 0.1.
   drift: [],
 };
@@ -31,7 +38,7 @@ const Slots = v.strictObject({
   privacy: v.unknown(),
   requirements: Requirements,
   help: v.unknown(),
-  alone_every_s: v.optional(v.nullable(v.number()), null),
+  alone_every_s: v.optional(v.nullable(within(0, 1e12)), null),
   spares_newest: v.optional(v.boolean(), false),
   personal: v.optional(v.unknown(), { kind: "none" }),
 });
@@ -39,13 +46,15 @@ const Slots = v.strictObject({
 /** The plan that JSON stands for. Throws CodedError `plan.invalid` or `plan.unknown_kind`. */
 export function parseDevicePlan(raw: unknown): DevicePlan {
   const slots = checked(Slots, raw, "plan.invalid", "device plan");
-  HELP.parse(slots.help);
   const local = LOCAL.parse(slots.local);
   return {
     local,
     codec: CODEC.parse(slots.codec),
     privacy: PRIVACY.parse(slots.privacy),
     requirements: slots.requirements,
+    help: HELP.parse(slots.help),
+    aloneEveryS: slots.alone_every_s,
+    sparesNewest: slots.spares_newest,
     personal: PERSONAL.parse(slots.personal).rules(local),
   };
 }

@@ -29,6 +29,8 @@ test("replies of the platform are understood", () => {
   expect(directive.requirements).toMatchObject({ idle: true, hours: [22, 6], unknown: "allow", max_temperature_c: 70 });
   expect(directive.wait?.code).toBe("round.needs_devices");
   expect(directive.trial?.candidate).toBe("v-8");
+  expect(directive.help).toMatchObject({ state: "delivered", portion: { transfer: "t-1", remaining_s: 3600 } });
+  expect(directive.serve).toMatchObject({ transfer: "t-2", classes: [2], remaining_s: 300 });
   expect(decode(Enrolled, textOf("Enrolled.json")).credential).toBe("secret");
   expect(decode(UploadState, textOf("UploadState.json"))).toEqual({ offset: 6, accepted: true });
   expect(decode(Problem, textOf("Problem.json")).status).toBe(404);

@@ -86,6 +86,43 @@ export const StandingPlan = v.object({
 });
 export type StandingPlan = v.InferOutput<typeof StandingPlan>;
 
+/** A helper's portion of its model, ready for the device that asked. */
+export const Portion = v.object({
+  transfer: Identifier,
+  content: v.object({ sha256: Sha256, size_bytes: Count }),
+  remaining_s: Seconds,
+});
+export type Portion = v.InferOutput<typeof Portion>;
+
+/** How the device's help request stands. */
+export const HelpNews = v.object({
+  request: Identifier,
+  state: v.picklist([
+    "unknown",
+    "asked",
+    "matched",
+    "requested",
+    "delivered",
+    "merged",
+    "judged",
+    "unmatched",
+    "abandoned",
+  ]),
+  reason: v.optional(v.nullable(Reason), null),
+  portion: v.optional(v.nullable(Portion), null),
+});
+export type HelpNews = v.InferOutput<typeof HelpNews>;
+
+/** Help another device: upload the portion of the own model that knows `classes`. */
+export const Serve = v.object({
+  transfer: Identifier,
+  federation: v.pipe(v.string(), v.maxLength(100)),
+  digest: Sha256,
+  classes: v.pipe(v.array(Count), v.maxLength(256)),
+  remaining_s: Seconds,
+});
+export type Serve = v.InferOutput<typeof Serve>;
+
 /** When the device comes back: at a moment that it draws of `within_s` seconds from `after_s` on. */
 export const CheckInWindow = v.object({ after_s: Seconds, within_s: Seconds });
 export type CheckInWindow = v.InferOutput<typeof CheckInWindow>;
@@ -104,6 +141,10 @@ export const Directive = v.object({
   /** Whether something holds between rounds: the plan that the device told the digest of, or `standing`. */
   stands: v.optional(v.boolean(), false),
   standing: v.optional(v.nullable(StandingPlan), null),
+  /** How the help request stands that the device told of. */
+  help: v.optional(v.nullable(HelpNews), null),
+  /** Help another device now. */
+  serve: v.optional(v.nullable(Serve), null),
   /** Versions that were rolled back: a personal model that came from one is given up. */
   withdrawn: v.optional(v.pipe(v.array(Identifier), v.maxLength(64)), []),
   ignores_unknown: v.optional(v.boolean(), false),
@@ -216,6 +257,8 @@ export interface CheckIn {
   capabilities?: Capabilities;
   /** Digest of the plan that the device knows to hold between rounds. */
   standing?: string;
+  /** The help request that the device has not seen the end of. */
+  help?: string;
 }
 
 /** How the personal model compares with the version, for people. */

@@ -1,7 +1,8 @@
 /** The update as it is, four bytes a parameter. */
-import { checkFinite, encodeTensors, float32 } from "../../wire/tensors";
+import { checkFinite, encodeTensors, float32, type Tensors } from "../../wire/tensors";
 import { kind } from "../kinds";
 import type { Codec } from ".";
+import { readPayload } from "./payload";
 
 export const float32Codec = kind("codec", "float32", {}, (): Codec => {
   const metadata = new Map([["codec", '{"kind":"float32"}']]);
@@ -11,5 +12,6 @@ export const float32Codec = kind("codec", "float32", {}, (): Codec => {
       const nothing = new Map([...update].map(([name, { shape }]) => [name, float32(shape)]));
       return { payload: encodeTensors(update, metadata), residual: nothing };
     },
+    decode: (payload, expected) => readPayload(payload, metadata, expected) as Tensors,
   };
 });

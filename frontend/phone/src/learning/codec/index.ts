@@ -1,4 +1,5 @@
 /** Slot `codec`: how an update travels. */
+import type { TensorSpec } from "../../wire/bundle";
 import type { Tensors } from "../../wire/tensors";
 import { Registry } from "../kinds";
 import { float32Codec } from "./float32";
@@ -13,6 +14,11 @@ export interface Encoded {
 export interface Codec {
   /** The same update and seed give the same bytes. Throws CodedError `update.not_finite`. */
   encode(update: Tensors, seed: number): Encoded;
+  /**
+   * The tensors of `payload`, which must be exactly those `expected`. Left out: too coarse for what devices send each
+   * other. Throws CodedError `update.malformed`, `update.wrong_codec`, `update.wrong_shape` or `update.not_finite`.
+   */
+  decode?(payload: Uint8Array, expected: readonly TensorSpec[]): Tensors;
 }
 
 export const CODEC = new Registry<Codec>("codec", [float32Codec, int8Codec]);
