@@ -96,15 +96,15 @@ class BrowserPhone:
         expect(page.get_by_role("heading", level=1)).to_have_text(self.name)
         return page
 
-    def add_samples(self, directory: Path, x: NDArray[np.float32], y: NDArray[np.int64]) -> None:
-        """From a file that the owner picks."""
+    def add_samples(self, directory: Path, x: NDArray[np.float32], y: NDArray[np.int64], *, before: int = 0) -> None:
+        """From a file that the owner picks; so many are there `before`."""
         assert self.page is not None
         path = directory / f"{self.name}.csv"
         flat = x.reshape(len(x), -1)
         header = ",".join([*(f"x{place}" for place in range(flat.shape[1])), "label"])
         np.savetxt(path, np.column_stack([flat, y]), delimiter=",", header=header, comments="", fmt="%.6g")
         self.page.get_by_label("Add samples").set_input_files(path)
-        expect(self.page.get_by_role("heading", name=f"Samples in this browser: {len(x)}")).to_be_visible()
+        expect(self.page.get_by_role("heading", name=f"Samples in this browser: {before + len(x)}")).to_be_visible()
 
     def kill(self) -> None:
         """Close the tab without asking it, as a system out of memory does."""

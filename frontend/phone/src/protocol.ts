@@ -2,6 +2,7 @@
 import type { ToldUnderNoise } from "./device/budget";
 import type { Changes, OwnerChoices } from "./device/choices";
 import type { Answered, Damage, Finished, Receipt, Tuned } from "./device/kept";
+import type { PeersStatus } from "./device/peers/member";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
 import type { Takes } from "./sources/takes";
@@ -58,6 +59,8 @@ export interface Shown {
   /** How the latest training of a personal model ended; null: there was none. */
   readonly tuned: Tuned | null;
   readonly tuning: { readonly done: number; readonly total: number } | null;
+  /** What the device does with others that help each other; null: its plan has it do nothing with them. */
+  readonly peers: PeersStatus | null;
   readonly finished: readonly Finished[];
   readonly receipts: readonly Receipt[];
   /** How the latest questions to the fleet ended, newest first. */

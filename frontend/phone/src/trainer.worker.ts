@@ -9,6 +9,7 @@ import { useRuntime } from "./device/graph";
 import { Link } from "./device/link";
 import { OWNER_DEFAULT } from "./device/policy";
 import { readSamples } from "./device/samples";
+import { PEERS_DEFAULT } from "./device/sharing";
 import type { Answers } from "./device/sources";
 import { Store } from "./device/store";
 import { ASK_POLICY } from "./learning/labelling";
@@ -24,6 +25,7 @@ const CHOICES: Required<OwnerChoices> = {
   privacy: PRIVACY_DEFAULT,
   questions: QUESTIONS_DEFAULT,
   asks: ASK_POLICY,
+  peers: PEERS_DEFAULT,
 };
 
 const channel = new BroadcastChannel(CHANNEL);
@@ -210,7 +212,7 @@ class Trainer {
   private async shown(device: Device): Promise<Shown> {
     const { store } = this;
     const { now } = device.situation;
-    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage] =
+    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage, peers] =
       await Promise.all([
         store.get("owner"),
         device.held(),
@@ -223,6 +225,7 @@ class Trainer {
         store.get("tuned"),
         device.budget.told(),
         store.damage(),
+        device.peers(),
       ]);
     return {
       name: device.name,
@@ -242,6 +245,7 @@ class Trainer {
       takes: now.takes,
       tuned,
       tuning: now.tuning,
+      peers,
       finished: finished.slice(0, FINISHED_SHOWN),
       receipts,
       answered: answered.slice(0, FINISHED_SHOWN),

@@ -3,6 +3,7 @@ import { PRIVACY_DEFAULT } from "./budget";
 import { type Changes, changed, type OwnerChoices } from "./choices";
 import { QUESTIONS_DEFAULT } from "./fleet_answers";
 import { OWNER_DEFAULT } from "./policy";
+import { PEERS_DEFAULT } from "./sharing";
 
 const OTHERWISE: Required<OwnerChoices> = {
   policy: OWNER_DEFAULT,
@@ -10,6 +11,7 @@ const OTHERWISE: Required<OwnerChoices> = {
   privacy: PRIVACY_DEFAULT,
   questions: QUESTIONS_DEFAULT,
   asks: { per_day: 3, how: "margin", quiet: [21, 8] },
+  peers: PEERS_DEFAULT,
 };
 const FIRST: OwnerChoices = { policy: OWNER_DEFAULT, pausedUntil: 0 };
 const CHOICES: readonly Changes[] = [
@@ -20,6 +22,8 @@ const CHOICES: readonly Changes[] = [
   { questions: { minDevices: 50 } },
   { questions: { withoutNoise: true } },
   { asks: { per_day: 0 } },
+  { peers: { ask: false } },
+  { peers: { tell: "rounded" } },
   { pausedUntil: 5 },
 ];
 
@@ -34,6 +38,7 @@ test("choices that are made before the page shows the first are all kept, in any
     privacy: { ...PRIVACY_DEFAULT, epsilon: 2, raised: "ask" },
     questions: { ...QUESTIONS_DEFAULT, minDevices: 50, withoutNoise: true },
     asks: { per_day: 0, how: "margin", quiet: [21, 8] },
+    peers: { tell: "rounded", helpOthers: true, ask: false },
   });
 });
 

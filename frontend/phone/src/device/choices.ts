@@ -2,6 +2,7 @@
 import type { AskPolicy } from "../learning/labelling";
 import type { AgreedQuestions } from "../learning/question";
 import type { Requirements } from "../wire/messages";
+import type { PeersChoices } from "./sharing";
 
 export interface OwnerChoices {
   readonly policy: Requirements;
@@ -13,6 +14,8 @@ export interface OwnerChoices {
   readonly questions?: AgreedQuestions;
   /** How often the owner lets the device ask what a sample shows; left out: as the defaults say. */
   readonly asks?: AskPolicy;
+  /** What the device may have to do with others that help each other; left out: as the defaults say. */
+  readonly peers?: PeersChoices;
 }
 
 export interface PrivacyChoices {
@@ -30,6 +33,7 @@ export interface Changes {
   readonly privacy?: Partial<PrivacyChoices>;
   readonly questions?: Partial<AgreedQuestions>;
   readonly asks?: Partial<AskPolicy>;
+  readonly peers?: Partial<PeersChoices>;
 }
 
 /** `known` with `changes`; of what was not chosen before, the rest is as in `otherwise`. */

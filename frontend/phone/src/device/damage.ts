@@ -69,6 +69,16 @@ export const LOSSES: { readonly [Name in keyof Values]: Loss<Values[Name]> } = {
   tuning: { sentence: "the training of the personal model was damaged on the disk; it begins anew" },
   tuned: { sentence: "the figures of the personal model were damaged on the disk; it is trained again" },
   own: { sentence: "the personal model was damaged on the disk; the version answers" },
+  reading: { sentence: "how far the device has looked at its samples was damaged on the disk; it begins anew" },
+  asked: {
+    sentence: "the request for help was damaged on the disk; the device asks anew where it needs help",
+    also: ["verdict"],
+  },
+  verdict: { sentence: "how a portion did was damaged on the disk; it is tried again" },
+  serving: { sentence: "the portion for another device was damaged on the disk; it is made again" },
+  portions: { sentence: "the portions of others were damaged on the disk; the next update begins without them" },
+  helped: { sentence: "how help ended was damaged on the disk, and is not shown any more" },
+  unanswered: { sentence: "why nobody helped was damaged on the disk, and is not shown any more" },
   damage: { sentence: "what was noted of damage before was damaged on the disk, too" },
 };
 

@@ -56,3 +56,11 @@ test("the personal model is trained when nothing else is to be done, and by the 
   expect(done({ between: "tell-personal", blockers: because("conditions.on_battery") })).toBe("tell-personal");
   expect(done({ between: "tell-personal", blockers: because("conditions.offline") })).toBe("rest");
 });
+
+test("what peers are told needs a network alone, and learning batch by batch the same conditions as rounds", () => {
+  expect(done({ between: "learn-alone" })).toBe("learn-alone");
+  expect(done({ between: "learn-alone", blockers: because("conditions.on_battery") })).toBe("rest");
+  expect(done({ between: "tell-peers", blockers: because("owner.paused") })).toBe("tell-peers");
+  expect(done({ between: "tell-peers", blockers: because("conditions.offline") })).toBe("rest");
+  expect(done({ between: "tell-peers", assigned: MINE })).toBe("accept");
+});

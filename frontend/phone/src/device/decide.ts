@@ -14,8 +14,11 @@ export interface Facts {
   /** A version that the device should hold and does not. */
   readonly champion: SignedManifest | null;
   readonly blockers: readonly Reason[];
-  /** What is due between rounds for the personal model: to train it, or to tell how that ended. */
-  readonly between: "personalise" | "tell-personal" | null;
+  /**
+   * What is due between rounds: to train the personal model to its end, or to tell how that ended; or, where it learns
+   * batch by batch, the next of these, or something to tell the platform or another device.
+   */
+  readonly between: "personalise" | "tell-personal" | "learn-alone" | "tell-peers" | null;
 }
 
 export type Action =
@@ -23,7 +26,9 @@ export type Action =
   | { readonly do: "accept" | "train" | "upload" | "drop"; readonly assignment: Assignment }
   | { readonly do: "fetch"; readonly champion: SignedManifest }
   | { readonly do: "personalise" }
-  | { readonly do: "tell-personal" };
+  | { readonly do: "tell-personal" }
+  | { readonly do: "learn-alone" }
+  | { readonly do: "tell-peers" };
 
 /**
  * A spooled update is offered even when its assignment is no longer named: the platform stops naming it once it has
@@ -38,6 +43,7 @@ export function decide({ inHand, spooled, answered, assigned, champion, blockers
   }
   if (assigned !== null) return { do: "accept", assignment: assigned };
   if (champion !== null && !offline) return { do: "fetch", champion };
-  if (between === "tell-personal" && !offline) return { do: between };
-  return between === "personalise" && blockers.length === 0 ? { do: between } : { do: "rest" };
+  if (between === null) return { do: "rest" };
+  const isHeldBack = between === "tell-personal" || between === "tell-peers" ? offline : blockers.length > 0;
+  return isHeldBack ? { do: "rest" } : { do: between };
 }

@@ -1,7 +1,7 @@
 /** The running device: it checks in, and does the work. It decides by the situation and the store, so a tab can be
  * killed at any moment. A mirror of `coterie_agent.contact` and `coterie_agent.worker`. */
 import { readVersion } from "../learning/client_round";
-import { OWN_KINDS, parseDevicePlan, privacyNamed, requirementsOf } from "../learning/plan";
+import { hasProfileNoise, OWN_KINDS, parseDevicePlan, privacyNamed, requirementsOf } from "../learning/plan";
 import type { Privacy } from "../learning/privacy";
 import type { Masking } from "../learning/privacy/masking";
 import type { OwnFacts } from "../learning/question";
@@ -30,6 +30,7 @@ import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import type { Finished, Identity, Spooled } from "./kept";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
+import type { Member, PeersStatus } from "./peers/member";
 import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
 import { Predictor } from "./predictor";
@@ -44,6 +45,10 @@ const CLOSED = "rounds.assignment_closed";
 const CHUNK_BYTES = 256 << 10;
 const LONGEST_MARGIN_S = 2;
 const PROGRESS_S = 0.5;
+/** Between two looks at whether training on new samples outside of rounds is due by time. */
+const LOOK_EVERY_S = 5;
+/** What is kept of help under a plan that holds between rounds, beside how it ended. */
+const OF_HELP = ["reading", "asked", "verdict", "serving", "portions", "unanswered"] as const;
 const PAUSED: Reason = { code: "owner.paused", sentence: "its owner has paused training" };
 
 /** What this browser is, as reported to the platform. */
@@ -76,6 +81,12 @@ export class Device {
   private isLarge = false;
   /** The plan between rounds and the version with which it cannot be followed here. */
   private unfit = "";
+  /** Its part between rounds; null: it has none, or was not needed yet. */
+  private member: Member | null = null;
+  /** What had to be done when it began what it does there now. */
+  private duties = "";
+  /** The platform is to answer before the device's turn comes. */
+  private isAnswerWanted = false;
 
   constructor(
     private identity: Identity,
@@ -153,6 +164,12 @@ export class Device {
   async samplesChanged(): Promise<void> {
     this.heldOnce = null;
     await this.look();
+    this.situation.wake();
+  }
+
+  /** What the device does with its peers; null: its plan has it do nothing with them. */
+  async peers(): Promise<PeersStatus | null> {
+    return (await this.member?.status()) ?? null;
   }
 
   /** What the platform knows of the device, by section. Throws Unreachable or Refused. */
@@ -269,7 +286,7 @@ export class Device {
       const { now } = this.situation;
       const at = nowS();
       const report = reportOf(now);
-      const nextAt = report === reported ? Math.max(dueAt, notBefore) : notBefore;
+      const nextAt = report === reported && !this.isAnswerWanted ? Math.max(dueAt, notBefore) : notBefore;
       if (at < nextAt) {
         await this.situation.wait(now.edition, nextAt - at);
         continue;
@@ -280,6 +297,7 @@ export class Device {
         continue;
       }
       try {
+        this.isAnswerWanted = false;
         const directive = await this.link.call("check-in", await this.message(now), Directive);
         this.checkInS = Math.max(directive.check_in_s, SHORTEST_S);
         this.isLarge = directive.window !== null;
@@ -304,11 +322,13 @@ export class Device {
 
   /** Keep the plan that holds between rounds, and give up a personal model that came from a withdrawn version. */
   private async stand({ stands, standing, withdrawn }: Directive): Promise<void> {
-    const own = await this.store.get("own");
-    if (own !== null && withdrawn.includes(own.base)) await this.store.drop("own", "tuned", "tuning");
-    if (standing !== null) await this.store.put("standing", standing);
-    else if (!stands && (await this.store.get("standing")) !== null) {
-      await this.store.drop("standing", "tuning", "tuned", "own"); // from now on the version answers
+    const [own, known] = await Promise.all([this.store.get("own"), this.store.get("standing")]);
+    if (own !== null && withdrawn.includes(own.base)) await this.store.drop("own", "tuned", "tuning", "portions");
+    if (standing !== null) {
+      if (known !== null && known.federation !== standing.federation) await this.store.drop(...OF_HELP);
+      await this.store.put("standing", standing);
+    } else if (!stands && known !== null) {
+      await this.store.drop("standing", "tuning", "tuned", "own", ...OF_HELP); // from now on the version answers
     }
   }
 
@@ -329,14 +349,16 @@ export class Device {
    * of another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
    */
   private async message(now: Now): Promise<CheckIn> {
-    const [owner, hidden, held, trainStepS, labels, standing] = await Promise.all([
+    const [owner, hidden, held, trainStepS, labels, standing, asked] = await Promise.all([
       this.store.get("owner"),
       this.store.get("isMasked"),
       this.held(),
       this.store.get("train_step_s"),
       this.questions.facts(),
       this.store.get("standing"),
+      this.store.get("asked"),
     ]);
+    const isNoised = standing !== null && hasProfileNoise(standing.plan);
     const answers = offerOf(owner?.questions ?? QUESTIONS_DEFAULT);
     return {
       protocol: PROTOCOL,
@@ -345,12 +367,13 @@ export class Device {
       ...(now.progress === null ? {} : { progress: hidden ? { ...now.progress, ...NO_STEPS } : now.progress }),
       ...(now.version === null ? {} : { version: now.version }),
       ...(standing === null ? {} : { standing: standing.digest }),
+      ...(asked === null ? {} : { help: asked.request }),
       ...(hidden
         ? {}
         : {
             metadata: {
               samples: held.samples,
-              class_counts: held.counts.slice(0, 10_000),
+              class_counts: isNoised ? [] : held.counts.slice(0, 10_000),
               ...(labels === null ? {} : { labels }),
             },
           }),
@@ -369,7 +392,7 @@ export class Device {
       const action = await this.next(now);
       if (action.do === "rest") {
         await this.reportWaiting();
-        await this.situation.wait(now.edition, null);
+        await this.situation.wait(now.edition, this.member === null ? null : LOOK_EVERY_S);
         continue;
       }
       try {
@@ -407,10 +430,15 @@ export class Device {
       this.store.get("tuned"),
       this.heldManifest(),
     ]);
-    if (standing === null || manifest === null) return null;
+    if (standing === null || manifest === null) {
+      this.member = null;
+      return null;
+    }
     if (tuned !== null && !tuned.reported) return "tell-personal";
     if (this.unfit === unfitOf(standing, manifest)) return null;
     try {
+      this.member = await this.memberOf(standing, manifest);
+      if (this.member !== null) return await this.member.due();
       return (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
     } catch (error) {
       this.giveUp(standing, manifest, error);
@@ -419,8 +447,46 @@ export class Device {
   }
 
   private giveUp(standing: StandingPlan, manifest: Manifest, error: unknown): void {
-    console.warn(`there is no personal model under this plan: ${reasonOf(error).sentence}`);
+    console.warn(`nothing is done between rounds under this plan: ${reasonOf(error).sentence}`);
     this.unfit = unfitOf(standing, manifest);
+    this.member = null;
+  }
+
+  private async giveUpPeers(error: unknown): Promise<void> {
+    const [standing, manifest] = await Promise.all([this.store.get("standing"), this.heldManifest()]);
+    if (standing !== null && manifest !== null) this.giveUp(standing, manifest, error);
+  }
+
+  /** Its part between rounds under a plan that has it learn batch by batch; null: the plan has it do no such thing. */
+  private async memberOf(standing: StandingPlan, manifest: Manifest): Promise<Member | null> {
+    if (this.member?.isOf(standing, manifest)) return this.member;
+    const plan = parseDevicePlan(standing.plan);
+    if (plan.personal !== null || (plan.help === null && plan.aloneEveryS === null)) return null;
+    const { Member } = await import("./peers/member"); // only now: most phones need none of it
+    const { store, link, situation } = this;
+    return new Member({
+      standing,
+      plan,
+      manifest,
+      store,
+      link,
+      part: (sha256) => this.part(sha256),
+      chunkBytes: CHUNK_BYTES,
+      now: () => situation.now,
+      isOffline: () => this.isOffline(),
+      mustStop: () => this.isHeldBack() || dutiesOf(situation.now) !== this.duties,
+      checkIn: () => {
+        this.isAnswerWanted = true;
+        situation.wake();
+      },
+    });
+  }
+
+  /** Learn batch by batch, or tell what is due. */
+  private async takePart(action: "learn-alone" | "tell-peers"): Promise<void> {
+    this.duties = dutiesOf(this.situation.now);
+    await (action === "learn-alone" ? this.member?.learn() : this.member?.tell());
+    this.situation.wake(); // its owner sees how it goes on
   }
 
   private async personalise(): Promise<void> {
@@ -483,6 +549,10 @@ export class Device {
         break;
       case "tell-personal":
         await this.tellPersonal();
+        break;
+      case "learn-alone":
+      case "tell-peers":
+        await this.takePart(action.do);
     }
   }
 
@@ -603,6 +673,9 @@ export class Device {
       this.refused = action.champion.manifest;
     } else if (action.do === "personalise" || action.do === "tell-personal") {
       await this.waitOut();
+    } else if (action.do === "learn-alone" || action.do === "tell-peers") {
+      if (error instanceof Refused) await this.waitOut();
+      else await this.giveUpPeers(error);
     } else {
       await this.release(action.assignment, error);
     }
@@ -695,7 +768,13 @@ export class Device {
 
 /** What of the platform's answer has to be done before a training of the personal model goes on. */
 const dutiesOf = ({ directive }: Now): string =>
-  JSON.stringify([directive?.assignment?.assignment, directive?.manifest?.manifest, directive?.stands]);
+  JSON.stringify([
+    directive?.assignment?.assignment,
+    directive?.manifest?.manifest,
+    directive?.stands,
+    directive?.help?.portion?.transfer,
+    directive?.serve?.transfer,
+  ]);
 
 const NO_STEPS = { steps_done: 0, steps_total: 0 } as const;
 

@@ -3,12 +3,16 @@ import type { Sample } from "../learning/batches";
 import type { Labelling } from "../learning/labelling";
 import type { Checkpoint } from "../learning/optimisation";
 import type { PersonalCheckpoint } from "../learning/personal/training";
+import type { KeptPortion } from "../learning/portions/payload";
 import type { PartyState } from "../learning/secure_sum/party";
+import type { Watch } from "../learning/watch";
+import type { AskHelp, GiveVerdict, OfferPortion } from "../wire/helping";
 import type {
   Assignment,
   ForgetNews,
   OfferUpdate,
   PrivacyBudget,
+  Reason,
   SignedManifest,
   StandingPlan,
 } from "../wire/messages";
@@ -181,6 +185,46 @@ export interface Damage {
   readonly at: number;
 }
 
+/** How far the device has read its samples, in the order in which they came. */
+export interface Reading {
+  /** Number of the newest sample that the personal model was evaluated on. */
+  readonly judged: number;
+  /** Number of the newest sample that the personal model was trained on between rounds. */
+  readonly trained: number;
+  /** When that was, in milliseconds since 1970. */
+  readonly trainedAt: number;
+  /** Batches that the personal model was evaluated on. */
+  readonly batches: number;
+  /** Whether the personal model has begun to fail, as last reported to the platform; null: not reported. */
+  readonly reportedDrifting: boolean | null;
+  /** null: no batch was evaluated yet. */
+  readonly watch: Watch | null;
+}
+
+/** A portion on its way to another device, so that its bytes stay the same however often the upload is interrupted. */
+export interface Serving {
+  readonly offer: OfferPortion;
+  readonly payload: Uint8Array;
+}
+
+/** How a request for help or a transfer ended on this device. */
+export interface Helped {
+  /** Of the request or of the transfer. */
+  readonly name: string;
+  readonly outcome: "kept" | "undone" | "unanswered" | "withdrawn" | "served" | "declined";
+  readonly sentence: string;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  /** The kind of the plan that covered what left the device; left out: no part of its model did. */
+  readonly privacy?: string;
+}
+
+/** The latest help request, which the platform ended without a portion. */
+export interface Unanswered {
+  readonly classes: readonly number[];
+  readonly reason: Reason;
+}
+
 /** What there is one of, by its name. */
 export interface Values {
   identity: Identity;
@@ -209,6 +253,17 @@ export interface Values {
   tuning: Tuning;
   tuned: Tuned;
   own: OwnModel;
+  reading: Reading;
+  /** The open help request. */
+  asked: AskHelp;
+  /** On a portion, until the platform knows it. */
+  verdict: GiveVerdict;
+  serving: Serving;
+  /** Portions that were kept since the last accepted update, which the next one starts from, oldest first. */
+  portions: readonly KeptPortion[];
+  /** How the latest requests and transfers ended, newest first. */
+  helped: readonly Helped[];
+  unanswered: Unanswered;
   /** What the disk has damaged, until the owner has read it. */
   damage: readonly Damage[];
 }

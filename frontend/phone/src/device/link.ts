@@ -3,6 +3,7 @@ import * as v from "valibot";
 import type { BlobRef } from "../wire/bundle";
 import { joined, sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
+import type { OfferPortion } from "../wire/helping";
 import { Done, decode, MAX_MESSAGE_BYTES, type OfferUpdate, Problem, UploadState } from "../wire/messages";
 import type { OfferMasked } from "../wire/secure_sum";
 import { Refused, Unreachable } from "./failure";
@@ -11,7 +12,12 @@ const ROOT = "/device/v1";
 const TIMEOUT_MS = 30_000;
 
 /** What travels in pieces. */
-export type Uploaded = "update" | "masked-update";
+export type Uploaded = "update" | "masked-update" | "portion";
+const OFFERS: Readonly<Record<Uploaded, string>> = {
+  update: "offer-update",
+  "masked-update": "offer-masked",
+  portion: "offer-portion",
+};
 
 /** Called with what is about to leave the device, its size in bytes, and the text where it is a message. */
 export type RecordSent = (what: string, bytes: number, body: string | null) => Promise<void>;
@@ -32,25 +38,30 @@ export class Link {
   }
 
   /** A blob, verified. Throws Unreachable, Refused, or CodedError `bundle.wrong_hash`. */
-  async download({ sha256, size_bytes }: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
-    const response = await this.request("GET", `/blobs/${sha256}`, null, {});
+  download(content: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    return this.verified(`/blobs/${content.sha256}`, content);
+  }
+
+  /** The portion of a transfer, verified. Throws as `download` does. */
+  downloadPortion(transfer: string, content: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    return this.verified(`/portions/${transfer}`, content);
+  }
+
+  private async verified(path: string, { sha256, size_bytes }: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    const response = await this.request("GET", path, null, {});
     const content = await bytesOf(response, size_bytes);
     if (content.length !== size_bytes || sha256Hex(content) !== sha256) {
-      throw new CodedError("bundle.wrong_hash", `the download of ${sha256} is not what the manifest names`);
+      throw new CodedError("bundle.wrong_hash", `the download of ${sha256} is not what was named`);
     }
     return content;
   }
 
-  /** Send one piece of the assignment's update, `what` it is. Throws Unreachable or Refused. */
-  async upload(
-    what: Uploaded,
-    assignment: string,
-    offset: number,
-    chunk: Uint8Array<ArrayBuffer>,
-  ): Promise<UploadState> {
+  /** Send one piece of an assignment's update or of a transfer's portion. Throws Unreachable or Refused. */
+  async upload(what: Uploaded, key: string, offset: number, chunk: Uint8Array<ArrayBuffer>): Promise<UploadState> {
     await this.recordSent(what, chunk.length, null);
     const headers = { "Upload-Offset": `${offset}`, "Content-Type": "application/offset+octet-stream" };
-    const response = await this.request("PATCH", `/uploads/${assignment}`, chunk, headers);
+    const path = what === "portion" ? "portions" : "uploads";
+    const response = await this.request("PATCH", `/${path}/${key}`, chunk, headers);
     return understood(UploadState, await textOf(response), "upload");
   }
 
@@ -80,24 +91,25 @@ export class Link {
   }
 }
 
-/** Brings an update, masked or not, to the platform, from wherever it says that the last attempt ended. */
+/** Brings an update, masked or not, or a portion to the platform, from wherever it says that the last attempt ended. */
 export async function deliver(
   link: Link,
   what: Uploaded,
-  offer: OfferUpdate | OfferMasked,
+  offer: OfferUpdate | OfferMasked | OfferPortion,
   payload: Uint8Array,
   { chunkBytes, stop }: { chunkBytes: number; stop: () => boolean },
 ): Promise<"accepted" | "stopped"> {
-  const announce = () => link.call(what === "update" ? "offer-update" : "offer-masked", offer, UploadState);
+  const announce = () => link.call(OFFERS[what], offer, UploadState);
+  const key = "transfer" in offer ? offer.transfer : offer.assignment;
   let state = await announce();
   while (!state.accepted) {
     if (stop()) return "stopped";
     if (state.offset >= offer.size_bytes) {
-      throw new Unreachable("the platform has the whole update and has not accepted it yet");
+      throw new Unreachable("the platform has all of it and has not accepted it yet");
     }
     const from = state.offset;
     try {
-      state = await link.upload(what, offer.assignment, from, payload.slice(from, from + chunkBytes));
+      state = await link.upload(what, key, from, payload.slice(from, from + chunkBytes));
     } catch (error) {
       if (!(error instanceof Refused) || error.code !== "upload.wrong_offset") throw error;
       state = await announce();

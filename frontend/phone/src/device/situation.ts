@@ -63,10 +63,16 @@ export class Situation {
   replace(changes: Partial<Omit<Now, "edition">>): void {
     const changed = { ...this.now, ...changes };
     if (JSON.stringify(changed) === JSON.stringify(this.now)) return;
-    this.now = { ...changed, edition: this.now.edition + 1 };
+    this.now = changed;
+    this.wake();
+  }
+
+  /** Nothing that is shown has changed, and those who wait are to look again. */
+  wake(): void {
+    this.now = { ...this.now, edition: this.now.edition + 1 };
     const woken = this.waiting;
     this.waiting = [];
-    for (const wake of woken) wake();
+    for (const one of woken) one();
   }
 
   direct(directive: Directive): void {

@@ -71,6 +71,13 @@ const VALUES = {
   tuning: { digest: "ab", version: "v1", trainStep: "ef", first: 1, last: 8, client: { optimisation: CLIENT } },
   tuned: { digest: "ab", federation: "digits", answers: true, samples: 3, ownAccuracy: null, reported: true },
   own: { base: "v1", federation: "digits", tensors: bytes(600, 11) },
+  reading: { judged: 8, trained: 4, trainedAt: 7, batches: 2, reportedDrifting: true, watch: { batchesQuiet: 3 } },
+  asked: { request: "3f0c9a54", federation: "digits", classes: [2], profile: { batch: 2, classes: [0, 2] } },
+  verdict: { transfer: "t1", kept: true, accuracy_before: 0.5, accuracy_after: 0.75, samples: 32 },
+  serving: { offer: { transfer: "t2", sha256: sha256Hex(VECTOR), size_bytes: VECTOR.length }, payload: VECTOR },
+  portions: [{ transfer: "t1", plan: { kind: "y" }, classes: [2], payload: bytes(120, 13) }],
+  helped: [{ name: "t0", outcome: "served", sentence: "helped another device", at: 6, privacy: "clip" }],
+  unanswered: { classes: [2], reason: { code: "transfer.all_tried", sentence: "nobody came" } },
   damage: [{ sentence: "something before", count: 2, at: 1 }],
 } as unknown as Values;
 

@@ -174,6 +174,22 @@ export class Store {
     await Promise.all([...names.map((name) => writing.store.delete(name)), writing.done]);
   }
 
+  /**
+   * Keep some values and drop others while the plan with this `digest` holds between rounds; false, and nothing changes,
+   * where none or another holds by now.
+   */
+  async writeUnder(digest: string, kept: Partial<Values>, ...gone: (keyof Values)[]): Promise<boolean> {
+    const writing = this.db.transaction("values", "readwrite", STRICT);
+    const { store } = writing;
+    const isHeld = (await valueIn(store, "standing"))?.digest === digest;
+    if (isHeld) {
+      for (const [name, value] of Object.entries(kept)) await keep(store, name as keyof Values, value);
+      for (const name of gone) await store.delete(name);
+    }
+    await writing.done;
+    return isHeld;
+  }
+
   /** The training of the personal model has ended: `own` answers from now on; null: the version does. */
   async endTuning(tuned: Tuned, own: OwnModel | null): Promise<void> {
     const writing = this.db.transaction("values", "readwrite", STRICT);
@@ -295,6 +311,7 @@ export class Store {
       const state = (await valueIn(values, "spooled"))?.state;
       if (state === undefined) await states.delete(federation);
       else await states.put(sealed(placeOf("states", federation), { value: state }), federation);
+      if ((await valueIn(values, "standing"))?.federation === federation) await values.delete("portions");
     }
     await ended.put(sealed(placeOf("finished", finished.assignment), finished));
     for (const key of ["assignment", "saved", "spooled", "sum", "masked"] as const) await values.delete(key);

@@ -4,7 +4,7 @@ import { ClientRound } from "../learning/client_round";
 import { decodeState, encodeState } from "../learning/device_state";
 import { drawnKey } from "../learning/noise";
 import { type DevicePlan, parseDevicePlan } from "../learning/plan";
-import type { Manifest } from "../wire/bundle";
+import type { Manifest, ModelSpec } from "../wire/bundle";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import type { Assignment } from "../wire/messages";
@@ -46,11 +46,12 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
   }
   return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
     const lost = await lostOf(store, assignment.federation);
-    const given = { plan, model, received, frozen, ids, seed: assignment.seed, secret: drawnKey(), lost };
+    const start = await withKeptPortions(store, assignment, model, received);
+    const given = { plan, model, received, start, frozen, ids, seed: assignment.seed, secret: drawnKey(), lost };
     const client = new ClientRound(given, (feeds) => graph.run(feeds), before?.client ?? null);
-    const start = before ?? (await measured(predictor, received, client, ids, around));
-    if (start === null) return false;
-    return await new Run(assignment, plan, client, predictor, around, start).finish(ids);
+    const begun = before ?? (await measured(predictor, received, client, ids, around));
+    if (begun === null) return false;
+    return await new Run(assignment, plan, client, predictor, around, begun).finish(ids);
   });
 
   async function measured(
@@ -76,6 +77,25 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
       client: null,
     };
   }
+}
+
+/** What the round begins from: the version, with the portions of others that the device has kept since its last update. */
+async function withKeptPortions(
+  store: Store,
+  { federation }: Assignment,
+  model: ModelSpec,
+  received: Tensors,
+): Promise<Tensors> {
+  const [portions, standing] = await Promise.all([store.get("portions"), store.get("standing")]);
+  if (portions === null || standing?.federation !== federation) return received;
+  const { withPortions } = await import("../learning/portions/payload"); // only now: most phones have none
+  const { counts } = await store.held();
+  return withPortions(
+    received,
+    model,
+    portions,
+    counts.flatMap((count, label) => (count > 0 ? [label] : [])),
+  );
 }
 
 /** What the codec lost of the last accepted update; a damaged state is forgotten. */

@@ -16,6 +16,8 @@ export interface Given {
   readonly model: ModelSpec;
   /** The tensors of the version. */
   readonly received: Tensors;
+  /** What training begins from; left out: the version. */
+  readonly start?: Tensors;
   /** Those that never change, by the names of the graphs' inputs. */
   readonly frozen: ReadonlyMap<string, AnyTensor>;
   /** Numbers of the samples that the plan trains on, ascending. */
@@ -39,13 +41,13 @@ export class ClientRound {
     runStep: RunStep,
     checkpoint: Checkpoint | null = null,
   ) {
-    const { plan, model, received, frozen, ids, seed } = given;
+    const { plan, model, received, start = received, frozen, ids, seed } = given;
     this.parts = split(ids);
     const { train } = this.parts;
     this.stepsTotal = plan.local.epochs * stepsPerEpoch(train.length, model.batch_size);
     const anchor = plan.local.begin(received).get("anchor") ?? received;
     const { scalars } = plan.local;
-    this.optimisation = new Optimisation({ model, start: received, anchor, frozen, train, scalars, seed }, runStep);
+    this.optimisation = new Optimisation({ model, start, anchor, frozen, train, scalars, seed }, runStep);
     if (checkpoint !== null) this.optimisation.restore(checkpoint);
   }
 

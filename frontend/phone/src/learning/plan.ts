@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import { checked, Requirements } from "../wire/messages";
 import { CODEC, type Codec } from "./codec";
+import { DRIFT } from "./drift";
 import { HELP, type HelpRules } from "./help";
 import { within } from "./kinds";
 import { LOCAL, type Local } from "./local";
@@ -24,13 +25,9 @@ export interface DevicePlan {
 }
 
 /** By slot, what the phone tells the platform that it has, so that it is invited to nothing else. */
-export const OWN_KINDS: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries([LOCAL, CODEC, PRIVACY, PERSONAL].map(({ slot, names }) => [slot, names])),
-  // It computes what devices that help each other compute, and does not take part in that yet.
-  help: ["none"],
-  // Of help between devices alone; an empty list says that it has none, a missing one that it has those of 0.1.
-  drift: [],
-};
+export const OWN_KINDS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  [LOCAL, CODEC, PRIVACY, HELP, DRIFT, PERSONAL].map(({ slot, names }) => [slot, names]),
+);
 
 const Slots = v.strictObject({
   local: v.unknown(),
@@ -70,4 +67,11 @@ export function privacyNamed(raw: unknown): string {
 export function requirementsOf(raw: unknown): Requirements | null {
   const found = v.safeParse(v.looseObject({ requirements: Requirements }), raw);
   return found.success ? found.output.requirements : null;
+}
+
+/** Whether the plan has counts by class told under noise alone; so also one that cannot be read. */
+export function hasProfileNoise(raw: unknown): boolean {
+  const Help = v.object({ noise_multiplier: v.optional(v.number(), 0) });
+  const found = v.safeParse(v.object({ help: v.optional(Help, {}) }), raw);
+  return !found.success || found.output.help.noise_multiplier > 0;
 }

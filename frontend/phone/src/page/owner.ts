@@ -4,9 +4,11 @@ import type { PrivacyChoices } from "../device/choices";
 import type { Receipt } from "../device/kept";
 import type { Command, Shown } from "../protocol";
 import { countedPart } from "./counted";
+import { covering } from "./covering";
 import { damagePart } from "./damage";
 import { el, list, section } from "./dom";
 import { ownModelPart } from "./own_model";
+import { peersPart } from "./peers";
 import { questionPart } from "./questions";
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -54,6 +56,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     { key: "now", state: moment, make: () => now(shown, asked) },
     ...damagedPart(shown, asked),
     ...ownModelPart(shown),
+    ...peersPart(shown, asked.tell),
     ...questionPart(shown, asked.tell),
     ...sources,
     { key: "samples", state: [count, counts], make: () => samples(shown, asked) },
@@ -151,9 +154,6 @@ function taken({ finished }: Shown): HTMLElement {
   );
   return section("Rounds", rounds.length === 0 ? el("p", { className: "quiet" }, "None yet.") : list(rounds));
 }
-
-const covering = (privacy: string): string =>
-  privacy === "" ? "nothing covered it" : `covered by ${privacy.replaceAll("_", " ")}`;
 
 /** What was told of the device under noise, of what its owner allows in all. */
 function toldUnderNoise({ told, choices }: Shown, { tell }: Asked): HTMLElement {
