@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 from nacl.signing import SigningKey
@@ -41,6 +42,7 @@ from coterie_wire.secure_sum import (
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 _SHORTEST_S = 0.1
 """Least seconds between two questions, whatever the platform asks for."""
 
@@ -68,7 +70,7 @@ class SecureSum:
         """How the sum ended for the device: ``counted``, ``over``, or the platform's final no; None: interrupted.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended; AgentError
-        ``agent.sum_damaged``, WireError ``secure_sum.*``, and what `vector` raises.
+        ``agent.sum_damaged`` or ``agent.log_damaged``, WireError ``secure_sum.*``, and what `vector` raises.
         """
         try:
             return self._run()
@@ -120,11 +122,11 @@ class SecureSum:
     def _prepared(self, news: SumNews) -> Message:
         """The answer to `news`; the state that it follows from is stored."""
         if news.to_do == "join":
-            self._read_log()
+            self._on_sound_log(self._read_log)
             return JoinSum(self.assignment, party.entry(self._joined(news.session), self.identity))
         state, _ = self._state(news)
         if news.to_do == "share":
-            state = party.share(state, self._members(news), self.terms)
+            state = party.share(state, self._on_sound_log(lambda: self._members(news)), self.terms)
             self._keep(state)
             return ShareSecrets(self.assignment, state.sent)
         revealed = party.reveal(state, news.survivors, self.terms)
@@ -148,23 +150,39 @@ class SecureSum:
     def _read_log(self) -> None:
         """Read the entries that the device lacks; its own is among them then.
 
-        Raises WireError ``secure_sum.other_log`` where the log has become shorter or has a device twice.
+        Raises WireError ``secure_sum.other_log`` where the log has changed, has become shorter or has a device twice.
         """
         while True:
-            known = self.log.length()
+            known, end = self.log.length(), self.log.end()
             news = self.link.call(ReadLog(bytes(self.identity.verify_key), known), LogEntries)
-            heads, head = [], self.log.head(known) or EMPTY
-            for entry in news.entries:
+            heads: list[bytes] = []
+            head = end.head if known == end.length else self.log.head(known) or EMPTY
+            for position, entry in enumerate(news.entries, start=known + 1):
                 head = next_head(head, entry.device, entry.identity)
                 heads.append(head)
-            if news.length < known + len(heads) or (not heads and news.length > known):
-                raise WireError("secure_sum.other_log", f"the log of identities has {news.length} entries, of {known}")
+                if position == end.length and head != end.head:
+                    raise WireError("secure_sum.other_log", f"the log of {position} identities is another than before")
+            if news.length < max(end.length, known + len(heads)) or (not heads and news.length > known):
+                detail = f"the log of identities has {news.length} entries, of {end.length}"
+                raise WireError("secure_sum.other_log", detail)
             devices = {entry.device for entry in news.entries}
             if len(devices) < len(heads) or self.log.identities(devices, length=known):
                 raise WireError("secure_sum.other_log", "the log of identities has a device twice")
-            self.log.append(news.entries, heads)
-            if known + len(heads) == news.length:
+            self.log.append(news.entries, heads, after=known)
+            if self.log.length() >= news.length:
                 return
+
+    def _on_sound_log(self, step: Callable[[], _Result]) -> _Result:
+        """Do `step`; where it fails, once more without what the disk has damaged of the log, which is read again.
+
+        Raises AgentError ``agent.log_damaged``, and what `step` does.
+        """
+        try:
+            return step()
+        except WireError:
+            if damaged := self.log.mend():
+                log.warning("the log of identities was damaged on the disk; %d entries are read again", damaged)
+            return step()
 
     def _joined(self, session: str) -> PartyState:
         """The state of the sum `session`, begun unless it has been.

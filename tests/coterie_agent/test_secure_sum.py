@@ -15,6 +15,7 @@ from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.store.opened import open_store
 from coterie_learning.secure_sum import party
+from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_learning.secure_sum.vector import Layout, added
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
@@ -205,8 +206,7 @@ def test_what_was_damaged_on_the_disk_is_not_made_a_second_time(
         device.turn()
     devices[2].turn()
     platform.files["third"].clear()
-    with closing(sqlite3.connect(devices[2].home.database, isolation_level=None)) as connection:
-        connection.execute(DAMAGES[name])
+    change(devices[2], DAMAGES[name])
     for _ in range(2):
         with pytest.raises(AgentError) as caught:
             devices[2].turn()
@@ -240,11 +240,26 @@ def test_a_member_whose_identity_is_not_logged_is_refused(platform: Platform, de
     assert refused.value.code == "secure_sum.unknown_identity"
 
 
+def second_sum(platform: Platform, root: Path) -> tuple[Platform, list[Device]]:
+    """Of the same devices, whose assignments to the first are over."""
+    later = Platform(3, EASY, LAYOUT, session="later")
+    later.log = list(platform.log)
+    again = devices_of(later, root)
+    for device in again:
+        change(device, "DELETE FROM secure_sum")
+    return later, again
+
+
+def change(device: Device, statement: str) -> None:
+    """Behind its back."""
+    with closing(sqlite3.connect(device.home.database, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
 @pytest.mark.parametrize("forged", ["another identity", "an entry less", "an invented device among them"])
 def test_a_log_that_was_rewritten_is_refused(forged: str, platform: Platform, tmp_path: Path) -> None:
     take_turns(devices_of(platform, tmp_path))
-    later = Platform(3, EASY, LAYOUT, session="later")
-    later.log = list(platform.log)
+    later, again = second_sum(platform, tmp_path)
     match forged:
         case "another identity":
             later.log[1] = LogEntry("second", bytes(32))
@@ -252,12 +267,75 @@ def test_a_log_that_was_rewritten_is_refused(forged: str, platform: Platform, tm
             later.log.pop()
         case "an invented device among them":
             later.log.insert(0, LogEntry("invented", bytes(32)))
-    again = devices_of(later, tmp_path)
-    for device in again:
-        with closing(sqlite3.connect(device.home.database)) as connection:
-            connection.execute("DELETE FROM secure_sum")  # its assignment is over
-            connection.commit()
     with pytest.raises(WireError) as refused:
         for device in (*again, *again):
             device.turn()
     assert refused.value.code == "secure_sum.other_log"
+
+
+LOG_DAMAGES = {
+    "an identity": "UPDATE identity_log SET identity = zeroblob(32) WHERE position = 2",
+    "a name": "UPDATE identity_log SET device = CAST(x'ff73' AS TEXT) WHERE position = 2",
+    "a head": "UPDATE identity_log SET head = zeroblob(32) WHERE position = 2",
+    "a position": "UPDATE identity_log SET position = 7 WHERE position = 2",
+    "a position before all": "UPDATE identity_log SET position = -1 WHERE position = 2",
+    "the last entry": "UPDATE identity_log SET head = zeroblob(32) WHERE position = 3",
+    "an entry that is gone": "DELETE FROM identity_log WHERE position = 2",
+    "the end": "UPDATE identity_log_end SET head = zeroblob(32)",
+}
+
+
+@pytest.mark.parametrize("name", LOG_DAMAGES)
+def test_what_the_disk_has_damaged_of_the_log_is_read_again(name: str, platform: Platform, tmp_path: Path) -> None:
+    take_turns(devices_of(platform, tmp_path))
+    later, again = second_sum(platform, tmp_path)
+    change(again[0], LOG_DAMAGES[name])
+    take_turns(again)
+    assert is_sum_of(later, 0, 1, 2)
+    with open_store(again[0].home) as store:
+        store.identity_log.mend()
+        assert store.identity_log.end().length == 3
+
+
+@pytest.mark.parametrize("name", LOG_DAMAGES)
+def test_a_damaged_log_is_not_read_again_as_another(name: str, platform: Platform, tmp_path: Path) -> None:
+    take_turns(devices_of(platform, tmp_path))
+    later, again = second_sum(platform, tmp_path)
+    later.log[1] = LogEntry("second", bytes(32))
+    change(again[0], LOG_DAMAGES[name])
+    with pytest.raises(WireError) as refused:
+        for device in (*again, again[0]):
+            device.turn()
+    assert refused.value.code == "secure_sum.other_log"
+    assert not later.boxes
+
+
+def test_a_log_whose_end_nothing_tells_ends_the_sum_with_what_to_do(platform: Platform, tmp_path: Path) -> None:
+    take_turns(devices_of(platform, tmp_path))
+    _, again = second_sum(platform, tmp_path)
+    change(again[0], LOG_DAMAGES["the last entry"])
+    change(again[0], LOG_DAMAGES["the end"])
+    with pytest.raises(AgentError, match="leave and join again") as refused:
+        for device in (*again, *again):
+            device.turn()
+    assert refused.value.code == "agent.log_damaged"
+
+
+def test_two_sums_of_a_device_may_read_the_log_at_once(tmp_path: Path) -> None:
+    entries = [LogEntry(name, bytes([place] * 32)) for place, name in enumerate(NAMES)]
+    heads, head = [], EMPTY
+    for entry in entries:
+        head = next_head(head, entry.device, entry.identity)
+        heads.append(head)
+    home = Home(tmp_path / "device")
+    home.create()
+    with open_store(home) as store:
+        log = store.identity_log
+        log.append(entries[:2], heads[:2], after=0)
+        log.append(entries, heads, after=0)
+        log.append(entries[1:], heads[1:], after=1)
+        assert [entry.device for entry in log.entries()] == list(NAMES)
+        with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+            connection.execute("DELETE FROM identity_log WHERE position > 1")
+        log.append([LogEntry("fourth", bytes(32))], [bytes(32)], after=3)
+        assert (log.length(), log.end()) == (1, (3, heads[-1])), "what was removed meanwhile leaves no gap"

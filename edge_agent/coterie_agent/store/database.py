@@ -232,6 +232,13 @@ CREATE TABLE island (
     may_vote INTEGER NOT NULL, seal BLOB
 );
 """
+_LOG_END = """
+CREATE TABLE identity_log_end (
+    one INTEGER PRIMARY KEY CHECK (one = 1), length INTEGER NOT NULL, head BLOB NOT NULL, seal BLOB
+);
+INSERT INTO identity_log_end
+SELECT 1, position, head, seal(position, head) FROM identity_log ORDER BY position DESC LIMIT 1;
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -255,6 +262,7 @@ _SCHEMAS = (
     _PLATFORM_ANSWERS,
     _VISITS,
     _ISLAND,
+    _LOG_END,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

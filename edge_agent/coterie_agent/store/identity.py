@@ -19,7 +19,7 @@ from coterie_wire.platform_keys import FormerKey, PlatformKeys
 
 _OF_THE_PLATFORM = (
     *("identity", "former_platform_key", "work", "checkpoint", "spool", "spooled_state", "device_state"),
-    *("masking", "secure_sum", "masked_vector", "identity_log"),
+    *("masking", "secure_sum", "masked_vector", "identity_log", "identity_log_end"),
     *("personal_model", "former_personal_model", "peers", "kept_portion", "helped", "teacher_probabilities"),
     *("variants", "serving", "question", "question_sum", "question_vector", "evaluating", "held_model", "status"),
     *("peer_ticket", "address_record", "promise", "platform_offer", "visit", "island"),

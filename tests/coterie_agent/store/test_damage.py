@@ -14,14 +14,17 @@ import pytest
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
 from coterie_agent.store.database import StoreDamaged, StoreFailed
+from coterie_agent.store.identity_log import Logged
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Row, Snapshot
 from coterie_agent.store.work import Checkpoint, Spooled, TrainingProgress
+from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_wire.meeting import Gathering
 from coterie_wire.messages import Assignment, Enrolled, OfferUpdate
+from coterie_wire.secure_sum import LogEntry
 from tests.contract.samples import MESSAGES, SIGNED_MANIFEST
 
 ROWS = 400
@@ -45,6 +48,19 @@ ENROLLED = next(message for message in MESSAGES if isinstance(message, Enrolled)
 ASSIGNMENT = Assignment("a1", "digits", 1, msgspec.Raw(b"{}"), SIGNED_MANIFEST, 11, 60.0)
 PAYLOAD = random.Random(5).randbytes(1000)
 OFFER = OfferUpdate("a1", hashlib.sha256(PAYLOAD).hexdigest(), len(PAYLOAD), 4, 1, 2, 1.0, 0.5, 0.25, 0.1)
+LOG = [LogEntry(f"device {number}", random.Random(number).randbytes(32)) for number in range(50)]
+
+
+def logged() -> list[Logged]:
+    """The log as it was read."""
+    found, head = [], EMPTY
+    for entry in LOG:
+        head = next_head(head, entry.device, entry.identity)
+        found.append(Logged(entry.device, entry.identity, head))
+    return found
+
+
+LOGGED = logged()
 
 
 def row(number: int) -> Row:
@@ -66,6 +82,7 @@ def home(tmp_path: Path) -> Home:
         store.teaching.keep("teacher", PROBABILITIES)
         store.journal.measure("train_step_s", 0.25)
         store.secure_sum.keep_vector("a1", SUM, VECTOR)
+        store.identity_log.append(LOG, [entry.head for entry in LOGGED], after=0)
     return home
 
 
@@ -100,6 +117,10 @@ READS: dict[str, tuple[Callable[[Store], object], Callable[[object], bool]]] = {
         lambda found: all(PROBABILITIES[id_] == one for id_, one in found.items()),
     ),
     "secure sum": (summed, lambda found: found in (None, (SUM, VECTOR))),
+    "log of identities": (
+        lambda store: list(store.identity_log.entries()),
+        lambda found: found == LOGGED[: len(found)],
+    ),
     "measured": (lambda store: store.journal.measured("train_step_s"), lambda found: found in (None, 0.25)),
 }
 
@@ -130,6 +151,7 @@ def test_a_sound_store_gives_back_everything(home: Home) -> None:
         assert store.work.current() == ASSIGNMENT and store.work.checkpoint() == CHECKPOINT
         assert store.meetings.load() == MEETING
         assert store.samples.damaged() == 0
+        assert store.identity_log.entries() == LOGGED
 
 
 def damage(home: Home, statement: str) -> None:
