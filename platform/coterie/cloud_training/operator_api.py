@@ -21,6 +21,7 @@ from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.cluster.launchers import LAUNCHERS
 from coterie.cluster.models import Gang, GangShare
+from coterie.cluster.schedule import NAMING
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
 from coterie.core.listing import ListedViewSet
@@ -28,8 +29,6 @@ from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
 DEFAULTS = TrainingOptions()
-NAMING = ("cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted")
-"""Reasons whose sentences name other jobs."""
 
 
 class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from coterie_wire.conditions import Reason
 
 UNLIMITED = 1 << 30
+NAMING = frozenset({"cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted"})
+"""Reasons whose sentences name other gangs, and so perhaps jobs of other projects."""
 
 
 class Host(NamedTuple):

@@ -7,14 +7,19 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from coterie.accounts.models import Project
+from coterie.accounts.projects import create_organisation, create_project, give_role
+from coterie.accounts.services import create_operator
 from coterie.cloud.launch.gang import Standing
 from coterie.cloud_training.leasing import record_launcher, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import JobWorkersSerializer
-from coterie.cloud_training.services import place_jobs
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair, place_jobs
 from coterie.cluster.models import Gang
 from coterie.cluster.services import place_of, register_host
 from coterie.core.acting import Actor, OperatorRole, acting_as
+from coterie.core.separation import acting_in
 from tests.coterie.world import make_dataset, make_pair
 
 pytestmark = pytest.mark.django_db
@@ -96,3 +101,43 @@ def test_jobs_of_other_projects_are_named_only_to_who_has_a_role_in_the_installa
         assert JobWorkersSerializer().get_reason_sentence(gang) == "waits for its turn: jobs of others come first"
     with acting_as(replace(of_a_project, in_installation=OperatorRole.VIEWER)):
         assert JobWorkersSerializer().get_reason_sentence(gang) == "waits behind x"
+
+
+def member(project: Project, name: str) -> APIClient:
+    """Who administers one project, and has no role in the installation."""
+    operator = create_operator(username=name, role=None).operator
+    give_role(operator=operator, role=OperatorRole.ADMINISTRATOR, to=project, now=timezone.now())
+    client = APIClient()
+    client.force_login(operator)
+    return client
+
+
+def test_two_projects_that_share_a_host_learn_nothing_of_each_others_jobs(api: APIClient) -> None:
+    now = timezone.now()
+    host("a", "here", places=1)
+    ours = Project.objects.get()
+    theirs = create_project(organisation=create_organisation(name="Other", now=now), name="other", now=now)
+    jobs: dict[str, TrainingJob] = {}
+    for slug, project, priority in (("our-secret", ours, 0), ("their-secret", theirs, 5)):
+        with acting_in(project.pk):
+            options = TrainingOptions(priority=priority)
+            jobs[slug] = bootstrap_pair(pair=make_pair(slug), dataset=make_dataset(), options=options, now=now)
+        place_jobs(now=now)
+    place_jobs(now=now)
+    states = {slug: api.get(f"/api/jobs/{job.pk}/workers/").json() for slug, job in jobs.items()}
+    assert {slug: told["reason_code"] for slug, told in states.items()} == {
+        "our-secret": "cluster.preempted",
+        "their-secret": "cluster.preempting",
+    }
+    assert "their-secret" in states["our-secret"]["reason_sentence"], "who has a role in the installation reads it"
+    for client, mine, other in (
+        (member(ours, "mia"), "our-secret", "their-secret"),
+        (member(theirs, "eve"), "their-secret", "our-secret"),
+    ):
+        job = jobs[mine].pk
+        for path in (f"jobs/{job}/workers", f"jobs/{job}", f"jobs/{job}/log", "jobs", "overview"):
+            told = client.get(f"/api/{path}/")
+            assert told.status_code == 200, path
+            assert other not in told.content.decode(), path
+        assert client.get(f"/api/jobs/{jobs[other].pk}/workers/").status_code == 404
+        assert client.get("/api/cluster/").status_code == 403

@@ -1,12 +1,13 @@
 """The scheduler: laws that hold on random courses, and single decisions with their words."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.cluster.schedule import Decision, Gang, Host, Patience, Share, borrowers, decide, free_places
+from coterie.cluster.schedule import NAMING, Decision, Gang, Host, Patience, Share, borrowers, decide, free_places
 from tests.coterie.cluster.course import PATIENCE, random_trace, run
 
 A, B, C = Host("a", "north", 4), Host("b", "north", 4), Host("c", "south", 4)
@@ -35,6 +36,10 @@ def check_laws(seed: int) -> None:
         waiting = {gang.id for gang in gangs if not gang.shares}
         assert waiting == decision.starts.keys() | decision.waits.keys(), "whoever waits is told why"
         assert not decision.starts.keys() & decision.waits.keys()
+        for name, reason in (*decision.waits.items(), *decision.leaves.items()):
+            others = {gang.called for gang in gangs if gang.id != name}
+            named = others & set(re.findall(r"\w+", reason.sentence))
+            assert not named or reason.code in NAMING, "other projects' jobs may be among them"
         borrowing = borrowers([gang for gang in gangs if gang.shares], trace.quotas)
         for name in decision.leaves:
             assert known[name].shares and not known[name].leaving
