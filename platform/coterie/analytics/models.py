@@ -60,6 +60,8 @@ class Question(Stateful, Separated):
     """Standard deviation of the noise on each count."""
     devices = models.PositiveIntegerField(null=True, blank=True)
     """That were summed."""
+    removed_parts = models.JSONField(null=True, blank=True)
+    """How many parts of it were removed, by the code with which the device declined, blank: it had not; null: none."""
 
     class Meta:
         ordering = ["-asked_at", "-id"]

@@ -1,6 +1,5 @@
 """Questions in the operators' REST API."""
 
-from collections import Counter
 from typing import cast
 
 from django.utils import timezone
@@ -12,7 +11,7 @@ from rest_framework.response import Response
 
 from coterie.analytics import services
 from coterie.analytics.models import Question
-from coterie.analytics.selectors import quantiles
+from coterie.analytics.selectors import asked_by_answer, quantiles
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
 from coterie_wire.secure_sum import MOST_MEMBERS
@@ -79,12 +78,12 @@ class QuestionDetailSerializer(QuestionSerializer):
         return dict(quantiles(question))
 
     def get_asked(self, question: Question) -> int:
-        return question.parts.count()
+        return asked_by_answer(question).total()
 
     @extend_schema_field(DeclinedSerializer(many=True))
     def get_declined(self, question: Question) -> list[dict[str, object]]:
-        codes = Counter(question.parts.exclude(declined_code="").values_list("declined_code", flat=True))
-        return [{"code": code, "devices": devices} for code, devices in sorted(codes.items())]
+        codes = sorted(asked_by_answer(question).items())
+        return [{"code": code, "devices": devices} for code, devices in codes if code]
 
 
 class AskSerializer(serializers.Serializer[None]):

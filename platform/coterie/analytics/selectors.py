@@ -1,11 +1,13 @@
 """Which devices may be asked a question, and which are asked one now."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from django.db.models import Count
 
 from coterie.analytics.models import Part, Question
 from coterie.federations.models import Federation
@@ -86,6 +88,12 @@ def part_of(name: str) -> Part | None:
     except ValueError:
         return None
     return Part.objects.select_related("question__sum", "question__federation", "device").filter(pk=key).first()
+
+
+def asked_by_answer(question: Question) -> Counter[str]:
+    """How many devices were asked, by the code with which they declined; blank: they did not."""
+    counted = question.parts.order_by().values_list("declined_code").annotate(Count("pk"))
+    return Counter(dict(counted)) + Counter(question.removed_parts)
 
 
 def quantiles(question: Question) -> Mapping[str, float | None]:

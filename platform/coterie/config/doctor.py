@@ -88,6 +88,13 @@ def _tables() -> Told:
             yield "warning", "nobody can sign in: coterie createsuperuser"
 
 
+def _history() -> Told:
+    if settings.KEEP_HISTORY_DAYS:
+        yield "fine", f"what only tells of the past goes {settings.KEEP_HISTORY_DAYS} days after its end"
+    else:
+        yield "warning", "COTERIE_KEEP_HISTORY_DAYS is 0: what only tells of the past stays, and tables grow for ever"
+
+
 def _broker() -> Told:
     if settings.EMBEDDED:
         yield "fine", "embedded mode has none"
@@ -183,6 +190,7 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "settings": _settings,
     "database": _database,
     "tables": _tables,
+    "history": _history,
     "broker": _broker,
     "storage": _storage,
     "periodic work": _periodic_work,

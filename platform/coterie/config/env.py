@@ -120,8 +120,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50
     """Versions whose number is a multiple of it keep theirs, too, as milestones; 0: no others do."""
-    keep_parts_days: Annotated[int, Meta(ge=0)] = 365
-    """How long after a round's end those parts are listed that delivered nothing, at least 30; 0: for ever."""
+    keep_history_days: Annotated[int, Meta(ge=0)] = 365
+    """How long after its end that stays which only tells of the past (parts in rounds that delivered nothing,
+    forecasts, what single devices reported of a version or a roll-out, logs of jobs), at least 30; 0: for ever."""
     quarantine_after: Annotated[int, Meta(ge=0)] = 3
     """Updates of a device that merges may leave out, of its latest ten, before it is put into quarantine; 0: any. One
     may be an accident, and a device that is left out goes on to cost its round a place."""
@@ -318,9 +319,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError("COTERIE_DEVICE_CERTIFICATES needs COTERIE_DEVICE_CA_KEY in scaled mode")
 
     def _check_history(self) -> None:
-        if 0 < self.keep_parts_days < SHORTEST_HISTORY_DAYS:
+        if 0 < self.keep_history_days < SHORTEST_HISTORY_DAYS:
             raise msgspec.ValidationError(
-                f"COTERIE_KEEP_PARTS_DAYS must be 0 or at least {SHORTEST_HISTORY_DAYS}: forecasts look back"
+                f"COTERIE_KEEP_HISTORY_DAYS must be 0 or at least {SHORTEST_HISTORY_DAYS}: forecasts look back"
             )
 
     def _check_mail(self) -> None:

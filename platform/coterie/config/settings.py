@@ -146,7 +146,7 @@ CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 CREDENTIAL_DAYS = ENV.credential_days
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
-KEEP_PARTS_DAYS = ENV.keep_parts_days
+KEEP_HISTORY_DAYS = ENV.keep_history_days
 QUARANTINE_AFTER = ENV.quarantine_after
 EXPORTERS = ENV.exporters
 TENSORBOARD_DIR = ENV.tensorboard_dir.absolute() if ENV.tensorboard_dir is not None else STATE / "tensorboard"
@@ -254,6 +254,7 @@ PERIODIC_TASKS = {
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.merging.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,
+    "coterie.config.tasks.prune_history": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
 }
 CELERY_BEAT_SCHEDULE = {

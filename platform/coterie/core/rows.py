@@ -1,10 +1,10 @@
 """Many rows at once: without expressions for each, which take ``bulk_create`` and ``bulk_update`` longest."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Field, Model, QuerySet
 
 PARTS = 200
@@ -100,15 +100,23 @@ def upsert_all(rows: Sequence[Model], *, former: Mapping[str, str] = MappingProx
         cursor.execute(statement, values)
 
 
-def delete_in_parts(rows: QuerySet[Any], *, at_once: int, parts: int = PARTS) -> int:
+def delete_in_parts(
+    rows: QuerySet[Any], *, at_once: int, parts: int = PARTS, fold: Callable[[QuerySet[Any]], None] | None = None
+) -> int:
     """Delete `rows`, `at_once` in a statement, so that nobody waits for long; how many that were.
 
-    What is left after so many parts is for the next call.
+    What is left after so many parts is for the next call. `fold` is given those that are about to go, in the
+    transaction in which they do; no row is given to it twice, whoever else deletes them meanwhile.
     """
     deleted = 0
     for _ in range(parts):
         keys = list(rows.values_list("pk", flat=True)[:at_once])
-        rows.model._base_manager.filter(pk__in=keys).delete()
+        going = rows.model._base_manager.filter(pk__in=keys)
+        with transaction.atomic():
+            if fold is not None:
+                held = list(going.order_by("pk").select_for_update().values_list("pk", flat=True))
+                fold(going.filter(pk__in=held))
+            going.delete()
         deleted += len(keys)
         if len(keys) < at_once:
             break

@@ -1,4 +1,4 @@
-"""Which rounds were exported: what has no row here is still to be told."""
+"""Which rounds were exported: what has no row here, and has not ended before a moment noted here, is to be told."""
 
 from django.db import models
 
@@ -20,7 +20,22 @@ class Exported(Separated):
     class Meta:
         ordering = ["-at", "-id"]
         verbose_name_plural = "exported"
+        indexes = [models.Index(fields=["at"], name="exported_by_age")]
         constraints = [models.UniqueConstraint(fields=["exporter", "round", "state"], name="exported_once")]
 
     def __str__(self) -> str:
         return f"{self.round} ({self.state}) by {self.exporter}"
+
+
+class ExportedUntil(models.Model):
+    """That an exporter keeps every round that had ended by then; their rows may be gone."""
+
+    exporter = models.CharField(max_length=100, unique=True)
+    until = models.DateTimeField()
+
+    class Meta:
+        ordering = ["exporter"]
+        verbose_name_plural = "exported until"
+
+    def __str__(self) -> str:
+        return f"{self.exporter} until {self.until}"

@@ -10,7 +10,7 @@ from coterie.exports.errors import NotTaken
 from coterie.exports.facts import fact_of
 from coterie.exports.installed import chosen_exporters
 from coterie.exports.interface import Exporter
-from coterie.exports.models import Exported
+from coterie.exports.models import Exported, ExportedUntil
 from coterie.rounds.models import Round
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,9 @@ def export_next(name: str, exporter: Exporter, *, now: datetime) -> int:
 
 def waiting_for(exporter: str) -> QuerySet[Round]:
     """Rounds that have ended and that it does not keep, those that ended first before others."""
+    until = ExportedUntil.objects.filter(exporter=exporter).values_list("until", flat=True).first()
     kept = Exported.objects.filter(exporter=exporter, round=OuterRef("pk"), state=OuterRef("state"))
     ended = Round.objects.filter(state__in=[Round.State.PUBLISHED, Round.State.ABANDONED], finished_at__isnull=False)
+    ended = ended if until is None else ended.filter(finished_at__gt=until)
     related = ("federation", "merge__result_version__pair", "merge__result_version__parameters")
     return ended.exclude(Exists(kept)).select_related(*related).order_by("finished_at", "pk")

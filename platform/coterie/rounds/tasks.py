@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
-from coterie.rounds import advancing, pacing, pruning, retention, scrubbing, tidying
+from coterie.rounds import advancing, pacing, retention, scrubbing, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
@@ -34,7 +34,6 @@ def tidy() -> None:
         if allowed:
             tidying.tidy(now=timezone.now())
             retention.collect_blobs(now=timezone.now())
-    pruning.prune_parts(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.advance_federation")

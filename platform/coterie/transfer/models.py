@@ -135,6 +135,7 @@ class HelpRequest(Stateful, Separated):
         """The device that asked was lost, or the answer is no longer needed."""
 
     LIVE = ("asked", "matched", "requested", "delivered", "merged")
+    IN_VAIN = ("unmatched", "abandoned")
 
     id = models.UUIDField(primary_key=True, editable=False)
     """Chosen by the device, so that asking again is asking once."""
@@ -167,6 +168,9 @@ class HelpRequest(Stateful, Separated):
                 name="live_help_request",
             ),
             models.Index(fields=["federation", "-asked_at"]),
+            models.Index(
+                fields=["finished_at"], condition=Q(state__in=["unmatched", "abandoned"]), name="help_request_in_vain"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

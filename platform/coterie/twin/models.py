@@ -33,7 +33,8 @@ class Forecast(Separated):
     class Meta:
         ordering = ["-round"]
         indexes = [
-            models.Index(fields=["compared_at"], condition=models.Q(compared_at=None), name="forecast_to_compare")
+            models.Index(fields=["compared_at"], condition=models.Q(compared_at=None), name="forecast_to_compare"),
+            models.Index(fields=["compared_at"], condition=models.Q(compared_at__isnull=False), name="forecast_by_age"),
         ]
         constraints = [
             models.CheckConstraint(

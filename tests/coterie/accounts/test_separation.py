@@ -61,6 +61,7 @@ OF_THE_INSTALLATION: Mapping[str, str] = {
     "fleet.SigningKeyChange": "is of the platform's one key",
     "fleet.DeviceAuthority": "is of one of the platform's keys; no address of the API shows it",
     "fleet.PresenceKept": "says of the whole table of presence that it is kept; no address of the API shows it",
+    "exports.ExportedUntil": "is of an exporter, which is told of all projects; no address of the API shows it",
     "fleet.FleetSize": "is how many devices the platform serves; no address of the API shows it",
     "rounds.Steering": "is how the devices of the whole fleet come back; no address of the API shows it",
     "secure_sums.Identity": "is one log, whose hashes are a chain; the list shows entries of one's own devices",

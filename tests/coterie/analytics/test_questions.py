@@ -1,15 +1,18 @@
 """A fleet is asked, answers in a sum, and is charged; nobody reads less than a sum."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import numpy as np
 import pytest
+from rest_framework.test import APIClient
 
 from coterie.analytics.advancing import advance_question, sweep
 from coterie.analytics.errors import BudgetSpent, NotUnderWay, TooFewDevices, WrongNumberOfDevices
 from coterie.analytics.models import Part, Question
 from coterie.analytics.selectors import quantiles
 from coterie.analytics.services import ask_question, cancel_question
+from coterie.core.pruning import prune
 from coterie.federations.models import Federation
 from coterie.privacy.models import Account, Charge
 from coterie.privacy.services import change_device_budget, change_federation_budget
@@ -328,3 +331,22 @@ def test_quantiles_come_with_a_histogram(federation: Federation) -> None:
     assert answered.counts == [0, 2, 1, 0, 0]
     assert quantiles(answered)["0.5"] == 7.5
     assert quantiles(now_of(asked(federation, content, devices=3, seconds=99))) == {}
+
+
+def test_who_was_asked_goes_a_year_later_and_how_many_were_stays(federation: Federation, api: APIClient) -> None:
+    devices = agreeing(4)
+    question = asked(federation, devices=3)
+    assert all(device.is_asked(later(1)) for device in devices)
+    devices[3].decline(later(1))
+    assert together(devices[:3], later(2)) == ["join"] * 3
+    sweep(now=later(3))
+    prune(now=later(4))
+    assert Part.objects.count() == 4
+    through(devices[:3], question)
+    before = api.get(f"/api/analytics/{question.pk}/").json()
+    assert before["asked"] == 4 and [one["devices"] for one in before["declined"]] == [1]
+    for _ in range(2):
+        prune(now=START + timedelta(days=366))
+        assert not Part.objects.exists()
+        assert api.get(f"/api/analytics/{question.pk}/").json() == before
+    assert Party.objects.count() == 3, "receipts rest on them"

@@ -40,6 +40,7 @@ def test_a_sound_platform_has_nothing_wrong_and_keeps_nothing_of_it() -> None:
 def test_what_is_wrong_is_said_and_the_rest_is_looked_at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.EMBEDDED, settings.DEBUG, settings.PUBLIC_HTTPS = False, True, True
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+    settings.KEEP_HISTORY_DAYS = 0
 
     def fail(_name: str, _content: bytes) -> bool:
         raise StorageUnavailable(problem="403 Forbidden")
@@ -49,6 +50,7 @@ def test_what_is_wrong_is_said_and_the_rest_is_looked_at(settings: Settings, mon
     Blob.objects.create(sha256="0" * 64, size_bytes=1, created_at=now, kept_at=now, damaged_at=now)
     found = {(finding.about, finding.state) for finding in examine()}
     assert {("settings", "wrong"), ("settings", "warning"), ("broker", "wrong"), ("storage", "wrong")} <= found
+    assert ("history", "warning") in found
     assert {("stored files", "wrong"), ("database", "fine"), ("tables", "fine")} <= found
     with pytest.raises(CommandError, match="found wrong"):
         call_command("doctor", stdout=StringIO())

@@ -42,7 +42,7 @@ def test_reads_what_is_given() -> None:
         ({"COTERIE_OIDC_ISSUER": "http://id.example"}, "https"),
         ({"COTERIE_OIDC_ISSUER": "https://id.example"}, "COTERIE_OIDC_CLIENT_ID"),
         ({**PROVIDER, "COTERIE_OIDC_VIEWERS": ""}, "nobody"),
-        ({"COTERIE_KEEP_PARTS_DAYS": "7"}, "COTERIE_KEEP_PARTS_DAYS"),
+        ({"COTERIE_KEEP_HISTORY_DAYS": "7"}, "COTERIE_KEEP_HISTORY_DAYS"),
         ({"COTERIE_TLS_KEY": "key.pem"}, "COTERIE_TLS_CERTIFICATE"),
         ({"COTERIE_DEVICE_CA_KEY": "0f"}, "hexadecimal"),
         ({"COTERIE_DEVICE_CA_CERTIFICATE": "ca.pem", "COTERIE_DEVICE_CA_KEY": "0f" * 32}, "PEM"),

@@ -1,7 +1,10 @@
 """Many rows at once hold what each was given, and no more rows than the constraints and conditions allow."""
 
+from datetime import datetime
+
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from coterie.core.rows import Row, delete_in_parts, insert_all, update_each, upsert_all
@@ -78,6 +81,24 @@ def test_what_a_constraint_forbids_is_left_out() -> None:
     assert set(Assignment.objects.values_list("device", flat=True)) == {asked.row.pk, free.row.pk}
     assert not Assignment.objects.filter(pk=parts[0].pk).exists()
     assert Assignment.objects.get(pk=parts[1].pk).state == Assignment.State.OFFERED
+
+
+def test_rows_that_are_about_to_go_are_folded_once_and_go_only_with_that() -> None:
+    device = make_device("kitchen")
+    insert_all([Observation(device=device, at=later(second), conditions={}, blockers=[]) for second in range(5)])
+    folded: list[list[datetime]] = []
+
+    def fold(rows: QuerySet[Observation]) -> None:
+        folded.append([row.at for row in rows.order_by("at")])
+        if len(folded) == 2:
+            raise RuntimeError("killed")
+
+    old = Observation.objects.order_by("at")
+    with pytest.raises(RuntimeError, match="killed"):
+        delete_in_parts(old, at_once=2, fold=fold)
+    assert [row.at for row in old.all()] == [later(second) for second in (2, 3, 4)]
+    assert delete_in_parts(old, at_once=2, fold=fold) == 3
+    assert folded == [[later(0), later(1)], [later(2), later(3)], [later(2), later(3)], [later(4)]]
 
 
 @pytest.mark.parametrize(("parts", "left"), [(200, 2), (3, 2), (2, 3)])

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from coterie.core.pruning import prune
 from coterie.exports import services
 from coterie.exports.errors import NotTaken
 from coterie.exports.installed import chosen_exporters
@@ -59,6 +61,13 @@ def a_published_round() -> Round:
     return federation.rounds.get(number=1)
 
 
+YEAR_S = 366 * 86_400.0
+
+
+def _removed_notes(now: datetime) -> int:
+    return {one.table: one.rows for one in prune(now=now)}["exports.Exported"]
+
+
 class Keeping:
     """Keeps what it is told, unless it is away."""
 
@@ -104,6 +113,29 @@ class TestSweep:
         round_, keeping = a_published_round(), Keeping()
         Exported.objects.create(exporter="keeping", round=round_, state="abandoned", at=later(0))
         assert services.export_next("keeping", keeping, now=timezone.now()) == 1
+
+    def test_a_round_whose_note_was_removed_is_not_told_again(self, settings: Settings) -> None:
+        round_, keeping = a_published_round(), Keeping()
+        settings.KEEP_HISTORY_DAYS = 30
+        services.export_next("keeping", keeping, now=later(60))
+        assert _removed_notes(later(60)) == 0, "it is recent"
+        ended = Round.objects.create(
+            federation=round_.federation,
+            number=round_.number + 7,
+            state=Round.State.ABANDONED,
+            seed=1,
+            opens_at=later(0),
+            finished_at=later(4),
+        )
+        assert _removed_notes(later(YEAR_S)) == 0, "another that ended before it is still to be told"
+        assert services.export_next("keeping", keeping, now=later(60)) == 1
+        assert _removed_notes(later(YEAR_S)) == 2
+        assert not Exported.objects.exists()
+        assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 0
+        Round.objects.filter(pk=ended.pk).update(finished_at=later(YEAR_S))
+        assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 1, "it ended again"
+        assert [told.number for told in keeping.told] == [1, 8, 8]
+        assert services.export_next("another", keeping, now=later(YEAR_S)) == 2, "who came later is told all"
 
     def test_nothing_is_asked_where_no_exporter_is_chosen(self, django_assert_num_queries: Any) -> None:
         with django_assert_num_queries(0):

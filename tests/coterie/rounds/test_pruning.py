@@ -1,22 +1,23 @@
 """Of old rounds, parts that delivered nothing go, some at a time; what versions and receipts rest on stays."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 from django.db.models import QuerySet
 from pytest_django.fixtures import Settings
 
-from coterie.core import rows
+from coterie.core import pruning
+from coterie.core.rows import PARTS
 from coterie.federations.models import Federation
 from coterie.merging.models import Update
-from coterie.rounds import pruning
 from coterie.rounds.models import Assignment, Round, Route
-from coterie.rounds.pruning import old_parts, prune_parts
+from coterie.rounds.pruning import OLD_ROWS
 from tests.coterie.world import START, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 LATER = START + timedelta(days=366)
+(PARTS_IN_VAIN,) = OLD_ROWS
 IN_VAIN = ("released", "dropped", "rejected")
 
 
@@ -81,6 +82,11 @@ def ended(federation: Federation, number: int, *, after: timedelta = timedelta()
     return round_
 
 
+def prune_parts(*, parts: int = PARTS) -> int:
+    """How many parts are removed a year later."""
+    return {one.table: one.rows for one in pruning.prune(now=LATER, parts=parts)}.get("rounds.Assignment", 0)
+
+
 def states(round_: Round) -> list[str]:
     parts: QuerySet[Assignment] = round_.assignments.order_by("state")
     return list(parts.values_list("state", flat=True))
@@ -89,48 +95,34 @@ def states(round_: Round) -> list[str]:
 def test_what_came_to_nothing_goes_and_the_rest_stays(federation: Federation) -> None:
     old = ended(federation, 1)
     recent = ended(federation, 2, after=timedelta(days=2))
-    assert old_parts(now=LATER).count() == prune_parts(now=LATER) == 3
+    assert prune_parts() == 3
     assert states(old) == ["delivered"]
     assert states(recent) == sorted(("delivered", *IN_VAIN))
     assert Update.objects.count() == 2
     assert Route.objects.filter(assignment__round=old).count() == 1
     assert Round.objects.count() == 2
-    assert prune_parts(now=LATER) == 0
+    assert prune_parts() == 0
 
 
 def test_what_may_still_be_merged_again_or_delivered_stays(federation: Federation) -> None:
     untidied = ended(federation, 1, tidied_at=None)
     carries_on = ended(federation, 2, carries_on=True)
-    assert prune_parts(now=LATER) == 2
+    assert prune_parts() == 2
     assert states(untidied) == sorted(("delivered", *IN_VAIN))
     assert states(carries_on) == ["delivered", "dropped"]
 
 
 @pytest.mark.parametrize(("days", "gone"), [(0, 0), (30, 3), (367, 0)])
 def test_the_setting_says_how_long_they_stay(federation: Federation, settings: Settings, days: int, gone: int) -> None:
-    settings.KEEP_PARTS_DAYS = days
+    settings.KEEP_HISTORY_DAYS = days
     ended(federation, 1)
-    assert prune_parts(now=LATER) == gone
+    assert prune_parts() == gone
 
 
 def test_what_was_cut_off_goes_on(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "AT_ONCE", 2)
+    monkeypatch.setattr(pruning, "declared", lambda: [replace(PARTS_IN_VAIN, at_once=2)])
     for number in (1, 2):
         ended(federation, number)
-    assert prune_parts(now=LATER, parts=1) == 2
-    assert old_parts(now=LATER).count() == 4
-    assert prune_parts(now=LATER, parts=rows.PARTS) == 4
+    assert prune_parts(parts=1) == 2
+    assert prune_parts() == 4
     assert Assignment.objects.count() == 2
-
-
-def test_the_command_says_what_would_go(
-    federation: Federation, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings.KEEP_PARTS_DAYS = 30
-    ended(federation, 1)
-    call_command("prune_history", "--dry-run")
-    assert capsys.readouterr().out == "3 parts would be removed\n"
-    assert Assignment.objects.count() == 4
-    call_command("prune_history")
-    assert capsys.readouterr().out == "3 parts removed\n"
-    assert Assignment.objects.count() == 1

@@ -1,0 +1,39 @@
+"""Which rounds were exported, long ago, is told by one moment for each exporter instead of by a row for each round."""
+
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Greatest
+
+from coterie.core.pruning import OldRows
+from coterie.exports.models import Exported, ExportedUntil
+from coterie.exports.services import waiting_for
+
+
+def old_exported(before: datetime) -> QuerySet[Exported]:
+    """Rows of rounds that ended before any that their exporter is still to be told."""
+    exporters = Exported.objects.order_by().values_list("exporter", flat=True).distinct()
+    known = [_before_all_that_wait(exporter) for exporter in exporters]
+    old = Exported.objects.filter(at__lt=before, round__finished_at__lt=before)
+    return old.filter(reduce(or_, known, Q(pk__in=()))).order_by("at")
+
+
+def note_until(rows: QuerySet[Exported]) -> None:
+    """Before rows go: note that rounds that ended as early count as told."""
+    latest = rows.order_by().values("exporter").annotate(until=Max("round__finished_at"))
+    for exporter, until in latest.values_list("exporter", "until"):
+        mark, is_new = ExportedUntil.objects.get_or_create(exporter=exporter, defaults={"until": until})
+        if not is_new:
+            ExportedUntil.objects.filter(pk=mark.pk).update(until=Greatest("until", until))
+
+
+def _before_all_that_wait(exporter: str) -> Q:
+    next_round = waiting_for(exporter).first()
+    if next_round is None:
+        return Q(exporter=exporter)
+    return Q(exporter=exporter, round__finished_at__lt=next_round.finished_at)
+
+
+OLD_ROWS = (OldRows("notes of exported rounds", old_exported, fold=note_until),)
