@@ -21,7 +21,6 @@ from tests.system.scaled import CELERY, SCALED, Processes
 
 pytestmark = [*SCALED, pytest.mark.long]
 
-FLEET = replace(run(), rounds=30)
 RATES = [parse_dimension("local.learning_rate=0.0001,0.03,0.1")]
 SEEDS = 2
 RUNNING = "SELECT count(*) FROM simulation_runs_simulationrun WHERE state = 'running'"
@@ -38,6 +37,7 @@ def test_workers_perform_a_sweep_and_one_is_killed(database: str, broker: str, t
         "signing_key": token_hex(32),
     }
     token = prepare_state(tmp_path / "seed", pairs=1, **settings).token
+    fleet = replace(run(), rounds=30)
     found: list[SweepOutcome] = []
     told: list[Progress] = []
     with ExitStack() as running:
@@ -50,7 +50,7 @@ def test_workers_perform_a_sweep_and_one_is_killed(database: str, broker: str, t
         there = OnPlatform(running.enter_context(client_of(login)))
 
         def ask() -> None:
-            found.append(sweep(FLEET, RATES, search="grid", seeds=SEEDS, report=told.append, runner=there))
+            found.append(sweep(fleet, RATES, search="grid", seeds=SEEDS, report=told.append, runner=there))
 
         asking = Thread(target=ask)
         asking.start()
@@ -61,7 +61,7 @@ def test_workers_perform_a_sweep_and_one_is_killed(database: str, broker: str, t
             assert len(found) == 1, processes.log("celery").read_text()[-4000:]
             plans = len(RATES[0].values) + len({str(found[0].winner_judged.plan), str(found[0].given_judged.plan)})
             assert rows.execute(ATTEMPTS).fetchone() == (plans * SEEDS, 2), "one run was begun by two workers"
-        here = sweep(FLEET, RATES, search="grid", seeds=SEEDS, report=unreported)
+        here = sweep(fleet, RATES, search="grid", seeds=SEEDS, report=unreported)
         assert found[0].json() == here.json()
-        again = sweep(FLEET, RATES, search="grid", seeds=SEEDS, report=told.append, runner=there)
+        again = sweep(fleet, RATES, search="grid", seeds=SEEDS, report=told.append, runner=there)
         assert again.json() == here.json() and told[-1].share == 1, "asked once more, what is done is found"
