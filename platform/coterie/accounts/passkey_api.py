@@ -14,7 +14,7 @@ from coterie.accounts import passkeys, services
 from coterie.accounts.account_api import OwnPasswordSerializer
 from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, Passkey
-from coterie.accounts.passkeys import Answer
+from coterie.accounts.passkey_answers import Answer
 from coterie.accounts.relying_party import relying_party_of
 from coterie.core.listing import ListedViewSet
 

@@ -1,13 +1,14 @@
 """Challenges that passkeys sign: each is good for one answer, of one kind, for minutes."""
 
+import secrets
 from datetime import datetime, timedelta
-
-from webauthn.helpers import generate_challenge
 
 from coterie.accounts.models import Operator, PasskeyChallenge
 from coterie.core.errors import CoterieError, ErrorKind
 
 LASTS = timedelta(minutes=5)
+CHALLENGE_BYTES = 64
+"""At least 16 (section 13.4.3)."""
 Purpose = PasskeyChallenge.Purpose
 
 
@@ -20,8 +21,8 @@ class PasskeyChallengeOver(CoterieError):
 
 
 def make_challenge(*, purpose: Purpose, operator: Operator | None, now: datetime) -> bytes:
-    """64 random bytes; `operator` is who shall answer, None: whoever signs in."""
-    value = generate_challenge()
+    """Random bytes; `operator` is who shall answer, None: whoever signs in."""
+    value = secrets.token_bytes(CHALLENGE_BYTES)
     PasskeyChallenge.objects.create(value=value, purpose=purpose, operator=operator, made_at=now)
     return value
 

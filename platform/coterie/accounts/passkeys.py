@@ -5,38 +5,18 @@ itself, and counts as the second factor after a password.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
-from webauthn import (
-    generate_authentication_options,
-    generate_registration_options,
-    verify_authentication_response,
-    verify_registration_response,
-)
-from webauthn.helpers import (
-    options_to_json_dict,
-    parse_authentication_credential_json,
-    parse_client_data_json,
-    parse_registration_credential_json,
-)
-from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
-from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from coterie.accounts.models import Operator, Passkey
-from coterie.accounts.passkey_challenges import LASTS, PasskeyChallengeOver, Purpose, make_challenge, spend_challenge
+from coterie.accounts.passkey_answers import Answer, Json, PasskeyRefused
+from coterie.accounts.passkey_challenges import PasskeyChallengeOver, Purpose, make_challenge, spend_challenge
 from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import (
-    ISSUER,
     SecondFactorRequired,
     check_code,
     forget_unneeded_recovery_codes,
@@ -49,31 +29,11 @@ from coterie.core.acting import current_actor
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.names import checked_name
 
+if TYPE_CHECKING:
+    from webauthn.registration.verify_registration_response import VerifiedRegistration
+
 HANDLE_BYTES = 64
 """As many as a user handle may have (section 5.4.3)."""
-TIMEOUT_MS = int(LASTS.total_seconds() * 1000)
-MALFORMED = (WebAuthnException, ValueError, TypeError, LookupError, RecursionError)
-"""What the library raises of an answer that no authenticator gave."""
-
-Json = Mapping[str, object]
-"""As browsers write it: ``PublicKeyCredential.toJSON`` and its inverse."""
-
-
-class Answer(NamedTuple):
-    """What a browser sent back, and as whom the platform had asked."""
-
-    given: str | Json
-    party: RelyingParty
-    challenge: bytes | None = None
-    """What this browser was asked to have signed; None: whatever its person was asked, in whichever browser."""
-
-
-class PasskeyRefused(CoterieError):
-    """The answer is not one of this platform's passkeys to this challenge."""
-
-    code = "accounts.passkey_refused"
-    kind = ErrorKind.FORBIDDEN
-    sentence = "That passkey does not fit here, or its device did not check that it is you."
 
 
 class PasskeyUnknown(CoterieError):
@@ -122,19 +82,15 @@ def begin_passkey(*, operator: Operator, party: RelyingParty, now: datetime) -> 
         unknown = Operator.objects.filter(pk=operator.pk, passkey_handle=None)
         unknown.update(passkey_handle=secrets.token_bytes(HANDLE_BYTES))
         operator.refresh_from_db(fields=["passkey_handle"])
-    options = generate_registration_options(
-        rp_id=party.id,
-        rp_name=ISSUER,
-        user_id=_handle_of(operator),
-        user_name=operator.username,
+    from coterie.accounts import passkey_protocol  # see there
+
+    return passkey_protocol.creation_options(
+        party=party,
+        handle=_handle_of(operator),
+        name=operator.username,
         challenge=make_challenge(purpose=Purpose.REGISTER, operator=operator, now=now),
-        timeout=TIMEOUT_MS,
-        authenticator_selection=AuthenticatorSelectionCriteria(
-            resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
-        ),
-        exclude_credentials=_descriptors(operator),
+        known=_credentials(operator),
     )
-    return options_to_json_dict(options)
 
 
 def add_passkey(*, operator: Operator, name: str, answer: Answer, now: datetime) -> NewPasskey:
@@ -167,15 +123,14 @@ def ask_passkey(*, operator: Operator | None, party: RelyingParty, now: datetime
 
     One of `operator`'s; None: whichever the person chooses, who signs in by it.
     """
+    from coterie.accounts import passkey_protocol  # see there
+
     purpose = Purpose.SIGN_IN if operator is None else Purpose.PROVE
-    options = generate_authentication_options(
-        rp_id=party.id,
+    return passkey_protocol.request_options(
+        party=party,
         challenge=make_challenge(purpose=purpose, operator=operator, now=now),
-        timeout=TIMEOUT_MS,
-        allow_credentials=[] if operator is None else _descriptors(operator),
-        user_verification=UserVerificationRequirement.REQUIRED,
+        known=() if operator is None else _credentials(operator),
     )
-    return options_to_json_dict(options)
 
 
 def check_passkey(*, answer: Answer, operator: Operator | None, now: datetime) -> Operator:
@@ -183,11 +138,9 @@ def check_passkey(*, answer: Answer, operator: Operator | None, now: datetime) -
 
     Raises PasskeyChallengeOver, PasskeyRefused, PasskeyUnknown or PasskeyCopied; the last is recorded.
     """
-    try:
-        given = parse_authentication_credential_json(_json(answer))
-        client = parse_client_data_json(given.response.client_data_json)
-    except MALFORMED as error:
-        raise PasskeyRefused from error
+    from coterie.accounts import passkey_protocol  # see there
+
+    given, client = passkey_protocol.read_authentication(answer.given)
     if answer.challenge not in (None, client.challenge):
         raise PasskeyChallengeOver
     purpose = Purpose.SIGN_IN if operator is None else Purpose.PROVE
@@ -198,19 +151,10 @@ def check_passkey(*, answer: Answer, operator: Operator | None, now: datetime) -
     says_whose = operator is None or bool(given.response.user_handle)
     if client.cross_origin or (says_whose and given.response.user_handle != _handle_of(passkey.operator)):
         raise PasskeyRefused
-    try:
-        verified = verify_authentication_response(
-            credential=given,
-            expected_challenge=client.challenge,
-            expected_rp_id=answer.party.id,
-            expected_origin=answer.party.origin,
-            credential_public_key=bytes(passkey.public_key),
-            credential_current_sign_count=0,  # compared below, where it is known that the passkey itself says it
-            require_user_verification=True,
-        )
-    except MALFORMED as error:
-        raise PasskeyRefused from error
-    _count(passkey, verified.new_sign_count, now)
+    count = passkey_protocol.signature_count(
+        given, challenge=client.challenge, party=answer.party, public_key=bytes(passkey.public_key)
+    )
+    _count(passkey, count, now)
     return passkey.operator
 
 
@@ -241,25 +185,14 @@ def _check_browser() -> None:
         raise BrowserNeeded(token=actor.token)
 
 
-def _verified_new(operator: Operator, answer: Answer, now: datetime) -> VerifiedRegistration:
-    try:
-        given = parse_registration_credential_json(_json(answer))
-        client = parse_client_data_json(given.response.client_data_json)
-    except MALFORMED as error:
-        raise PasskeyRefused from error
+def _verified_new(operator: Operator, answer: Answer, now: datetime) -> "VerifiedRegistration":
+    from coterie.accounts import passkey_protocol  # see there
+
+    given, client = passkey_protocol.read_registration(answer.given)
     spend_challenge(client.challenge, purpose=Purpose.REGISTER, operator=operator, now=now)
     if client.cross_origin:
         raise PasskeyRefused
-    try:
-        return verify_registration_response(
-            credential=given,
-            expected_challenge=client.challenge,
-            expected_rp_id=answer.party.id,
-            expected_origin=answer.party.origin,
-            require_user_verification=True,
-        )
-    except MALFORMED as error:
-        raise PasskeyRefused from error
+    return passkey_protocol.verified_registration(given, challenge=client.challenge, party=answer.party)
 
 
 def _count(passkey: Passkey, count: int, now: datetime) -> None:
@@ -272,14 +205,10 @@ def _count(passkey: Passkey, count: int, now: datetime) -> None:
     raise PasskeyCopied(name=passkey.name)
 
 
-def _descriptors(operator: Operator) -> list[PublicKeyCredentialDescriptor]:
-    return [PublicKeyCredentialDescriptor(id=bytes(passkey.credential)) for passkey in operator.passkeys.all()]
+def _credentials(operator: Operator) -> list[bytes]:
+    return [bytes(credential) for credential in operator.passkeys.values_list("credential", flat=True)]
 
 
 def _handle_of(operator: Operator) -> bytes:
     assert operator.passkey_handle is not None, "it was given with the first passkey"
     return bytes(operator.passkey_handle)
-
-
-def _json(answer: Answer) -> str | dict[str, object]:
-    return answer.given if isinstance(answer.given, str) else dict(answer.given)

@@ -16,7 +16,7 @@ from coterie.accounts.operator_api import ROLES
 from coterie.accounts.roles import CHOSEN, ProjectUnknown, projects_of
 from coterie.accounts.selectors import operator_named
 from coterie.core.acting import OperatorRole, TokenOfProject, current_actor
-from coterie.core.archiving import ARCHIVED_AT, ArchivedFilter
+from coterie.core.archiving_api import ARCHIVED_AT, ArchivedFilter
 from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
 

@@ -14,18 +14,17 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.http import url_has_allowed_host_and_scheme, urlsafe_base64_decode
 from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
-from webauthn import base64url_to_bytes
 
 from coterie.accounts import passkeys, second_factor
 from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, SecondFactor
+from coterie.accounts.passkey_answers import Answer, PasskeyRefused
 from coterie.accounts.passkey_challenges import LASTS, PasskeyChallengeOver
-from coterie.accounts.passkeys import Answer
 from coterie.accounts.passwords import CAME_BY_LINK, TooManyAttempts
 from coterie.accounts.relying_party import has_relying_party, relying_party_of
 from coterie.accounts.roles import actor_of
@@ -189,9 +188,9 @@ def _finish(request: HttpRequest, operator: Operator) -> str:
 
 def _check_passkey(request: HttpRequest, operator: Operator | None) -> Operator:
     """Nobody acts yet, from the request's address."""
-    given, asked = request.POST[ANSWER], base64url_to_bytes(request.get_signed_cookie(ASKED, default="") or "")
+    given, asked = request.POST[ANSWER], urlsafe_base64_decode(request.get_signed_cookie(ASKED, default="") or "")
     if len(given) > LONGEST_ANSWER:
-        raise passkeys.PasskeyRefused
+        raise PasskeyRefused
     with acting_as(replace(NOBODY, address=request.META.get("REMOTE_ADDR", ""))):
         answer = Answer(given, relying_party_of(request), asked)
         return passkeys.check_passkey(answer=answer, operator=operator, now=timezone.now())
