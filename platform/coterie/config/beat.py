@@ -3,31 +3,16 @@
 import logging
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from celery import Celery, beat
-from celery.schedules import schedule
-from django.conf import settings
-from redis import RedisError
 
-from coterie.config.leader import ASKED_EVERY_S, LEADERSHIP
 from coterie.config.monitoring.life import LIFE
 from coterie.core.pulse import EVERY_S, record_pulse
 
 logger = logging.getLogger(__name__)
 
 RESTART_S = 1.0
-_BEGAN = datetime.now(UTC) - timedelta(seconds=time.monotonic())
-
-
-def steady_now() -> datetime:
-    """The time of this process: that of its start, and what has passed since, whatever the system's clock says."""
-    return _BEGAN + timedelta(seconds=time.monotonic())
-
-
-def every(seconds: float) -> schedule:
-    """Each `seconds`, as they pass."""
-    return schedule(timedelta(seconds=seconds), nowfun=steady_now)
 
 
 class Scheduler(beat.Scheduler):
@@ -36,23 +21,17 @@ class Scheduler(beat.Scheduler):
     _pulse_at = float("-inf")
 
     def tick(self, *_: object, **__: object) -> float:
-        """Send one task that is due, if this is the beat that acts; the seconds until the next."""
+        """Send one task that is due; the seconds until the next."""
         LIFE.show("tick")
-        if not settings.EMBEDDED and not LEADERSHIP.holds():
-            return ASKED_EVERY_S
         wait_s: float = super().tick()
         if time.monotonic() - self._pulse_at >= EVERY_S:
             self._pulse_at = time.monotonic()
-            try:
-                record_pulse(datetime.now(UTC))
-            except RedisError:
-                logger.warning("the pulse of periodic work could not be written", exc_info=True)
-        return wait_s if settings.EMBEDDED else min(wait_s, ASKED_EVERY_S)
+            self.record_pulse()
+        return wait_s
 
-    def close(self) -> None:
-        """Let another act."""
-        super().close()
-        LEADERSHIP.resign()
+    def record_pulse(self) -> None:
+        """Let others see that it goes."""
+        record_pulse(datetime.now(UTC))
 
 
 class Beat:

@@ -7,10 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from coterie import gateway
-from coterie.config.beat import every
 from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
 from coterie.config.single_sign_on import provider_of
+from coterie.config.steady_time import every
 from coterie.config.stores import stored_in
 from coterie.core.secret import load_or_make
 from coterie.gateway.door.spool import default_root
@@ -224,7 +224,7 @@ CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
 CELERY_TASK_SEND_SENT_EVENT = False
-CELERY_BEAT_SCHEDULER = "coterie.config.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "coterie.config.elected_beat:ElectedScheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # What the database knows to be due is found again within so many seconds, whatever messages were lost. A sweep each
 # second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.

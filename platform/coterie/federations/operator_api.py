@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from coterie.core.archiving import ArchivedFilter, NotesField
+from coterie.core.archiving_api import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations import services
 from coterie.federations.labels import Labels, labels_of

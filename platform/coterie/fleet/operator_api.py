@@ -11,7 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.core.archiving import ArchivedFilter, NotesField
+from coterie.core.archiving_api import ArchivedFilter, NotesField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import certificates, credentials, services

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.compile.recipe import recipe_schema
-from coterie.core.archiving import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
+from coterie.core.archiving_api import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.core.uploaded import on_disk

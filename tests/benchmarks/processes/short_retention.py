@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from django.apps import AppConfig
 
-from coterie.config.beat import every
 from coterie.config.settings import *  # noqa: F403
 from coterie.config.settings import CELERY_BEAT_SCHEDULE as PLATFORM_SCHEDULE
 from coterie.config.settings import INSTALLED_APPS as PLATFORM_APPS
 from coterie.config.settings import PERIODIC_TASKS as PLATFORM_TASKS
+from coterie.config.steady_time import every
 
 TIDY_S = 60.0
 FILES = timedelta(minutes=6)

@@ -7,9 +7,9 @@ from celery import Celery
 from celery.schedules import schedule
 from django.conf import settings
 
-from coterie.config.beat import every, steady_now
 from coterie.config.celery import app as platform_app
 from coterie.config.embedded_worker import EmbeddedWorker
+from coterie.config.steady_time import every, steady_now
 
 WAIT_S = 10.0
 
