@@ -29,6 +29,8 @@ from coterie_learning.random import (
 )
 from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
+from tests.contract.codec_vectors import codec_vectors
+from tests.contract.distill_vectors import distill_vectors
 from tests.contract.help_vectors import help_vectors
 from tests.contract.label_vectors import label_vectors
 from tests.contract.personal_vectors import personal_vectors
@@ -89,6 +91,8 @@ def golden_bytes() -> Mapping[str, bytes]:
         "random.json": _random_numbers(),
         "client.json": client_vectors(),
         "help.json": help_vectors(),
+        "codecs.json": codec_vectors(),
+        "distill.json": distill_vectors(),
         "labels.json": label_vectors(),
         "personal.json": personal_vectors(),
         "privacy.json": privacy_vectors(),

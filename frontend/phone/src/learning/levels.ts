@@ -1,5 +1,7 @@
 /** Integers times scales: a mirror of `coterie_learning.levels`, bit for bit. Rounding as in QSGD (arXiv 1610.02132). */
-import { byCodePoints, countOf, type Tensor } from "../wire/tensors";
+import type { TensorSpec } from "../wire/bundle";
+import { byCodePoints, checkFinite, countOf, float32, type Tensor, type Tensors } from "../wire/tensors";
+import { rint } from "./noise";
 import { randomBytes } from "./random";
 
 export type Granularity = "tensor" | "channel";
@@ -11,6 +13,8 @@ export interface Rounded {
   readonly residual: Float32Array;
 }
 
+/** The largest level that an int8 holds of either sign. */
+export const MOST = 127;
 /** Parameters that an output channel must have for a scale of its own. */
 const SMALLEST_CHANNEL = 128;
 const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
@@ -44,15 +48,13 @@ export function roundTensor(
   const { data, shape } = tensor;
   const rows = scaleCount(shape, granularity);
   const width = data.length / rows;
-  const largest = Math.fround(LARGEST_FLOAT / (levels + 1));
+  const largest = largestScale(levels);
   const drawn = new DataView(randomBytes(2 * data.length, seed, "dither", name).slice().buffer);
   const [codes, residual] = [new Int8Array(data.length), new Float32Array(data.length)];
   const scales = new Float32Array(rows);
   for (let row = 0; row < rows; row++) {
     const [start, end] = [row * width, (row + 1) * width];
-    let greatest = 0;
-    for (let at = start; at < end; at++) greatest = Math.max(greatest, Math.abs(data[at] as number));
-    const scale = Math.min(fewBits(greatest / levels), largest);
+    const scale = Math.min(fewBits(largestMagnitude(data.subarray(start, end)) / levels), largest);
     scales[row] = scale;
     const divisor = scale > 0 ? scale : 1;
     for (let at = start; at < end; at++) {
@@ -67,6 +69,25 @@ export function roundTensor(
   return { codes, scales, residual };
 }
 
+/** `data` with codes in [-127, 127] of the step `scale`; zero is exact, and halves go to the even code. */
+export function roundToNearest(data: Float32Array, scale: number): Rounded {
+  const step = Math.min(Math.fround(scale), largestScale(MOST));
+  const divisor = step > 0 ? step : 1;
+  const codes = Int8Array.from(data, (number) => Math.min(Math.max(rint(Math.fround(number / divisor)), -MOST), MOST));
+  const residual = data.map((number, at) => number - Math.fround((codes[at] as number) * step));
+  return { codes, scales: Float32Array.of(step), residual };
+}
+
+/** Above it a code could stand for a number that is not finite. */
+export const largestScale = (levels: number): number => Math.fround(LARGEST_FLOAT / (levels + 1));
+
+export const largestMagnitude = (data: Float32Array): number =>
+  data.reduce((most, number) => Math.max(most, Math.abs(number)), 0);
+
+/** Squares are added one after the other, in float64. */
+export const rootMeanSquare = (data: Float32Array): number =>
+  data.length === 0 ? 0 : Math.sqrt(data.reduce((sum, number) => sum + number * number, 0) / data.length);
+
 /** Numbers from codes and scales. */
 export function multiplied(codes: Int8Array, scales: Float32Array): Float32Array {
   const width = codes.length / scales.length;
@@ -78,19 +99,29 @@ export function joinedScales(scales: ReadonlyMap<string, Float32Array>): Float32
   return Float32Array.from([...scales].sort(([a], [b]) => byCodePoints(a, b)).flatMap(([, one]) => [...one]));
 }
 
-/** The scales of each tensor of `specs`, which have so many, from all in the order of the names. */
-export function dividedScales(
-  all: Float32Array,
-  specs: readonly { readonly name: string }[],
-  counts: readonly number[],
-): Map<string, Float32Array> {
-  const order = specs.map(({ name }, at) => ({ name, count: counts[at] as number }));
-  order.sort((a, b) => byCodePoints(a.name, b.name));
-  const divided = new Map<string, Float32Array>();
+/** The tensor of all scales in the payload of tensors of the specs `expected`. */
+export function scalesOf(expected: readonly TensorSpec[], granularity: Granularity): TensorSpec {
+  const count = expected.reduce((sum, { shape }) => sum + scaleCount(shape, granularity), 0);
+  return { name: "scale", dtype: "float32", shape: [count] };
+}
+
+/**
+ * The tensors of the specs `expected` from their codes and from all scales, in the order of the names.
+ * Throws CodedError `update.not_finite`.
+ */
+export function restored(
+  codes: ReadonlyMap<string, Int8Array>,
+  scales: Float32Array,
+  expected: readonly TensorSpec[],
+  granularity: Granularity,
+): Tensors {
+  const update = new Map<string, Tensor>(expected.map(({ name, shape }) => [name, float32(shape)]));
   let end = 0;
-  for (const { name, count } of order) {
-    divided.set(name, all.subarray(end, end + count));
-    end += count;
+  for (const { name, shape } of [...expected].sort((a, b) => byCodePoints(a.name, b.name))) {
+    const start = end;
+    end += scaleCount(shape, granularity);
+    update.set(name, float32(shape, multiplied(codes.get(name) as Int8Array, scales.subarray(start, end))));
   }
-  return divided;
+  checkFinite(update, "update.not_finite");
+  return update;
 }

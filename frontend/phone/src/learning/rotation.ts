@@ -4,6 +4,23 @@ import { randomBytes } from "./random";
 /** Numbers that are rotated together at most. */
 export const LARGEST_BLOCK = 1 << 13;
 
+/** A part of a vector whose length is a power of two. */
+export interface BlockSpan {
+  readonly start: number;
+  readonly stop: number;
+}
+
+/** Divides a vector of `count` numbers into blocks of powers of two, the largest first, so that none is padded. */
+export function powerBlocks(count: number): BlockSpan[] {
+  const blocks: BlockSpan[] = [];
+  for (let start = 0; start < count; ) {
+    const stop = start + Math.min(LARGEST_BLOCK, 2 ** (31 - Math.clz32(count - start)));
+    blocks.push({ start, stop });
+    start = stop;
+  }
+  return blocks;
+}
+
 /** 1 or -1, `count` of them: the bits of the path ``SEED/rotation/BLOCK``, the lowest of each byte first. */
 export function randomSigns(count: number, seed: number, block: number): Float32Array {
   const drawn = randomBytes((count + 7) >> 3, seed, "rotation", block);

@@ -2,11 +2,13 @@
 import { checkFinite, encodeTensors, float32, type Tensors } from "../../wire/tensors";
 import { kind } from "../kinds";
 import type { Codec } from ".";
+import { metadataOf } from "./metadata";
 import { readPayload } from "./payload";
 
 export const float32Codec = kind("codec", "float32", {}, (): Codec => {
-  const metadata = new Map([["codec", '{"kind":"float32"}']]);
+  const metadata = metadataOf({ kind: "float32" });
   return {
+    feedsBack: true,
     encode(update) {
       checkFinite(update, "update.not_finite");
       const nothing = new Map([...update].map(([name, { shape }]) => [name, float32(shape)]));

@@ -3,7 +3,12 @@ import type { TensorSpec } from "../../wire/bundle";
 import type { Tensors } from "../../wire/tensors";
 import { Registry } from "../kinds";
 import { float32Codec } from "./float32";
+import { int4Codec } from "./int4";
 import { int8Codec } from "./int8";
+import { oneBitCodec } from "./one_bit";
+import { prunedCodec } from "./pruned";
+import { sparseLevelsCodec } from "./sparse_levels";
+import { topKCodec } from "./top_k";
 
 export interface Encoded {
   readonly payload: Uint8Array;
@@ -12,6 +17,8 @@ export interface Encoded {
 }
 
 export interface Codec {
+  /** Whether the device adds what the encoding has lost to its next update. */
+  readonly feedsBack: boolean;
   /** The same update and seed give the same bytes. Throws CodedError `update.not_finite`. */
   encode(update: Tensors, seed: number): Encoded;
   /**
@@ -21,4 +28,12 @@ export interface Codec {
   decode?(payload: Uint8Array, expected: readonly TensorSpec[]): Tensors;
 }
 
-export const CODEC = new Registry<Codec>("codec", [float32Codec, int8Codec]);
+export const CODEC = new Registry<Codec>("codec", [
+  float32Codec,
+  int8Codec,
+  int4Codec,
+  topKCodec,
+  sparseLevelsCodec,
+  prunedCodec,
+  oneBitCodec,
+]);

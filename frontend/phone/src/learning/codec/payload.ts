@@ -10,19 +10,20 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tensors `expected` of a payload that says of itself what `metadata` says. Throws CodedError `update.malformed`,
+ * The tensors `expected` of a payload that says of itself what `metadata` says; where lengths follow from no shape, they
+ * are told by those that it states. Throws CodedError `update.malformed`,
  * `update.wrong_codec`, `update.wrong_shape` or `update.not_finite`.
  */
 export function readPayload(
   payload: Uint8Array,
   metadata: ReadonlyMap<string, string>,
-  expected: readonly TensorSpec[],
+  expected: readonly TensorSpec[] | ((stated: ReadonlyMap<string, AnyTensor>) => readonly TensorSpec[]),
 ): ReadonlyMap<string, AnyTensor> {
   try {
-    const found = readTensors(payload).metadata;
+    const { metadata: found, tensors } = readTensors(payload);
     const [said, wanted] = [found, metadata].map((one) => JSON.stringify([...one]));
     if (said !== wanted) throw new CodedError("update.wrong_codec", `the payload says ${said}, expected ${wanted}`);
-    return decodeTensors(payload, expected);
+    return decodeTensors(payload, typeof expected === "function" ? expected(tensors) : expected);
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
     throw new CodedError(CODES[error.code] ?? error.code, error.message);
