@@ -17,9 +17,11 @@ from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.personal import GivenPersonal, choose, personal_training
 from coterie_learning.client.round import ClientRound, Given
+from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
 from coterie_learning.client.training import Learn
 from coterie_learning.device_plan import parse_device_plan
-from coterie_wire.tensors import encode_tensors
+from coterie_learning.teacher import quantise_weights, restore_weights
+from coterie_wire.tensors import Tensors, encode_tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, samples, train_step_graph
 from tests.coterie_agent.stepping import take_part
 
@@ -32,8 +34,12 @@ PLANS: Mapping[str, Mapping[str, object]] = {
     "sgd": {**_REST, "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.2, "momentum": 0.5}},
     "prox": {**_REST, "local": {"kind": "prox", "epochs": 2, "learning_rate": 0.5, "mu": 1.0}},
 }
-
-
+DISTILL: Mapping[str, object] = {
+    **_REST,
+    "local": {"kind": "distill", "lambda_d": 0.4, "learning_rate": 0.5, "epochs": 25, "patience": 2},
+}
+"""Of two rounds: the first with samples of classes 0 and 2 alone, the second with all, where the first ended."""
+FIRST_SEEN = (0, 2)
 PERSONAL: Mapping[str, object] = {
     **_REST,
     "local": {"kind": "sgd", "learning_rate": 0.2, "momentum": 0.5},
@@ -69,6 +75,7 @@ def client_round() -> Mapping[str, object]:
         "accuracy_before": before.accuracy,
         "tolerance": TOLERANCE,
         "rounds": [{"name": name, "plan": plan, **_round(plan, rows)} for name, plan in PLANS.items()],
+        "distill": {"plan": DISTILL, **_distill(rows)},
         "personal": {"plan": PERSONAL, **_personal(rows)},
     }
 
@@ -96,6 +103,60 @@ def _round(plan: Mapping[str, object], rows: Rows) -> Mapping[str, object]:
             float(np.abs(client.training.trained()[name] - tensor).max()) for name, tensor in parameters(seed=1).items()
         ),
     }
+
+
+def _distill(rows: Rows) -> Mapping[str, object]:
+    """What is made of the answers of a teacher whose graph is the model's own, and of its weights in a byte each."""
+    weights = quantise_weights(parameters(seed=5))
+    teacher = Predictor(predict_graph(), SPEC, restore_weights(weights, SPEC.parameters), {}, threads=1)
+    every = range(1, SAMPLES + 1)
+    answers = dict(zip(every, stored_probabilities(teacher.probabilities(rows.load(every))), strict=True))
+    open_graph = open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={})
+    plan = parse_device_plan(json.dumps(DISTILL).encode())
+    made: list[Mapping[str, object]] = []
+    personal: Tensors | None = None
+    for seen in (FIRST_SEEN, (0, 1, 2)):
+        ids = [number for number in every if int(rows.y[number - 1]) in seen]
+        client = ClientRound(
+            Given(
+                plan=plan,
+                model=SPEC,
+                received=parameters(seed=1),
+                ids=ids,
+                seen=seen,
+                seed=SEED,
+                secret=0,
+                states={},
+                personal=personal,
+            ),
+            open_graph,
+        )
+        predictor = Predictor(predict_graph(), SPEC, client.begun, {}, threads=1)
+        training, losses = client.training, list[float]()
+        while (wanted := training.wanted()) is not None:
+            if isinstance(wanted, Learn):
+                batch = make_batch(rows.load(wanted.ids), SPEC, size=SPEC.batch_size)
+                training.learn(batch, taught(np.stack([answers[id_] for id_ in wanted.ids]), training.classes))
+                continue
+            predictor.set_parameters(wanted.parameters)
+            found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=lambda: False)
+            assert found is not None
+            losses.append(found.loss)
+            training.judged(wanted, found.loss)
+        personal = training.trained()
+        result = client.finish(personal)
+        made.append(
+            {
+                "ids": ids,
+                "seen": seen,
+                "losses": losses,
+                "steps": training.steps_done,
+                "trained": _text(encode_tensors(dict(personal))),
+                "update": _text(result.update.payload),
+                "samples": result.samples,
+            }
+        )
+    return {"weights": _text(weights), "rounds": made}
 
 
 def _personal(rows: Rows) -> Mapping[str, object]:

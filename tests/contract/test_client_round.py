@@ -25,12 +25,25 @@ def test_the_agent_computes_what_is_written() -> None:
         )
         for name in before:
             np.testing.assert_allclose(before[name], after[name], rtol=0, atol=TOLERANCE)
+    old, new = written["distill"], now["distill"]
+    assert (old["plan"], old["weights"]) == (new["plan"], new["weights"])
+    for then, again in zip(old["rounds"], new["rounds"], strict=True):
+        for field in ("ids", "seen", "steps", "samples"):
+            assert then[field] == again[field]
+        assert len(then["losses"]) < old["plan"]["local"]["epochs"], "it stopped early"
+        np.testing.assert_allclose(then["losses"], again["losses"], rtol=0, atol=TOLERANCE)
+        _assert_same(then["trained"], again["trained"])
     old, new = written["personal"], now["personal"]
     for field in ("plan", "steps", "held_out", "answers"):
         assert old[field] == new[field]
     assert old["answers"] == "trained"
     assert len(old["losses"]) < 1 + old["plan"]["personal"]["epochs"], "it stopped early"
     np.testing.assert_allclose(old["losses"], new["losses"], rtol=0, atol=TOLERANCE)
-    before, after = (decode_tensors(b64decode(one["trained"]), expected=SPEC.version) for one in (old, new))
+    _assert_same(old["trained"], new["trained"])
+
+
+def _assert_same(one: str, other: str) -> None:
+    """Of tensors of a version, as text."""
+    before, after = (decode_tensors(b64decode(text), expected=SPEC.version) for text in (one, other))
     for name in before:
         np.testing.assert_allclose(before[name], after[name], rtol=0, atol=TOLERANCE)

@@ -4,15 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from numpy.typing import NDArray
-from torch import nn
 
-from coterie.compile.program import export_module
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import Manifest
 from coterie_wire.structs import from_json
@@ -20,8 +16,8 @@ from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.real_agent import RealAgent
 from tests.system.scripted_device import ScriptedDevice
+from tests.system.two_ways import CLASSES, Published, publish, samples
 
-FEATURES, CLASSES = 4, 3
 SHIFTS = (0, 1, 0, 1, 2)
 """By device: how far its labels are from the largest feature. The last one's are nobody else's: it is poisoned."""
 POISONED = 4
@@ -48,55 +44,9 @@ SLOW_PLAN: dict[str, object] = {
 }
 
 
-def samples(count: int, *, shift: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    x = np.random.default_rng(seed).normal(size=(count, FEATURES)).astype(np.float32)
-    return x, (x[:, :CLASSES].argmax(axis=1) + shift) % CLASSES
-
-
-class Published(NamedTuple):
-    """A pair whose models know that there are two behaviours, and cannot tell whose is whose."""
-
-    pair: str
-    cloud_data: str
-    held_out: str
-
-
 @pytest.fixture(scope="module")
 def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Published:
-    directory = tmp_path_factory.mktemp("pair")
-    torch.manual_seed(0)
-    for name, width in (("device", 8), ("cloud", 32)):
-        module = nn.Sequential(nn.Linear(FEATURES, width), nn.Tanh(), nn.Linear(width, CLASSES))
-        torch.export.save(export_module(module, [torch.zeros(2, FEATURES)]), directory / f"{name}.pt2")
-    post = site.operator.http.post
-
-    def add_dataset(name: str, seed: int) -> str:
-        parts = [samples(150, shift=shift, seed=seed + shift) for shift in (0, 1)]
-        np.savez(
-            directory / f"{name}.npz", x=np.concatenate([x for x, _ in parts]), y=np.concatenate([y for _, y in parts])
-        )
-        content = (directory / f"{name}.npz").read_bytes()
-        made: str = post("/datasets/", data={"name": name}, files={"file": (f"{name}.npz", content)}).json()["id"]
-        return made
-
-    programs = {name: (f"{name}.pt2", (directory / f"{name}.pt2").read_bytes()) for name in ("device", "cloud")}
-    submitted = post("/pairs/", data={"name": "two ways", "labels": ["a", "b", "c"], "batch_size": 16}, files=programs)
-    assert submitted.status_code == 201, submitted.text
-    pair: str = submitted.json()["id"]
-    cloud_data, held_out = add_dataset("cloud data", 10), add_dataset("held out data", 20)
-    eventually(lambda: _once(site, pair, "state", "ready"), within_s=120)
-    options = {"dataset": cloud_data, "epochs": 15, "learning_rate": 0.02, "distil_epochs": 15}
-    site.operator.post(f"/pairs/{pair}/bootstrap/", options)
-    eventually(lambda: _once(site, pair, "device_champion", None), within_s=120)
-    return Published(pair, cloud_data, held_out)
-
-
-def _once(site: Site, pair: str, field: str, wanted: str | None) -> dict[str, Any] | None:
-    """The pair, once a field has the wanted value, or any."""
-    found = site.operator.get(f"/pairs/{pair}/")
-    assert found["state"] != "rejected", found
-    assert all(job["state"] != "failed" for job in site.operator.list("/jobs/", pair=pair))
-    return found if found[field] and wanted in (None, found[field]) else None
+    return publish(site.operator, tmp_path_factory.mktemp("pair"))
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ const ASSIGNMENT: Assignment = {
   remaining_s: 60,
   stream_index: null,
   budget: null,
+  teacher: null,
 };
 
 async function code(does: Promise<unknown>): Promise<string> {

@@ -94,6 +94,7 @@ export const ROW_LOSSES = {
   parts: "the device's part in an earlier sum was damaged on the disk; the platform sees to it that parts are apart",
   promises: "what a federation may tell of the device was damaged on the disk, and is asked anew",
   identity_log: "the log of identities was damaged on the disk; it is read again",
+  taught: "what the cloud model says of a sample was damaged on the disk; it is asked again",
   blobs: "a part of the model was damaged on the disk; it is fetched again",
 } as const;
 

@@ -13,6 +13,7 @@ const assignment = (name: string): Assignment => ({
   remaining_s: 60,
   stream_index: null,
   budget: null,
+  teacher: null,
 });
 const [MINE, OTHER] = [assignment("a"), assignment("b")];
 const because = (code: string): Reason[] => [{ code, sentence: "" }];

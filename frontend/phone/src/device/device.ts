@@ -1,12 +1,21 @@
 /** The running device: it checks in, and does the work. It decides by the situation and the store, so a tab can be
  * killed at any moment. A mirror of `coterie_agent.contact` and `coterie_agent.worker`. */
 import { readVersion } from "../learning/client_round";
-import { hasProfileNoise, OWN_KINDS, parseDevicePlan, privacyNamed, requirementsOf } from "../learning/plan";
+import type { Scope } from "../learning/local/interface";
+import {
+  type DevicePlan,
+  hasProfileNoise,
+  OWN_KINDS,
+  parseDevicePlan,
+  privacyNamed,
+  requirementsOf,
+} from "../learning/plan";
 import type { Privacy } from "../learning/privacy";
 import type { Masking } from "../learning/privacy/masking";
 import type { OwnFacts } from "../learning/question";
+import { partsOfTeacher, type Teacher, verifyTeacher } from "../learning/teacher";
 import { takesOf } from "../sources/takes";
-import { type Manifest, partsOf, verifyManifest } from "../wire/bundle";
+import { type BlobRef, type Manifest, partsOf, verifyManifest } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import {
   type Assignment,
@@ -38,6 +47,7 @@ import { type Answering, Questions } from "./questions";
 import { type Now, nowS, Situation } from "./situation";
 import { Sources } from "./sources";
 import type { Store } from "./store";
+import { Teaching } from "./teaching";
 import { type Halt, train } from "./training";
 
 /** The round has ended without the update. */
@@ -557,9 +567,12 @@ export class Device {
   }
 
   private async train(assignment: Assignment): Promise<void> {
-    await this.budget.check(assignment, parseDevicePlan(assignment.plan).privacy);
+    const plan = parseDevicePlan(assignment.plan);
+    await this.budget.check(assignment, plan.privacy);
     this.situation.replace({ budgetWait: null });
-    const manifest = await this.fetch(assignment.manifest, () => this.mustPause(assignment));
+    const stop = (): boolean => this.mustPause(assignment);
+    const teacher = this.teacherOf(assignment, plan);
+    const manifest = await this.fetch(assignment.manifest, stop, teacher === null ? [] : partsOfTeacher(teacher));
     if (manifest === null) return;
     this.report(assignment, "training");
     const uploadS = (await this.store.get("upload_s")) ?? 0;
@@ -568,17 +581,40 @@ export class Device {
       part: (sha256) => this.part(sha256),
       halt: (finishingS) => this.halt(assignment, finishingS, uploadS),
       report: (done, total) => this.reportSteps(assignment, done, total),
+      teaching: teacher === null ? null : this.teaching(teacher, manifest, stop),
+      counts: (await this.held()).counts,
     });
     this.report(assignment, isDone ? "uploading" : "waiting");
+  }
+
+  /** The teacher that the plan asks for. Throws CodedError `bundle.*` or `data.no_teacher`. */
+  private teacherOf({ teacher }: Assignment, { local }: DevicePlan): Teacher | null {
+    if (!local.needsTeacher) return null;
+    if (teacher === null) {
+      throw new CodedError("data.no_teacher", "the plan learns from the cloud model, and the platform named none");
+    }
+    return verifyTeacher(teacher, ...this.trusted());
+  }
+
+  private teaching(teacher: Teacher, manifest: Manifest, stop: () => boolean): Teaching {
+    const [own, its] = [partsOf(manifest), partsOfTeacher(teacher)];
+    return new Teaching({
+      teacher,
+      store: this.store,
+      part: (sha256) => this.part(sha256),
+      fetch: () => this.download(its, [...own, ...its], stop),
+      ownParts: new Set(own.map(({ sha256 }) => sha256)),
+      free: freeBytes,
+    });
   }
 
   private async upload(assignment: Assignment): Promise<void> {
     const spooled = await this.store.get("spooled");
     if (spooled === null) return; // the disk has damaged it since `next` saw it
     this.report(assignment, "uploading");
-    const { privacy } = parseDevicePlan(assignment.plan);
+    const { privacy, local } = parseDevicePlan(assignment.plan);
     if (privacy.masking !== null) {
-      await this.sum(assignment, spooled, privacy, privacy.masking);
+      await this.sum(assignment, spooled, { privacy, masking: privacy.masking, scope: local.scope });
       return;
     }
     await this.budget.charge(assignment, privacy, spooled.offer.sha256);
@@ -604,7 +640,11 @@ export class Device {
   }
 
   /** Bring the update, and what was measured, into a sum in which nobody can read it. */
-  private async sum(assignment: Assignment, spooled: Spooled, privacy: Privacy, masking: Masking): Promise<void> {
+  private async sum(
+    assignment: Assignment,
+    spooled: Spooled,
+    { privacy, masking, scope }: { privacy: Privacy; masking: Masking; scope: Scope },
+  ): Promise<void> {
     const manifest = await this.fetch(assignment.manifest);
     if (manifest === null) return;
     const { contributionOf, SecureSum } = await import("./secure_sum"); // only now: most phones need none of it
@@ -617,7 +657,7 @@ export class Device {
       vector: async (members) => {
         await this.budget.charge(assignment, privacy, spooled.offer.sha256);
         const version = readVersion(await this.part(manifest.parameters.sha256), model);
-        return contributionOf({ model, masking, members, seed: round }, spooled, version, seed);
+        return contributionOf({ model, scope, masking, members, seed: round }, spooled, version, seed);
       },
       link: this.link,
       store: this.store,
@@ -639,21 +679,37 @@ export class Device {
     }
   }
 
-  /** Hold the version: its parts are downloaded and verified; null where `stop` said so before. */
-  private async fetch(signed: SignedManifest, stop: () => boolean = () => this.isOffline()): Promise<Manifest | null> {
-    const manifest = verifyManifest(signed, ...trusted(this.identity.platformKeys, Date.now() / 1000));
+  /**
+   * Hold the version: its parts are downloaded and verified; null where `stop` said so before. Other files are removed,
+   * except those of `also`.
+   */
+  private async fetch(
+    signed: SignedManifest,
+    stop: () => boolean = () => this.isOffline(),
+    also: readonly BlobRef[] = [],
+  ): Promise<Manifest | null> {
+    const manifest = verifyManifest(signed, ...this.trusted());
     const parts = partsOf(manifest);
-    const needed = new Set(parts.map(({ sha256 }) => sha256));
-    for (const part of parts) {
-      if (stop()) return null;
-      if ((await this.store.blob(part.sha256)) === null) {
-        await this.store.keepBlob(part.sha256, await this.link.download(part), needed);
-      }
-    }
+    if (!(await this.download(parts, [...parts, ...also], stop))) return null;
     await this.store.put("model", signed);
     this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
     await this.look();
     return manifest;
+  }
+
+  /** Have all `parts`, and of other files only those to `keep`; false where `stop` said so before. */
+  private async download(parts: readonly BlobRef[], keep: readonly BlobRef[], stop: () => boolean): Promise<boolean> {
+    const kept = new Set(keep.map(({ sha256 }) => sha256));
+    for (const part of parts) {
+      if (stop()) return false;
+      if ((await this.store.blob(part.sha256)) !== null) continue;
+      await this.store.keepBlob(part.sha256, await this.link.download(part), kept);
+    }
+    return true;
+  }
+
+  private trusted(): Uint8Array[] {
+    return trusted(this.identity.platformKeys, Date.now() / 1000);
   }
 
   private async part(sha256: string): Promise<Uint8Array> {

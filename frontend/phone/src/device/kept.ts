@@ -1,10 +1,9 @@
 /** What the browser keeps of the device, row by row. */
 import type { Sample } from "../learning/batches";
 import type { Labelling } from "../learning/labelling";
-import type { Checkpoint } from "../learning/optimisation";
-import type { PersonalCheckpoint } from "../learning/personal/training";
 import type { KeptPortion } from "../learning/portions/payload";
 import type { PartyState } from "../learning/secure_sum/party";
+import type { TrainingCheckpoint } from "../learning/training";
 import type { Watch } from "../learning/watch";
 import type { AskHelp, GiveVerdict, OfferPortion } from "../wire/helping";
 import type {
@@ -30,13 +29,14 @@ export interface Identity {
 
 /** The state of an assignment's training between two steps. */
 export interface Saved {
-  /** Samples up to this number are trained on. */
-  readonly newest: number;
+  /** The samples from the first to the last number are trained on. */
+  readonly first: number;
+  readonly last: number;
   readonly lossBefore: number;
   readonly accuracyBefore: number | null;
   readonly measureS: number;
   readonly trainS: number;
-  readonly client: Checkpoint | null;
+  readonly client: TrainingCheckpoint | null;
 }
 
 export interface Spooled {
@@ -135,7 +135,7 @@ export interface Tuning {
   /** The samples from the first to the last number are trained on. */
   readonly first: number;
   readonly last: number;
-  readonly client: PersonalCheckpoint;
+  readonly client: TrainingCheckpoint;
 }
 
 /** How the latest training of the personal model ended. */
@@ -173,8 +173,19 @@ export interface Unlabelled {
 
 /** A sample as the browser keeps it. */
 export interface Kept extends Sample {
+  /** When it came, in milliseconds since 1970. */
+  readonly at: number;
   /** The owner said the label when asked; left out: it came with the sample. */
   readonly asked?: true;
+}
+
+/** What the cloud model says of a sample. */
+export interface Taught {
+  readonly sample: number;
+  /** Of the cloud model. */
+  readonly version: string;
+  /** Of each class, the bits of a float16. */
+  readonly probabilities: Uint16Array;
 }
 
 /** Something that the disk has damaged, and what became of it. */

@@ -2,18 +2,19 @@
 import { makeBatch } from "../learning/batches";
 import type { Measured } from "../learning/metrics";
 import type { PersonalRules } from "../learning/personal";
-import { choose, isDue, PersonalTraining, seedOf, stillAnswers, type Wanted } from "../learning/personal/training";
+import { choose, isDue, personalTraining, seedOf, stillAnswers } from "../learning/personal/training";
 import { parseDevicePlan } from "../learning/plan";
+import type { Training, Wanted } from "../learning/training";
 import { type Manifest, versionOf } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { ReportPersonal, StandingPlan } from "../wire/messages";
 import { decodeFloats, encodeTensors, type Tensors } from "../wire/tensors";
 import type { OwnModel, Tuned, Tuning } from "./kept";
 import { type ReadPart, withOpened } from "./opened";
+import { otherTasks } from "./other_tasks";
 import type { Predictor } from "./predictor";
 import { nowS } from "./situation";
 import type { Store } from "./store";
-import { otherTasks } from "./training";
 
 const CHECKPOINT_S = 5;
 
@@ -66,7 +67,7 @@ export async function personalise(standing: StandingPlan, manifest: Manifest, ar
   const ids = every.filter((id) => id <= last);
   return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
     const given = { rules, model, received, frozen, ids, seed: seedOf(began, last) };
-    const training = new PersonalTraining(given, (feeds) => graph.run(feeds), tuning?.client ?? null);
+    const training = personalTraining(given, (feeds) => graph.run(feeds), tuning?.client ?? null);
     const save = (): Promise<void> =>
       store.put("tuning", {
         digest: standing.digest,
@@ -110,7 +111,7 @@ class Tuner {
   private savedAt = nowS();
 
   constructor(
-    private readonly training: PersonalTraining,
+    private readonly training: Training,
     private readonly predictor: Predictor,
     private readonly manifest: Manifest,
     private readonly around: Around,

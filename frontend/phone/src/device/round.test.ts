@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
 import { makeBatch, type Sample } from "../learning/batches";
-import { ClientRound } from "../learning/client_round";
+import { ClientRound, type Given } from "../learning/client_round";
 import { trainInputs, trainOutputs } from "../learning/contract";
 import type { Measured } from "../learning/metrics";
-import type { Checkpoint } from "../learning/optimisation";
 import type { PersonalRules } from "../learning/personal";
-import { choose, type PersonalCheckpoint, PersonalTraining } from "../learning/personal/training";
+import { choose, personalTraining } from "../learning/personal/training";
 import { parseDevicePlan } from "../learning/plan";
+import { modelOf, restoreWeights, storedProbabilities, type Teacher, taught } from "../learning/teacher";
+import type { Training, TrainingCheckpoint } from "../learning/training";
 import { nativeRound } from "../testing/golden";
 import type { ModelSpec } from "../wire/bundle";
 import { fromBase64 } from "../wire/bytes";
-import { decodeFloats, readTensors } from "../wire/tensors";
+import { decodeFloats, encodeTensors, readTensors, type Tensors } from "../wire/tensors";
 import { Graph } from "./graph";
 import { Predictor } from "./predictor";
 
@@ -26,68 +27,29 @@ const load = async (ids: readonly number[]): Promise<Sample[]> =>
     target: new Float32Array(),
   }));
 
-async function clientOf(plan: unknown, checkpoint: Checkpoint | null = null): Promise<ClientRound> {
-  const graph = await Graph.open(fromBase64(NATIVE.train_step), trainInputs(MODEL), trainOutputs(MODEL));
+const graphOf = (): Promise<Graph> =>
+  Graph.open(fromBase64(NATIVE.train_step), trainInputs(MODEL), trainOutputs(MODEL));
+const predictorOf = (): Promise<Predictor> => Predictor.open(fromBase64(NATIVE.predict), MODEL, new Map());
+
+async function clientOf(
+  plan: unknown,
+  checkpoint: TrainingCheckpoint | null = null,
+  more: Partial<Given> = {},
+): Promise<ClientRound> {
+  const graph = await graphOf();
   const given = { plan: parseDevicePlan(plan), model: MODEL, received: RECEIVED, frozen: new Map(), lost: null };
-  return new ClientRound(
-    { ...given, ids: IDS, seed: NATIVE.seed, secret: 0n },
-    (feeds) => graph.run(feeds),
-    checkpoint,
-  );
+  const rest = { ids: IDS, seen: [0, 1, 2], seed: NATIVE.seed, secret: 0n, personal: null };
+  return new ClientRound({ ...given, ...rest, ...more }, (feeds) => graph.run(feeds), checkpoint);
 }
 
-async function learn(client: ClientRound, most = Number.POSITIVE_INFINITY): Promise<void> {
-  for (let ids = client.wanted(); ids !== null && client.stepsDone < most; ids = client.wanted()) {
-    await client.learn(makeBatch(await load(ids), MODEL, MODEL.batch_size));
-  }
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: of the written JSON
-test.each(NATIVE.rounds as any[])(
-  "a round of $name gives the update of the native agent within the tolerance",
-  async (round) => {
-    const client = await clientOf(round.plan);
-    await learn(client);
-    const { update, samples } = client.finish();
-    expect({ samples, steps: client.stepsDone }).toEqual({ samples: round.samples, steps: round.steps });
-    const native = readTensors(fromBase64(round.update)).tensors;
-    let [furthest, numbers] = [0, 0];
-    for (const [name, { data }] of readTensors(update.payload).tensors) {
-      for (const [at, number] of data.entries()) {
-        furthest = Math.max(furthest, Math.abs(Number(number) - Number(native.get(name)?.data[at])));
-        numbers += 1;
-      }
-    }
-    expect(numbers).toBe(15);
-    expect(furthest).toBeLessThanOrEqual(NATIVE.tolerance);
-  },
-);
-
-test("a round that is resumed from a checkpoint gives the same bits as one that never stopped", async () => {
-  const [{ plan }] = NATIVE.rounds;
-  const whole = await clientOf(plan);
-  await learn(whole);
-  const stopped = await clientOf(plan);
-  await learn(stopped, 11);
-  const resumed = await clientOf(plan, stopped.checkpoint());
-  expect(resumed.stepsDone).toBe(11);
-  await learn(resumed);
-  expect(resumed.finish().update.payload).toEqual(whole.finish().update.payload);
-});
-
-async function personalOf(checkpoint: PersonalCheckpoint | null = null): Promise<PersonalTraining> {
-  const graph = await Graph.open(fromBase64(NATIVE.train_step), trainInputs(MODEL), trainOutputs(MODEL));
-  const rules = parseDevicePlan(NATIVE.personal.plan).personal as PersonalRules;
-  const given = { rules, model: MODEL, received: RECEIVED, frozen: new Map(), ids: IDS, seed: NATIVE.seed };
-  return new PersonalTraining(given, (feeds) => graph.run(feeds), checkpoint);
-}
+type Answers = (ids: readonly number[]) => Float32Array | null;
 
 /** Until the end, or `most` steps; the losses on the samples held out. */
-async function tune(training: PersonalTraining, predictor: Predictor, most = Number.POSITIVE_INFINITY) {
-  const losses: number[] = [];
+async function learn(training: Training, most = Number.POSITIVE_INFINITY, answers: Answers = () => null) {
+  const [losses, predictor]: [number[], Predictor] = [[], await predictorOf()];
   for (let next = training.wanted(); next !== null && training.stepsDone < most; next = training.wanted()) {
     if (next.want === "learn") {
-      await training.learn(makeBatch(await load(next.ids), MODEL, MODEL.batch_size));
+      await training.learn(makeBatch(await load(next.ids), MODEL, MODEL.batch_size), answers(next.ids));
       continue;
     }
     const found = await predictor.each(next.parameters, load, next.ids, () => false);
@@ -97,22 +59,107 @@ async function tune(training: PersonalTraining, predictor: Predictor, most = Num
   return losses;
 }
 
+/** How far the numbers of two tensor files are apart at most, and how many there are. */
+function apart(one: Uint8Array, other: Uint8Array): { furthest: number; numbers: number } {
+  const others = readTensors(other).tensors;
+  let [furthest, numbers] = [0, 0];
+  for (const [name, { data }] of readTensors(one).tensors) {
+    for (const [at, number] of data.entries()) {
+      furthest = Math.max(furthest, Math.abs(Number(number) - Number(others.get(name)?.data[at])));
+      numbers += 1;
+    }
+  }
+  return { furthest, numbers };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: of the written JSON
+test.each(NATIVE.rounds as any[])(
+  "a round of $name gives the update of the native agent within the tolerance",
+  async (round) => {
+    const client = await clientOf(round.plan);
+    await learn(client.training);
+    const { update, samples } = client.finish(client.training.trained());
+    expect({ samples, steps: client.training.stepsDone }).toEqual({ samples: round.samples, steps: round.steps });
+    const { furthest, numbers } = apart(update.payload, fromBase64(round.update));
+    expect(numbers).toBe(15);
+    expect(furthest).toBeLessThanOrEqual(NATIVE.tolerance);
+  },
+);
+
+test("rounds that learn from the cloud model are the native agent's within the tolerance", async () => {
+  const { distill, tolerance, predict } = NATIVE;
+  const teacher = { inputs: MODEL.inputs, classes: 3, parameters: MODEL.parameters } as Teacher;
+  const spec = modelOf(teacher, MODEL);
+  const asked = await Predictor.open(fromBase64(predict), spec, new Map());
+  const weights = restoreWeights(fromBase64(distill.weights), MODEL.parameters);
+  const outputs = await asked.outputs(
+    weights,
+    (await load(IDS)).map(({ x }) => x),
+  );
+  const stored = outputs.map(storedProbabilities);
+  let personal: Tensors | null = null;
+  for (const round of distill.rounds) {
+    const client: ClientRound = await clientOf(distill.plan, null, { ids: round.ids, seen: round.seen, personal });
+    const { training } = client;
+    const losses = await learn(training, Number.POSITIVE_INFINITY, (ids) =>
+      taught(
+        ids.map((id) => stored[id - 1] as Uint16Array),
+        training.classes,
+      ),
+    );
+    expect([losses.length, training.stepsDone]).toEqual([round.losses.length, round.steps]);
+    for (const [at, loss] of losses.entries()) expect(Math.abs(loss - round.losses[at])).toBeLessThanOrEqual(tolerance);
+    personal = training.trained();
+    expect(apart(encodeTensors(personal), fromBase64(round.trained)).furthest).toBeLessThanOrEqual(tolerance);
+    const { update, samples } = client.finish(personal);
+    expect(samples).toBe(round.samples);
+    const { furthest, numbers } = apart(update.payload, fromBase64(round.update));
+    expect([numbers, furthest <= tolerance]).toEqual([5 * round.seen.length, true]);
+  }
+});
+
+test("a round that is resumed from a checkpoint gives the same bits as one that never stopped", async () => {
+  const [{ plan }] = NATIVE.rounds;
+  const [whole, stopped] = await Promise.all([clientOf(plan), clientOf(plan)]);
+  await learn(whole.training);
+  await learn(stopped.training, 11);
+  const resumed = await clientOf(plan, stopped.training.checkpoint());
+  expect(resumed.training.stepsDone).toBe(11);
+  await learn(resumed.training);
+  const [one, other] = [resumed, whole].map((client) => client.finish(client.training.trained()).update.payload);
+  expect(one).toEqual(other);
+});
+
+test("a round that stops early keeps its classes and its best epoch when it is resumed", async () => {
+  const { plan } = NATIVE.distill;
+  const own = { ...plan, local: { ...plan.local, lambda_d: 1 } };
+  const [whole, stopped] = await Promise.all([1, 2].map(() => clientOf(own, null, { seen: [0, 2] })));
+  await learn((whole as ClientRound).training);
+  await learn((stopped as ClientRound).training, 30);
+  const resumed = await clientOf(own, (stopped as ClientRound).training.checkpoint(), { seen: [0, 1, 2] });
+  expect(resumed.training.classes).toEqual([0, 2]);
+  await learn(resumed.training);
+  expect(resumed.training.trained()).toEqual((whole as ClientRound).training.trained());
+});
+
+async function personalOf(checkpoint: TrainingCheckpoint | null = null): Promise<Training> {
+  const graph = await graphOf();
+  const rules = parseDevicePlan(NATIVE.personal.plan).personal as PersonalRules;
+  const given = { rules, model: MODEL, received: RECEIVED, frozen: new Map(), ids: IDS, seed: NATIVE.seed };
+  return personalTraining(given, (feeds) => graph.run(feeds), checkpoint);
+}
+
 test("a personal model is that of the native agent within the tolerance, and stops at the same epoch", async () => {
   const { personal, tolerance } = NATIVE;
-  const predictor = await Predictor.open(fromBase64(NATIVE.predict), MODEL, new Map());
+  const predictor = await predictorOf();
   const training = await personalOf();
-  const losses = await tune(training, predictor);
+  const losses = await learn(training);
   expect(training.parts.heldOut).toEqual(personal.held_out);
   expect([losses.length, training.stepsDone]).toEqual([personal.losses.length, personal.steps]);
   for (const [at, loss] of losses.entries())
     expect(Math.abs(loss - personal.losses[at])).toBeLessThanOrEqual(tolerance);
-  const native = decodeFloats(fromBase64(personal.trained), MODEL.parameters);
   const trained = training.trained();
-  for (const [name, { data }] of native) {
-    for (const [at, number] of data.entries()) {
-      expect(Math.abs(number - Number(trained.get(name)?.data[at]))).toBeLessThanOrEqual(tolerance);
-    }
-  }
+  expect(apart(encodeTensors(trained), fromBase64(personal.trained)).furthest).toBeLessThanOrEqual(tolerance);
   const [version, own] = await Promise.all(
     [RECEIVED, trained].map((one) => predictor.each(one, load, training.parts.heldOut, () => false)),
   );
@@ -120,19 +167,18 @@ test("a personal model is that of the native agent within the tolerance, and sto
 });
 
 test("a personal model's training that is resumed gives the same bits as one that never stopped", async () => {
-  const predictor = await Predictor.open(fromBase64(NATIVE.predict), MODEL, new Map());
   const whole = await personalOf();
-  await tune(whole, predictor);
+  await learn(whole);
   const stopped = await personalOf();
-  await tune(stopped, predictor, 20);
+  await learn(stopped, 20);
   const resumed = await personalOf(stopped.checkpoint());
   expect(resumed.stepsDone).toBe(20);
-  await tune(resumed, predictor);
+  await learn(resumed);
   expect(resumed.trained()).toEqual(whole.trained());
 });
 
 test("loss and accuracy are those of the native agent", async () => {
-  const predictor = await Predictor.open(fromBase64(NATIVE.predict), MODEL, new Map());
+  const predictor = await predictorOf();
   const found = await predictor.measure(RECEIVED, load, { lossOf: IDS, accuracyOf: IDS, stop: () => false });
   expect(Math.abs((found?.loss ?? 0) - NATIVE.loss_before)).toBeLessThanOrEqual(NATIVE.tolerance);
   expect(found?.accuracy).toBeCloseTo(NATIVE.accuracy_before, 12);

@@ -8,6 +8,7 @@ import { CodedError } from "../wire/errors";
 import { LOSSES, ROW_LOSSES } from "./damage";
 import type { Values } from "./kept";
 import { OWNER_DEFAULT } from "./policy";
+import { sealed } from "./sealing";
 import { Store } from "./store";
 
 const NAME = "coterie-device";
@@ -38,7 +39,12 @@ const PARTY = {
   received: [],
   answered: null,
 };
-const CLIENT = { stepsDone: 7, tensors: bytes(400, 5) };
+const CLIENT = {
+  optimisation: { stepsDone: 7, tensors: bytes(400, 5) },
+  classes: [0, 2],
+  watched: { epochs: 2, bestLoss: 0.5, waited: 1 },
+  best: bytes(400, 13),
+};
 const VECTOR = bytes(300, 6);
 const OFFER = { assignment: "a1", sha256: sha256Hex(VECTOR), size_bytes: VECTOR.length };
 
@@ -53,7 +59,7 @@ const VALUES = {
   },
   owner: { policy: { ...OWNER_DEFAULT, hours: [22, 7] }, pausedUntil: 5 },
   assignment: { assignment: "a1", federation: "digits", round: 3, plan: { kind: "x", share: 0.25 }, seed: 11 },
-  saved: { newest: 8, lossBefore: 1.5, accuracyBefore: 0.5, measureS: 0.1, trainS: 2.5, client: CLIENT },
+  saved: { first: 1, last: 8, lossBefore: 1.5, accuracyBefore: 0.5, measureS: 0.1, trainS: 2.5, client: CLIENT },
   spooled: { offer: { assignment: "a1", samples: 8 }, payload: bytes(500, 7), state: bytes(90, 8), privacy: "none" },
   signing: bytes(32, 9),
   sum: { assignment: "a1", state: PARTY, offer: OFFER },
@@ -68,7 +74,7 @@ const VALUES = {
   forgotten: NEWS,
   labelling: { ...NOTHING_ASKED, open: 4, asked: 6 },
   standing: { digest: "ab", federation: "digits", plan: { kind: "y" } },
-  tuning: { digest: "ab", version: "v1", trainStep: "ef", first: 1, last: 8, client: { optimisation: CLIENT } },
+  tuning: { digest: "ab", version: "v1", trainStep: "ef", first: 1, last: 8, client: CLIENT },
   tuned: { digest: "ab", federation: "digits", answers: true, samples: 3, ownAccuracy: null, reported: true },
   own: { base: "v1", federation: "digits", tensors: bytes(600, 11) },
   reading: { judged: 8, trained: 4, trainedAt: 7, batches: 2, reportedDrifting: true, watch: { batchesQuiet: 3 } },
@@ -111,6 +117,11 @@ const LOG = Array.from({ length: 5 }, (_, at) => ({
   head: bytes(32, 40 + at),
 }));
 const BLOB = bytes(700, 12);
+const TAUGHT = [1, 2, 3].map((sample) => ({
+  sample,
+  version: "c1",
+  probabilities: Uint16Array.of(sample, 0x3c00 - sample),
+}));
 
 async function fill(store: Store): Promise<void> {
   await store.addSamples(SAMPLES);
@@ -128,6 +139,7 @@ async function fill(store: Store): Promise<void> {
   await store.promise(PROMISE);
   await store.appendLog(0, LOG);
   await store.keepBlob(sha256Hex(BLOB), BLOB, new Set());
+  await store.keepTaught(TAUGHT);
   for (const name of Object.keys(VALUES) as (keyof Values)[]) await store.put(name, VALUES[name]);
 }
 
@@ -181,6 +193,12 @@ const READS: Readonly<Record<keyof typeof ROW_LOSSES, Read>> = {
       ]),
     ],
     (found) => (found as CodedError).code === "store.log_damaged",
+  ],
+  taught: [
+    (store) => Promise.all([1, 2, 3].map((sample) => store.taught("c1", sample))),
+    TAUGHT.map(({ probabilities }) => probabilities),
+    (found) =>
+      (found as (Uint16Array | null)[]).every((one, at) => one === null || equal(one, TAUGHT[at]?.probabilities)),
   ],
   blobs: [(store) => store.blob(sha256Hex(BLOB)), BLOB, isNull],
 };
@@ -381,9 +399,9 @@ test.each([1, 20, 300])("of %i flipped bits none is worked with", async (bits) =
   }
 });
 
-/** What the release before rows had seals has kept, as it kept it. */
-async function keptWithoutSeals(): Promise<void> {
-  const opening = indexedDB.open(NAME, 5);
+/** What an edition before this one has kept, as it kept it: rows have seals from 6 on. */
+async function keptBy(edition: 5 | 6): Promise<void> {
+  const opening = indexedDB.open(NAME, edition);
   opening.onupgradeneeded = () => {
     const { result: fresh } = opening;
     for (const name of ["values", "states", "blobs"]) fresh.createObjectStore(name);
@@ -403,19 +421,28 @@ async function keptWithoutSeals(): Promise<void> {
   const database = await promised(opening);
   const writing = database.transaction([...database.objectStoreNames], "readwrite");
   const rows: Record<string, readonly object[]> = {
-    samples: SAMPLES,
-    unlabelled: UNLABELLED.map((x) => ({ x })),
+    samples: SAMPLES.map((one, at) => ({ ...one, id: at + 1 })),
+    unlabelled: UNLABELLED.map((x, at) => ({ x, id: at + 1 })),
     finished: [1, 2, 3].map((at) => finished(`f${at}`, at)),
     answered: [1, 2, 3].map((at) => answered(`q${at}`, at)),
-    receipts: [1, 2].map((at) => ({ at: 0, what: `check-in ${at}`, bytes: 100 * at, body: "{}" })),
+    receipts: [1, 2].map((at) => ({ id: at, at: 0, what: `check-in ${at}`, bytes: 100 * at, body: "{}" })),
     told: [told("r1"), told("r2")],
     parts: [{ assignment: "p2", federation: "digits", apart: 4, number: 9 }],
     promises: [PROMISE],
     identity_log: LOG.map((one, at) => ({ ...one, position: at + 1 })),
   };
-  for (const [name, some] of Object.entries(rows)) for (const row of some) writing.objectStore(name).add(row);
-  for (const [name, value] of Object.entries(VALUES)) writing.objectStore("values").put(value, name);
-  writing.objectStore("states").put(VALUES.spooled.state, "digits");
+  const isSealed = edition === 6;
+  for (const [name, some] of Object.entries(rows)) {
+    const store = writing.objectStore(name);
+    for (const row of some) {
+      const key = (row as Record<string, string>)[store.keyPath as string];
+      store.add(isSealed ? sealed(`${name} ${key}`, row) : row);
+    }
+  }
+  const named = Object.entries(VALUES).map(([key, value]) => ["values", key, value] as const);
+  for (const [name, key, value] of [...named, ["states", "digits", VALUES.spooled.state] as const]) {
+    writing.objectStore(name).put(isSealed ? sealed(`${name} ${key}`, { value }) : value, key);
+  }
   writing.objectStore("blobs").put(BLOB, sha256Hex(BLOB));
   await new Promise((resolve) => {
     writing.oncomplete = resolve;
@@ -423,12 +450,16 @@ async function keptWithoutSeals(): Promise<void> {
   database.close();
 }
 
-test("what the release before rows had seals has kept is read, and sealed from then on", async () => {
-  await keptWithoutSeals();
+test.each([5, 6] as const)("what edition %i of the store has kept is read, and is sealed", async (edition) => {
+  await keptBy(edition);
+  const began = Date.now();
   const store = await Store.open();
-  for (const [name, [read, written]] of Object.entries({ ...READS, ...VALUE_READS })) {
-    expect(await read(store), name).toEqual(written);
+  const { taught: _, ...reads } = READS;
+  const anew = { saved: null, tuning: null };
+  for (const [name, [read, written]] of Object.entries({ ...reads, ...VALUE_READS })) {
+    expect(await read(store), name).toEqual(name in anew ? null : written);
   }
+  expect(await store.firstSince(began), "samples have come when it was noted").toBe(1);
   await flip("states", drawn(1));
   expect(await store.state("digits")).toBeNull();
   expect((await store.damage())[0]?.sentence).toBe(ROW_LOSSES.states);

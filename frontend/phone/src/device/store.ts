@@ -35,6 +35,7 @@ import type {
   Spooled,
   StreamPart,
   SumState,
+  Taught,
   Told,
   Tuned,
   Unlabelled,
@@ -57,6 +58,7 @@ interface Schema extends DBSchema {
   parts: { key: string; value: Sealed<StreamPart> };
   promises: { key: string; value: Sealed<Promised> };
   identity_log: { key: number; value: Sealed<Logged>; indexes: { device: string } };
+  taught: { key: number; value: Sealed<Taught> };
 }
 
 type SealedStore = Exclude<StoreNames<Schema>, "blobs">;
@@ -75,10 +77,10 @@ export class Store {
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
-    const db = await openDB<Schema>("coterie-device", 6, {
+    const db = await openDB<Schema>("coterie-device", 7, {
       upgrade(fresh, from, _, upgrading) {
         makeStores(fresh, from);
-        if (from > 0) void sealAll(upgrading as Upgrading);
+        void bringUp(upgrading as Upgrading, from);
       },
     });
     return new Store(db);
@@ -228,8 +230,11 @@ export class Store {
     ]);
   }
 
-  /** The update is ready: it replaces the checkpoint. The device has its `part` before a byte of it is sent. */
-  async spool(spooled: Spooled, part: StreamPart | null): Promise<void> {
+  /**
+   * The update is ready: it replaces the checkpoint. The device has its `part` before a byte of it is sent, and answers
+   * with `own` from now on, where the round trained that.
+   */
+  async spool(spooled: Spooled, part: StreamPart | null, own: Trained | null = null): Promise<void> {
     const writing = this.db.transaction(["values", "parts"], "readwrite", STRICT);
     const [values, parts] = [writing.objectStore("values"), writing.objectStore("parts")];
     if (part !== null) {
@@ -237,6 +242,10 @@ export class Store {
         if (isOf(part, one) && one.number <= part.number - part.apart) await parts.delete(one.assignment);
       }
       await parts.put(sealed(placeOf("parts", part.assignment), part));
+    }
+    if (own !== null) {
+      await keep(values, "own", own.model);
+      if (own.tuned !== null) await keep(values, "tuned", own.tuned);
     }
     await Promise.all([keep(values, "spooled", spooled), values.delete("saved"), writing.done]);
   }
@@ -462,7 +471,9 @@ export class Store {
   async addSamples(samples: readonly Omit<Sample, "id">[]): Promise<void> {
     try {
       const writing = this.db.transaction("samples", "readwrite", STRICT);
-      await Promise.all([append("samples", writing.store, samples), writing.done]);
+      const at = Date.now();
+      const rows = samples.map((one) => ({ ...one, at }));
+      await Promise.all([append("samples", writing.store, rows), writing.done]);
     } catch (error) {
       throw new CodedError("store.full", `the samples could not be stored: ${(error as Error).message}`);
     }
@@ -470,10 +481,11 @@ export class Store {
 
   /** Those with a label and those without. */
   async deleteSamples(): Promise<void> {
-    const writing = this.db.transaction(["samples", "unlabelled"], "readwrite", STRICT);
+    const writing = this.db.transaction(["samples", "unlabelled", "taught"], "readwrite", STRICT);
     await Promise.all([
       writing.objectStore("samples").clear(),
       writing.objectStore("unlabelled").clear(),
+      writing.objectStore("taught").clear(),
       writing.done,
     ]);
   }
@@ -508,7 +520,7 @@ export class Store {
   /** Make a sample of class `label`, and keep the state that follows from its number. */
   async label({ id, x }: Unlabelled, label: number, answered: (made: number) => Labelling): Promise<void> {
     const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
-    const sample = { x, label, target: new Float32Array(), asked: true as const };
+    const sample = { x, label, target: new Float32Array(), at: Date.now(), asked: true as const };
     const made = await append("samples", writing.objectStore("samples"), [sample]);
     await writing.objectStore("unlabelled").delete(id);
     await keep(writing.objectStore("values"), "labelling", answered(made));
@@ -528,11 +540,13 @@ export class Store {
    * where there is no such sample any more; then nothing changes.
    */
   async takeBack(made: number, undone: (sample: number) => Labelling): Promise<boolean> {
-    const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
+    const names = ["samples", "unlabelled", "values", "taught"] as const;
+    const writing = this.db.transaction(names, "readwrite", STRICT);
     const kept = await writing.objectStore("samples").get(made);
     const sample = kept === undefined ? null : soundIn("samples", made, kept);
     if (sample !== null) {
       await writing.objectStore("samples").delete(made);
+      await writing.objectStore("taught").delete(made);
       const id = await append("unlabelled", writing.objectStore("unlabelled"), [{ x: sample.x }]);
       await keep(writing.objectStore("values"), "labelling", undone(id));
     }
@@ -540,9 +554,44 @@ export class Store {
     return sample !== null;
   }
 
-  /** Numbers of the samples, ascending. */
-  async sampleIds(newest = Number.MAX_SAFE_INTEGER): Promise<number[]> {
-    return this.db.getAllKeys("samples", IDBKeyRange.upperBound(newest));
+  /** Numbers of the samples from `first` to `last`, ascending. */
+  async sampleIds(first = 0, last = Number.MAX_SAFE_INTEGER): Promise<number[]> {
+    return this.db.getAllKeys("samples", IDBKeyRange.bound(first, last));
+  }
+
+  /** The number of the first sample that came at `since`, in milliseconds since 1970, or later; null: none did. */
+  async firstSince(since: number): Promise<number | null> {
+    let cursor = await this.db.transaction("samples").store.openCursor();
+    while (cursor !== null && cursor.value.at < since) cursor = await cursor.continue();
+    return cursor?.primaryKey ?? null;
+  }
+
+  /** Those of the samples `ids` of which this version of the cloud model has said nothing yet; what others said goes. */
+  async unasked(version: string, ids: readonly number[]): Promise<number[]> {
+    const [others, asked]: [number[], Set<number>] = [[], new Set()];
+    for (const one of await this.all("taught")) {
+      if (one.version === version) asked.add(one.sample);
+      else others.push(one.sample);
+    }
+    const writing = this.db.transaction("taught", "readwrite", STRICT);
+    await Promise.all([...others.map((sample) => writing.store.delete(sample)), writing.done]);
+    return ids.filter((id) => !asked.has(id));
+  }
+
+  /** Keep what the cloud model says of samples; of one that was removed meanwhile nothing is kept. */
+  async keepTaught(answers: readonly Taught[]): Promise<void> {
+    const writing = this.db.transaction(["samples", "taught"], "readwrite", STRICT);
+    const [samples, kept] = [writing.objectStore("samples"), writing.objectStore("taught")];
+    for (const one of answers) {
+      if ((await samples.getKey(one.sample)) !== undefined) await kept.put(sealed(placeOf("taught", one.sample), one));
+    }
+    await writing.done;
+  }
+
+  /** What this version of the cloud model says of the sample; null: nothing is kept. */
+  async taught(version: string, sample: number): Promise<Uint16Array | null> {
+    const found = await this.row("taught", sample);
+    return found?.version === version ? found.probabilities : null;
   }
 
   /** In the order of `ids`; those that were removed since, or that the disk has damaged, are left out. */
@@ -596,6 +645,11 @@ export class Store {
     await note(writing.objectStore("values"), ROW_LOSSES.blobs, 1);
     await writing.done;
     return null;
+  }
+
+  async dropBlobs(...hashes: readonly string[]): Promise<void> {
+    const writing = this.db.transaction("blobs", "readwrite", STRICT);
+    await Promise.all([...hashes.map((sha256) => writing.store.delete(sha256)), writing.done]);
   }
 
   /** Keep a blob, and of all others only those `also` named. */
@@ -653,6 +707,7 @@ export class Store {
       "parts",
       "promises",
       "identity_log",
+      "taught",
     ] as const;
     const writing = this.db.transaction(names, "readwrite", STRICT);
     const values = writing.objectStore("values");
@@ -663,6 +718,13 @@ export class Store {
     if (damage !== null) await keep(values, "damage", damage);
     await writing.done;
   }
+}
+
+/** The personal model that a round has trained. */
+export interface Trained {
+  readonly model: OwnModel;
+  /** How it did beside the version; null: they were not compared. */
+  readonly tuned: Tuned | null;
 }
 
 /** What is remembered of a secure sum; what a step gives is stored before anything of it is sent. */
@@ -728,6 +790,8 @@ async function append<N extends "samples" | "unlabelled" | "receipts">(
 
 /** Those that the edition `from` of the database lacks. */
 function makeStores(fresh: IDBPDatabase<Schema>, from: number): void {
+  if (from > 6) return;
+  fresh.createObjectStore("taught", { keyPath: "sample" });
   if (from > 4) return;
   fresh.createObjectStore("answered", { keyPath: "answer" });
   if (from > 3) return;
@@ -749,6 +813,15 @@ function makeStores(fresh: IDBPDatabase<Schema>, from: number): void {
 
 type Upgrading = IDBPTransaction<Schema, StoreNames<Schema>[], "versionchange">;
 
+/** Bring the rows of the edition `from` to this one. */
+async function bringUp(upgrading: Upgrading, from: number): Promise<void> {
+  if (from === 0) return;
+  if (from < 6) await sealAll(upgrading);
+  await dateSamples(upgrading);
+  // Trainings have kept more since: those under way begin anew.
+  for (const name of ["saved", "tuning"] as const) await upgrading.objectStore("values").delete(name);
+}
+
 /** Seal the rows that were kept before rows had seals. */
 async function sealAll(upgrading: Upgrading): Promise<void> {
   for (const name of upgrading.objectStoreNames) {
@@ -760,5 +833,16 @@ async function sealAll(upgrading: Upgrading): Promise<void> {
       await cursor.update(sealed(placeOf(name, cursor.primaryKey), row) as typeof cursor.value);
       cursor = await cursor.continue();
     }
+  }
+}
+
+/** Samples that were kept before it was noted when they came have come now. */
+async function dateSamples(upgrading: Upgrading): Promise<void> {
+  let cursor = await upgrading.objectStore("samples").openCursor();
+  while (cursor !== null) {
+    const place = placeOf("samples", cursor.primaryKey);
+    const row = opened(place, cursor.value);
+    if (row !== null) await cursor.update(sealed(place, { ...row, at: Date.now() }));
+    cursor = await cursor.continue();
   }
 }

@@ -2,6 +2,8 @@
 import { gathered, type ModelSpec } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import { countOf, encodeTensors, readTensors, type Tensors } from "../wire/tensors";
+import { updateSpecs } from "./heads";
+import type { Scope } from "./local/interface";
 import { rint } from "./noise";
 import type { Masking } from "./privacy/masking";
 import { honestOf } from "./secure_sum/graph";
@@ -24,6 +26,8 @@ export interface Measured {
 /** What the vectors of a sum are made of, the same for all of its devices. */
 export interface Contents {
   readonly model: ModelSpec;
+  /** What of it the plan trains. */
+  readonly scope: Scope;
   readonly masking: Masking;
   /** Of the list. */
   readonly members: number;
@@ -66,9 +70,9 @@ export function vectorOf(
   base: Tensors,
   { seed, key }: { seed: number; key: bigint },
 ): Vector {
-  const { model, masking } = contents;
+  const { model, scope, masking } = contents;
   const weight = weightOf(masking, measured.samples);
-  const numbers = model.parameters.flatMap(({ name }) => [dataOf(update.delta, name)]);
+  const numbers = updateSpecs(model, scope, []).map(({ name }) => dataOf(update.delta, name));
   const whole = new Float32Array(numbers.reduce((count, { length }) => count + length, 0));
   let end = 0;
   for (const one of numbers) {

@@ -50,6 +50,7 @@ test.each(VECTORS.updates as any[])(
       lost: state == null ? null : decodeState(fromBase64(state)),
       seed: Number(seed),
       secret: 0n,
+      classes: [],
     });
     expect(hex(made.payload)).toBe(hex(fromBase64(payload as string)));
     expect(hex(encodeState(made.residual))).toBe(hex(fromBase64(state_after as string)));
@@ -76,7 +77,7 @@ test("a plan with a kind, a field or a value that the phone does not have is ref
     return "no error";
   };
   expect(code({})).toBe("no error");
-  expect(code({ codec: { kind: "one_bit" } })).toBe("plan.unknown_kind");
+  expect(code({ codec: { kind: "of later" } })).toBe("plan.unknown_kind");
   expect(code({ help: { kind: "of later" } })).toBe("plan.unknown_kind");
   expect(code({ local: { kind: "sgd", mu: 1 } })).toBe("plan.invalid");
   expect(code({ local: { kind: "sgd", learning_rate: 0 } })).toBe("plan.invalid");

@@ -12,7 +12,7 @@ import {
 } from "../wire/tensors";
 import type { Batch } from "./batches";
 import { carried, checkModel, DISTILLATION, versionNames } from "./contract";
-import { NOT_ASKED, type StepScalars } from "./local";
+import { NOT_ASKED, type StepScalars } from "./local/interface";
 import { BatchOrder } from "./order";
 import { stepSeed } from "./random";
 
@@ -31,6 +31,8 @@ export interface Optimised {
   readonly train: readonly number[];
   readonly scalars: StepScalars;
   readonly seed: number;
+  /** Names of the tensors of a version that no step changes. */
+  readonly kept?: ReadonlySet<string>;
 }
 
 export interface Checkpoint {
@@ -44,20 +46,22 @@ export class Optimisation {
   private carried: ReadonlyMap<string, Tensor>;
   private readonly fixed: ReadonlyMap<string, AnyTensor>;
   private readonly order: BatchOrder;
+  /** By the names of the graph's inputs. */
+  private readonly kept: ReadonlySet<string>;
 
   /** Throws CodedError `plan.does_not_fit`. */
   constructor(
     private readonly given: Optimised,
     private readonly runStep: RunStep,
   ) {
-    const { model, start, anchor, frozen, train, seed, scalars } = given;
+    const { model, start, anchor, frozen, train, seed, scalars, kept = new Set() } = given;
     checkModel(model);
     checkScalars(scalars, model);
     this.order = new BatchOrder(train, seed, model.batch_size);
-    const teacher = [model.batch_size, ...model.output.shape];
+    this.kept = new Set([...versionNames(model)].filter(([name]) => kept.has(name)).map(([, role]) => role));
     this.fixed = new Map<string, AnyTensor>([
       ...model.parameters.map(({ name }): [string, AnyTensor] => [`anchor.${name}`, tensorOf(anchor, name)]),
-      ...(model.scalars.includes(DISTILLATION) ? [["teacher", float32(teacher)] as const] : []),
+      ...(model.scalars.includes(DISTILLATION) ? [["teacher", float32(teacherShape(model))] as const] : []),
       ...frozen,
     ]);
     this.carried = new Map([
@@ -71,15 +75,19 @@ export class Optimisation {
     return this.order.ids(this.stepsDone);
   }
 
-  /** Throws CodedError `agent.diverged`, and what the graph throws; nothing has changed then. */
-  async step(batch: Batch): Promise<void> {
-    const found = await this.runStep(new Map([...this.fixed, ...this.carried, ...this.feeds(batch)]));
+  /**
+   * One step; `teacher` are a teacher's probabilities [samples of the batch, *output], flattened.
+   * Throws CodedError `agent.diverged`, and what the graph throws; nothing has changed then.
+   */
+  async step(batch: Batch, teacher: Float32Array | null = null): Promise<void> {
+    const found = await this.runStep(new Map([...this.fixed, ...this.carried, ...this.feeds(batch, teacher)]));
     const loss = Number(found.get("loss")?.data[0]);
     if (!Number.isFinite(loss)) {
       const detail = `the loss of step ${this.stepsDone} is not finite; the plan's learning rate may be too high`;
       throw new CodedError("agent.diverged", detail);
     }
-    this.carried = new Map([...this.carried.keys()].map((name) => [name, found.get(`next.${name}`) as Tensor]));
+    const next = (name: string): Tensor => found.get(`next.${name}`) as Tensor;
+    this.carried = new Map([...this.carried].map(([name, one]) => [name, this.kept.has(name) ? one : next(name)]));
     this.stepsDone += 1;
   }
 
@@ -100,7 +108,7 @@ export class Optimisation {
     this.stepsDone = stepsDone;
   }
 
-  private feeds(batch: Batch): Map<string, AnyTensor> {
+  private feeds(batch: Batch, teacher: Float32Array | null): Map<string, AnyTensor> {
     const { model, scalars, seed } = this.given;
     const scalar = (name: string): number => (name === "step" ? this.stepsDone : scalars[name as keyof StepScalars]);
     const feeds = new Map<string, AnyTensor>([
@@ -109,6 +117,11 @@ export class Optimisation {
       ...model.scalars.map((name): [string, AnyTensor] => [name, float32([], Float32Array.of(scalar(name)))]),
       ...batch.inputs,
     ]);
+    if (teacher !== null) {
+      const filled = float32(teacherShape(model));
+      filled.data.set(teacher);
+      feeds.set("teacher", filled);
+    }
     if (model.seeded) {
       const data = BigInt64Array.of(BigInt(stepSeed(seed, this.stepsDone)));
       feeds.set("seed", { dtype: "int64", shape: [], data });
@@ -116,6 +129,8 @@ export class Optimisation {
     return feeds;
   }
 }
+
+const teacherShape = ({ batch_size, output }: ModelSpec): number[] => [batch_size, ...output.shape];
 
 /** Throws CodedError `plan.does_not_fit` where the graph lacks a scalar that the plan asks for. */
 function checkScalars(scalars: StepScalars, model: ModelSpec): void {

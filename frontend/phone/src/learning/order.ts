@@ -10,11 +10,11 @@ const HELD_OUT_SHARE = 0.2;
 const FEWEST_TO_SPLIT = 10;
 const MULTIPLIER = 11400714819323198485n;
 
-/** Hold out a fifth, always the same samples; of fewer than ten none, and all serve both purposes. */
-export function split(ids: readonly number[]): SampleSplit {
+/** Hold out a `share`, always the same samples; of fewer than ten none, and all serve both purposes. */
+export function split(ids: readonly number[], share = HELD_OUT_SHARE): SampleSplit {
   if (ids.length < FEWEST_TO_SPLIT) return { train: ids, heldOut: ids };
   const isHeldOut = (id: number): boolean =>
-    Number(BigInt.asUintN(64, BigInt(id) * MULTIPLIER) >> 32n) < HELD_OUT_SHARE * 2 ** 32;
+    Number(BigInt.asUintN(64, BigInt(id) * MULTIPLIER) >> 32n) < share * 2 ** 32;
   const heldOut = ids.filter(isHeldOut);
   if (heldOut.length === 0 || heldOut.length === ids.length) return { train: ids, heldOut: ids };
   return { train: ids.filter((id) => !isHeldOut(id)), heldOut };

@@ -5,7 +5,8 @@ import { CODEC, type Codec } from "./codec";
 import { DRIFT } from "./drift";
 import { HELP, type HelpRules } from "./help";
 import { within } from "./kinds";
-import { LOCAL, type Local } from "./local";
+import { LOCAL } from "./local";
+import type { Local } from "./local/interface";
 import { PERSONAL, type PersonalRules } from "./personal";
 import { PRIVACY, type Privacy } from "./privacy";
 

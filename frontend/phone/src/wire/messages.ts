@@ -72,6 +72,8 @@ export const Assignment = v.object({
   stream_index: v.optional(v.nullable(Count), null),
   /** What the platform holds the federation to, where the plan spends any. */
   budget: v.optional(v.nullable(PrivacyBudget), null),
+  /** A signed teacher, where the plan has the device learn from the cloud model. */
+  teacher: v.optional(v.nullable(SignedManifest), null),
 });
 export type Assignment = v.InferOutput<typeof Assignment>;
 
@@ -282,6 +284,8 @@ export interface OfferUpdate {
   loss_after: number;
   accuracy_before: number | null;
   train_s: number;
+  /** Those whose rows of the output layer the update holds, ascending; left out: it holds all. */
+  classes?: readonly number[];
 }
 
 /** The value of `schema` that the JSON `text` stands for. Throws CodedError `wire.too_large` or `wire.malformed`. */

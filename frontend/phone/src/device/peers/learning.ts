@@ -3,6 +3,7 @@
  * `coterie_agent.peers.local_training` and `.reading`.
  */
 import { makeBatch } from "../../learning/batches";
+import { TrainedPart } from "../../learning/heads";
 import { Optimisation, type RunStep } from "../../learning/optimisation";
 import { stepsPerEpoch } from "../../learning/order";
 import { watched } from "../../learning/watch";
@@ -11,10 +12,10 @@ import { CodedError } from "../../wire/errors";
 import { type AnyTensor, encodeTensors, type Tensors } from "../../wire/tensors";
 import type { Reading } from "../kept";
 import { withOpened } from "../opened";
+import { otherTasks } from "../other_tasks";
 import type { Predictor } from "../predictor";
 import { begunReading, nextBatch, trainable, watchOf } from "../reading";
 import { nowS } from "../situation";
-import { otherTasks } from "../training";
 import { type Membership, ownParameters, predicted, write } from "./membership";
 
 /** Seconds of training after which the parameters are kept. */
@@ -35,10 +36,15 @@ export async function hasToLearn(membership: Membership): Promise<boolean> {
  * `hasToTell` says after a batch that something is to be told. Throws CodedError `data.*`, `model.*` or `tensors.*`.
  */
 export async function learn(membership: Membership, hasToTell: () => Promise<boolean>): Promise<void> {
-  const { manifest, part, mustStop } = membership;
+  const { manifest, plan, part, store, mustStop } = membership;
   const own = await ownParameters(membership);
-  await withOpened(manifest, part, async ({ frozen, graph, predictor }) => {
-    const learner = new Learner(membership, own, (feeds) => graph.run(feeds), frozen, predictor);
+  const { counts } = await store.held();
+  const seen = [...counts.keys()].filter((label) => (counts[label] as number) > 0);
+  const trained = TrainedPart.ofDevice(manifest.model, plan.local.scope, seen);
+  await withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
+    const begin = (parameters: Tensors): Tensors => trained.goOn(parameters, received);
+    const runStep: RunStep = (feeds) => graph.run(feeds);
+    const learner = new Learner(membership, own, { begin, kept: trained.kept() }, runStep, frozen, predictor);
     while (!mustStop() && (await learner.next())) {
       if (await hasToTell()) return;
       await otherTasks();
@@ -59,10 +65,18 @@ function toTrain(membership: Membership, ids: readonly number[], reading: Readin
 const toJudge = ({ plan, manifest }: Membership, ids: readonly number[], { judged }: Reading): readonly number[] =>
   plan.help === null ? [] : nextBatch(ids, judged, Number.POSITIVE_INFINITY, manifest.model.batch_size);
 
+interface TrainedTensors {
+  /** What training begins from with such parameters of the device's own. */
+  readonly begin: (own: Tensors) => Tensors;
+  /** Names of those that no step changes. */
+  readonly kept: ReadonlySet<string>;
+}
+
 class Learner {
   constructor(
     private readonly membership: Membership,
     private own: Tensors,
+    private readonly trained: TrainedTensors,
     private readonly runStep: RunStep,
     private readonly frozen: ReadonlyMap<string, AnyTensor>,
     private readonly predictor: Predictor,
@@ -97,8 +111,8 @@ class Learner {
   private async trainOn(ids: readonly number[]): Promise<boolean> {
     const { store, plan, manifest, mustStop } = this.membership;
     const { model } = manifest;
-    const { local } = plan;
-    const start = this.own;
+    const local = { ...plan.local, ...plan.local.betweenRounds };
+    const start = this.trained.begin(this.own);
     const optimisation = new Optimisation(
       {
         model,
@@ -108,6 +122,7 @@ class Learner {
         train: ids,
         scalars: local.scalars,
         seed: ids[0] as number,
+        kept: this.trained.kept,
       },
       this.runStep,
     );

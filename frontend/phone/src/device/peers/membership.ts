@@ -92,17 +92,19 @@ export async function fair({ store, plan, manifest }: Membership): Promise<reado
 
 /**
  * The parameters of the personal model on the version that the device holds. Where they came from another version, they
- * stay if they do better on the newest samples by more than noise; from another federation, unless they do worse.
+ * stay if rounds train them, or if they do better on the newest samples by more than noise; from another federation, unless
+ * they do worse.
  * Throws CodedError `bundle.*`, `model.*` or `tensors.*`.
  */
 export async function ownParameters(membership: Membership): Promise<Tensors> {
-  const { store, standing, manifest, part } = membership;
+  const { store, standing, plan, manifest, part } = membership;
   const own = await store.get("own");
   const known = ownTensors(own, manifest);
   const isElsewhere = own?.federation !== standing.federation;
   if (known !== null && own?.base === manifest.version && !isElsewhere) return known;
   const received = readVersion(await part(manifest.parameters.sha256), manifest.model);
-  const stays = known !== null && (await isBetter(membership, known, received, isElsewhere));
+  const isKept = !isElsewhere && plan.local.trainsPersonalModel;
+  const stays = known !== null && (isKept || (await isBetter(membership, known, received, isElsewhere)));
   const parameters = stays ? known : received;
   const { federation } = standing;
   await write(membership, { own: { base: manifest.version, federation, tensors: encodeTensors(parameters) } });

@@ -1,7 +1,7 @@
 /** What kinds share that descend by mini-batches: hyperparameters and scalars (`coterie_learning.local._descent`). */
 import * as v from "valibot";
 import { positive, within } from "../kinds";
-import type { StepScalars } from ".";
+import type { StepScalars } from "./interface";
 
 export const DESCENT = {
   epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 1),

@@ -4,7 +4,7 @@ import type { ModelSpec } from "../../wire/bundle";
 import { fromBase64 } from "../../wire/bytes";
 import { decodeFloats, type Tensors } from "../../wire/tensors";
 import { parseDevicePlan } from "../plan";
-import { choose, isDue, PersonalTraining, seedOf, stillAnswers } from "./training";
+import { choose, isDue, personalTraining, seedOf, stillAnswers } from "./training";
 
 const VECTORS = goldenJson("personal.json");
 const NATIVE = nativeRound();
@@ -51,7 +51,7 @@ test.each(VECTORS.stopping as any[])("it stops early as in Python: patience $pat
   const marked = (mark: number): Tensors =>
     new Map(MODEL.parameters.map((spec) => [spec.name, { ...zeros(spec.shape), data: filled(spec.shape, mark) }]));
   const fixed = { rules, model: MODEL, received: RECEIVED, frozen: new Map(), ids, seed: 1 };
-  const training = new PersonalTraining(fixed, () => Promise.reject(new Error("no step is taken")));
+  const training = personalTraining(fixed, () => Promise.reject(new Error("no step is taken")));
   let best = -1;
   for (const [at, loss] of given.losses.entries()) {
     training.judged(marked(at), loss ?? Number.NaN);

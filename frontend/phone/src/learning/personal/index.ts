@@ -1,6 +1,6 @@
 /** Slot `personal`: does a device keep a model of its own beside the version, and how is it trained? */
 import { Registry } from "../kinds";
-import type { Local, StepScalars } from "../local";
+import type { Local, StepScalars } from "../local/interface";
 import { fineTuned } from "./fine_tuned";
 import { noPersonal } from "./none";
 

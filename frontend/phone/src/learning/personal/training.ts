@@ -1,17 +1,15 @@
 /**
- * The training of a personal model: a mirror of `coterie_learning.client.personal` and of `.training` as that uses it.
+ * The training of a personal model: a mirror of `coterie_learning.client.personal`.
  *
  * What is held out are always the same samples, on which no round trains either. Sans I/O, as a client's round.
  */
-
 import type { ModelSpec } from "../../wire/bundle";
-import { versionOf } from "../../wire/bundle";
 import { sha256Hex, utf8 } from "../../wire/bytes";
-import { type AnyTensor, decodeFloats, encodeTensors, type Tensors } from "../../wire/tensors";
-import type { Batch } from "../batches";
+import type { AnyTensor, Tensors } from "../../wire/tensors";
 import type { Measured } from "../metrics";
-import { type Checkpoint, Optimisation, type RunStep } from "../optimisation";
-import { type SampleSplit, split, stepsPerEpoch } from "../order";
+import { Optimisation, type RunStep } from "../optimisation";
+import { split, stepsPerEpoch } from "../order";
+import { Training, type TrainingCheckpoint } from "../training";
 import type { PersonalRules } from ".";
 
 export interface GivenPersonal {
@@ -25,104 +23,24 @@ export interface GivenPersonal {
   readonly seed: number;
 }
 
-/** The state of early stopping. */
-export interface Watched {
-  /** How many were judged, what it starts from among them. */
-  readonly epochs: number;
-  /** Lowest loss on the samples held out; null before there is one. */
-  readonly bestLoss: number | null;
-  /** Epochs since it was reached. */
-  readonly waited: number;
-}
-
-export interface PersonalCheckpoint {
-  readonly optimisation: Checkpoint;
-  readonly watched: Watched;
-  /** The tensors of the best epoch so far, as safetensors. */
-  readonly best: Uint8Array | null;
-}
-
-/** What the training needs next: a step on some samples, or the mean loss of its parameters on those held out. */
-export type Wanted =
-  | { readonly want: "learn"; readonly ids: readonly number[] }
-  | { readonly want: "judge"; readonly parameters: Tensors; readonly ids: readonly number[] };
-
-export class PersonalTraining {
-  readonly parts: SampleSplit;
-  readonly stepsTotal: number;
-  private readonly epoch: number;
-  private readonly optimisation: Optimisation;
-  private watched: Watched = { epochs: 0, bestLoss: null, waited: 0 };
-  private best: Uint8Array | null = null;
-  private isEnough = false;
-
-  /** Throws CodedError `plan.does_not_fit`, or of a damaged checkpoint `tensors.*`. */
-  constructor(
-    private readonly given: GivenPersonal,
-    runStep: RunStep,
-    checkpoint: PersonalCheckpoint | null = null,
-  ) {
-    const { rules, model, received, frozen, ids, seed } = given;
-    const { scalars } = rules;
-    this.parts = split(ids);
-    const { train } = this.parts;
-    this.epoch = stepsPerEpoch(train.length, model.batch_size);
-    this.stepsTotal = Math.min(rules.epochs * this.epoch, rules.steps ?? Number.POSITIVE_INFINITY);
-    const optimised = { model, start: received, anchor: received, frozen, train, scalars, seed };
-    this.optimisation = new Optimisation(optimised, runStep);
-    if (checkpoint !== null) {
-      this.optimisation.restore(checkpoint.optimisation);
-      this.watched = checkpoint.watched;
-      this.best = checkpoint.best;
-    }
-  }
-
-  get stepsDone(): number {
-    return this.optimisation.stepsDone;
-  }
-
-  /** null when training has ended. */
-  wanted(): Wanted | null {
-    const { stepsDone, stepsTotal, epoch, watched } = this;
-    if (this.isEnough || watched.waited >= this.given.rules.patience) return null;
-    const judged = watched.epochs - 1; // what it starts from is no epoch
-    if (judged < Math.ceil(stepsTotal / epoch) && stepsDone >= Math.min((judged + 1) * epoch, stepsTotal)) {
-      return { want: "judge", parameters: this.optimisation.parameters(), ids: this.parts.heldOut };
-    }
-    return stepsDone >= stepsTotal ? null : { want: "learn", ids: this.optimisation.batchIds() };
-  }
-
-  /** Throws CodedError `agent.diverged`, and what the graph throws. */
-  learn(batch: Batch): Promise<void> {
-    return this.optimisation.step(batch);
-  }
-
-  /** The mean loss of `parameters` on the samples held out; one that is not finite is never the best. */
-  judged(parameters: Tensors, loss: number): void {
-    const { bestLoss, waited } = this.watched;
-    const epochs = this.watched.epochs + 1;
-    if (Number.isFinite(loss) && (bestLoss === null || loss < bestLoss)) {
-      this.watched = { epochs, bestLoss: loss, waited: 0 };
-      this.best = encodeTensors(parameters);
-    } else {
-      this.watched = { epochs, bestLoss, waited: waited + 1 };
-    }
-  }
-
-  /** End the training after the steps done so far, because they lead nowhere. */
-  enough(): void {
-    this.isEnough = true;
-  }
-
-  /** The tensors of the best epoch, the start among them. */
-  trained(): Tensors {
-    if (this.best === null) return this.optimisation.parameters();
-    return decodeFloats(this.best, versionOf(this.given.model));
-  }
-
-  checkpoint(): PersonalCheckpoint {
-    return { optimisation: this.optimisation.checkpoint(), watched: this.watched, best: this.best };
-  }
+/**
+ * Training of the personal model, whose result is the best epoch on the samples held out, the start among them.
+ * Throws CodedError `plan.does_not_fit`, or of a damaged checkpoint `tensors.*`.
+ */
+export function personalTraining(
+  { rules, model, received, frozen, ids, seed }: GivenPersonal,
+  runStep: RunStep,
+  checkpoint: TrainingCheckpoint | null = null,
+): Training {
+  const { scalars, patience } = rules;
+  const parts = split(ids);
+  const { train } = parts;
+  const ofEpochs = rules.epochs * stepsPerEpoch(train.length, model.batch_size);
+  const stepsTotal = Math.min(ofEpochs, rules.steps ?? Number.POSITIVE_INFINITY);
+  const optimised = { model, start: received, anchor: received, frozen, train, scalars, seed };
+  const optimisation = new Optimisation(optimised, runStep);
+  const given = { model, optimisation, parts, stepsTotal, stopping: { patience }, judgesStart: true };
+  return new Training(given, checkpoint);
 }
 
 /**

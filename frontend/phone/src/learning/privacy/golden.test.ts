@@ -15,7 +15,14 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 function updateOf(case_: { plan: unknown; received: string; trained: string }, secret: bigint): string {
   const tensors = (text: string) => decodeFloats(fromBase64(text), MODEL.parameters);
-  const given = { plan: parseDevicePlan(case_.plan), model: MODEL, lost: null, seed: 2 ** 40 + 17, secret };
+  const given = {
+    plan: parseDevicePlan(case_.plan),
+    model: MODEL,
+    lost: null,
+    seed: 2 ** 40 + 17,
+    secret,
+    classes: [],
+  };
   return hex(makeUpdate(tensors(case_.received), tensors(case_.trained), given).payload);
 }
 

@@ -6,6 +6,7 @@ import { checked } from "../../wire/messages";
 import { type Box, boxArray, type Member, memberArray, SumNews, shareArray } from "../../wire/secure_sum";
 import { readTensors, type Tensors } from "../../wire/tensors";
 import { type Contents, partsOf, vectorOf } from "../contribution";
+import { WHOLE } from "../local/interface";
 import { parseDevicePlan } from "../plan";
 import type { Masking, Terms } from "../privacy/masking";
 import { graphOf, neighboursOf } from "./graph";
@@ -128,7 +129,13 @@ test.each(VECTORS.contributions as any[])(
   "under $plan.privacy what a device adds is that of Python, bit for bit",
   (one) => {
     const { masking } = parseDevicePlan(one.plan).privacy;
-    const contents: Contents = { model: one.model, masking: masking as Masking, members: one.members, seed: one.round };
+    const contents: Contents = {
+      model: one.model,
+      scope: WHOLE,
+      masking: masking as Masking,
+      members: one.members,
+      seed: one.round,
+    };
     const { samples, loss_before, loss_after, accuracy_before } = one.measured;
     const vector = vectorOf(
       contents,
