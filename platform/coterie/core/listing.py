@@ -1,6 +1,6 @@
 """Lists of the REST API: pages, filters, one sort, a search, and the whole list as CSV."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
@@ -79,10 +79,10 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
             rows = rows.order_by(*(f"{sign}{column}" for column in self.sorts[sort.removeprefix("-")].split()), "pk")
         return rows
 
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response | StreamingHttpResponse:  # type: ignore[override]
+    def list(self, request: Request, *_: object, **__: object) -> Response | StreamingHttpResponse:  # type: ignore[override]
         """A page of the list, or all of it as CSV."""
         if not isinstance(request.accepted_renderer, CsvRenderer):
-            return super().list(request, *args, **kwargs)
+            return self._page(self.filter_queryset(self.get_queryset()), self.get_serializer(many=True))
         # One serializer for all rows: making one costs more than using it.
         table = cast("serializers.ListSerializer[M]", self.get_serializer(many=True))
         columns = tuple(cast(serializers.Serializer[M], table.child).fields)
@@ -96,9 +96,16 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
     def page_of(self, rows: "QuerySet[Any]", serializer: "type[serializers.BaseSerializer[Any]]") -> Response:
         """A page of what belongs to one row. Any: rows of whatever model the serializer shows."""
+        return self._page(rows, serializer(many=True))
+
+    def _page(self, rows: "QuerySet[Any]", table: "serializers.BaseSerializer[Any]") -> Response:
+        """A page of rows, as `table` shows them. Any: rows of whatever model that is."""
         assert self.paginator is not None
-        page = self.paginator.paginate_queryset(rows, self.request, view=self)
-        return self.paginator.get_paginated_response(serializer(page, many=True).data)
+        shown = self.paginator.paginate_queryset(rows, self.request, view=self) or []
+        response = self.paginator.get_paginated_response(table.to_representation(shown))
+        del self.paginator.page  # type: ignore[attr-defined]  # view and request hold one another, and would hold it
+        _let_go(shown)
+        return response
 
 
 async def _parts(
@@ -126,13 +133,17 @@ def _part(
         with acting_as(actor):
             found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
             shown = represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
-        for row in found.values():
-            # A row and the one that it belongs to hold each other: a long table's would all wait for a collection.
-            row._state.fields_cache.clear()
+        _let_go(found.values())
         return shown
     finally:
         if not connection.in_atomic_block:
             connection.close()
+
+
+def _let_go(rows: Iterable[M]) -> None:
+    """A row and the one that it belongs to hold each other: a long table's would all wait for a collection."""
+    for row in rows:
+        row._state.fields_cache.clear()
 
 
 class ListOrder(serializers.Serializer[None]):
