@@ -16,6 +16,7 @@ from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, Save
 from coterie.accounts.passkey_api import PasskeyViewSet
 from coterie.accounts.project_api import ChosenProjectView, GrantViewSet, OrganisationViewSet, ProjectViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
+from coterie.accounts.sign_on_role_api import SignOnRoleViewSet
 
 router = SimpleRouter()
 router.register("tokens", ApiTokenViewSet)
@@ -27,6 +28,7 @@ router.register("organisations", OrganisationViewSet)
 router.register("projects", ProjectViewSet)
 router.register("grants", GrantViewSet)
 router.register("custom-roles", CustomRoleViewSet)
+router.register("sign-on-roles", SignOnRoleViewSet)
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("session/project/", ChosenProjectView.as_view(), name="session-project"),

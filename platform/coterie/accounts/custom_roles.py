@@ -35,7 +35,7 @@ class CustomRoleInUse(CoterieError):
 
     code = "accounts.custom_role_in_use"
     kind = ErrorKind.CONFLICT
-    sentence = "Somebody has the role {name!r}; take it away first."
+    sentence = "Somebody has the role {name!r}, or single sign-on gives it; take it away first."
 
 
 @audited("accounts.create_custom_role")

@@ -125,6 +125,8 @@ class Grant(models.Model):
     role = models.CharField(max_length=15, choices=ROLE_CHOICES)
     """A viewer's where a custom role is given, which adds to it."""
     custom_role = models.ForeignKey(CustomRole, null=True, blank=True, on_delete=models.PROTECT, related_name="grants")
+    by_sign_on = models.BooleanField(default=False, db_default=False)
+    """Whether a `SignOnRole` gave it when the person signed in; then it goes with what the provider's claim says."""
     given_at = models.DateTimeField()
 
     class Meta:
@@ -143,6 +145,38 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operator} in {self.project or self.organisation}"
+
+
+class SignOnRole(models.Model):
+    """A role in one place that a value of the OpenID Connect provider's claim gives to whoever signs in with it."""
+
+    claim_value = models.CharField(max_length=200)
+    """Of the claim that `COTERIE_OIDC_ROLE_CLAIM` names, such as a group; ``*``: whoever the provider lets in."""
+    organisation = models.ForeignKey(Organisation, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    role = models.CharField(max_length=15, choices=ROLE_CHOICES)
+    """A viewer's where a custom role is given, which adds to it."""
+    custom_role = models.ForeignKey(CustomRole, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["claim_value", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(organisation=None, project__isnull=False) | Q(organisation__isnull=False, project=None),
+                name="sign_on_role_in_one",
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "operator", "administrator"]), name="sign_on_role_known"
+            ),
+            models.UniqueConstraint(fields=["claim_value", "project"], name="sign_on_role_once_in_a_project"),
+            models.UniqueConstraint(
+                fields=["claim_value", "organisation"], name="sign_on_role_once_in_an_organisation"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.claim_value} in {self.project or self.organisation}"
 
 
 class SavedFilter(models.Model):

@@ -16,6 +16,7 @@ from django.contrib.auth.backends import ModelBackend
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from mozilla_django_oidc.utils import import_from_settings
@@ -93,7 +94,7 @@ class OpenIdBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the lib
         stated: dict[str, Any] = self.get_userinfo(access_token, id_token, payload)
         if stated.get("sub") != payload.get("sub"):
             raise SignOnRefused(problem="it answers with what belongs to somebody else")
-        return sign_on(provider=_provider(), claims={**payload, **stated})
+        return sign_on(provider=_provider(), claims={**payload, **stated}, now=timezone.now())
 
 
 class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]

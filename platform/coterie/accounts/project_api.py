@@ -1,6 +1,6 @@
 """Organisations, projects, and the roles of people in them, in the operators' REST API."""
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -145,9 +145,36 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
 
     class Meta:
         model = Grant
-        fields = ["id", "username", "role", "custom_role", "custom_role_name", "organisation", "project", "given_at"]
-        read_only_fields = ["id", "given_at"]
+        fields = [
+            "id",
+            "username",
+            "role",
+            "custom_role",
+            "custom_role_name",
+            "organisation",
+            "project",
+            "by_sign_on",
+            "given_at",
+        ]
+        read_only_fields = ["id", "by_sign_on", "given_at"]
+        extra_kwargs = {"by_sign_on": {"help_text": "a claim of the provider's gives it, and takes it away"}}
         validators = ()  # a second role in a place replaces the first
+
+
+def one_role_in_one_place(attrs: dict[str, object]) -> dict[str, object]:
+    """The attributes of a role to give. Raises ValidationError unless it is one role in one place."""
+    if (attrs.get("organisation") is None) == (attrs.get("project") is None):
+        raise serializers.ValidationError("give an organisation or a project")
+    if (attrs.get("role") is None) == (attrs.get("custom_role") is None):
+        raise serializers.ValidationError("give a role or a custom role")
+    return attrs
+
+
+def choose_from_seen(wanted: serializers.ModelSerializer[Any]) -> None:
+    """Let a role be given in places, and from custom roles, that whoever acts sees. Any: of whichever model."""
+    wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
+    wanted.fields["project"].queryset = seen(Project.objects.all(), "")  # type: ignore[attr-defined]
+    wanted.fields["custom_role"].queryset = seen_roles()  # type: ignore[attr-defined]
 
 
 class GivenRoleSerializer(GrantSerializer):
@@ -157,11 +184,7 @@ class GivenRoleSerializer(GrantSerializer):
 
     def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Raises ValidationError unless it is one role in one place."""
-        if (attrs.get("organisation") is None) == (attrs.get("project") is None):
-            raise serializers.ValidationError("give an organisation or a project")
-        if (attrs.get("role") is None) == (attrs.get("custom_role") is None):
-            raise serializers.ValidationError("give a role or a custom role")
-        return attrs
+        return one_role_in_one_place(attrs)
 
 
 class GrantFilter(serializers.Serializer[None]):
@@ -192,9 +215,7 @@ class GrantViewSet(ListedViewSet[Grant]):
     def create(self, request: Request) -> Response:
         """Give a person a role in a project or organisation, instead of any that they have there."""
         wanted = GivenRoleSerializer(data=request.data)
-        wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
-        wanted.fields["project"].queryset = seen(Project.objects.all(), "")  # type: ignore[attr-defined]
-        wanted.fields["custom_role"].queryset = seen_roles()  # type: ignore[attr-defined]
+        choose_from_seen(wanted)
         wanted.is_valid(raise_exception=True)
         given = wanted.validated_data
         grant = projects.give_role(

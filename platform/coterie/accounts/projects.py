@@ -1,6 +1,8 @@
 """Everything that changes organisations, projects and the roles of people in them."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
@@ -81,23 +83,28 @@ def change_project(*, project: Project, name: str | None = None, archived: bool 
 
 @audited("accounts.give_role")
 def give_role(
-    *, operator: Operator, role: OperatorRole | CustomRole, to: Organisation | Project, now: datetime
+    *,
+    operator: Operator,
+    role: OperatorRole | CustomRole,
+    to: Organisation | Project,
+    by_sign_on: bool = False,
+    now: datetime,
 ) -> Grant:
     """A role in one project, or in all of an organisation, instead of any that the person has there.
 
+    `by_sign_on`: a claim of the provider gives it, and takes it away.
     Raises RoleNeeded, RoleOfOther, or RoleTooWide where the new role or the old is wider than one's own.
     """
     project, organisation = _place(to)
-    where = {"project": project} if project is not None else {"organisation": organisation}
-    given: dict[str, object] = {"role": role, "custom_role": None}
+    placed = columns_of(role, to)
     actions = actions_in(role) if isinstance(role, CustomRole) else actions_of(role)
-    if isinstance(role, CustomRole):
-        if role.organisation_id != organisation.pk:
-            raise RoleOfOther(name=role.name, organisation=organisation.name)
-        given = {"role": OperatorRole.VIEWER, "custom_role": role}
-    old = [actions_given(grant) for grant in Grant.objects.filter(operator=operator, **where)]
+    old = [actions_given(grant) for grant in Grant.objects.filter(operator=operator, **placed.place)]
     check_may("accounts.give_role", project=project, organisation=organisation, giving=[actions, *old])
-    grant, _ = Grant.objects.update_or_create(operator=operator, **where, defaults={**given, "given_at": now})
+    grant, _ = Grant.objects.update_or_create(
+        operator=operator,
+        **placed.place,  # type: ignore[arg-type]  # columns, none of which is called "defaults"
+        defaults={**placed.role, "by_sign_on": by_sign_on, "given_at": now},
+    )
     return grant
 
 
@@ -109,6 +116,24 @@ def take_role(*, grant: Grant) -> None:
     project, organisation = _place(place)
     check_may("accounts.take_role", project=project, organisation=organisation, giving=[actions_given(grant)])
     grant.delete()
+
+
+class PlacedRole(NamedTuple):
+    """A role in a place, as the columns of a `Grant` or a `SignOnRole`."""
+
+    place: Mapping[str, Organisation | Project]
+    role: Mapping[str, OperatorRole | CustomRole | None]
+
+
+def columns_of(role: OperatorRole | CustomRole, to: Organisation | Project) -> PlacedRole:
+    """A built-in role, or a custom one of the organisation that `to` is or is in. Raises RoleOfOther."""
+    project, organisation = _place(to)
+    place: Mapping[str, Organisation | Project] = {"organisation": to} if project is None else {"project": project}
+    if not isinstance(role, CustomRole):
+        return PlacedRole(place, {"role": role, "custom_role": None})
+    if role.organisation_id != organisation.pk:
+        raise RoleOfOther(name=role.name, organisation=organisation.name)
+    return PlacedRole(place, {"role": OperatorRole.VIEWER, "custom_role": role})
 
 
 def _place(to: Organisation | Project) -> tuple[Project | None, Organisation]:

@@ -26,8 +26,12 @@ class Provider:
     """Roles, the highest first, each with the values of that claim which give it."""
 
     def role_of(self, claims: Claims) -> OperatorRole | None:
-        """The highest role that the claims give; None: they give none."""
+        """The highest role in the whole installation that the claims give; None: they give none."""
+        held = self.values_of(claims)
+        return next((role for role, groups in self.groups if held.intersection(groups)), None)
+
+    def values_of(self, claims: Claims) -> frozenset[str]:
+        """What the role claim holds, and EVERYBODY."""
         claimed = claims.get(self.role_claim)
         values = claimed if isinstance(claimed, list) else [claimed]
-        held = {value for value in values if isinstance(value, str)} | {EVERYBODY}
-        return next((role for role, groups in self.groups if held.intersection(groups)), None)
+        return frozenset(value for value in values if isinstance(value, str)) | {EVERYBODY}

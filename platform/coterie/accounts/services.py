@@ -93,7 +93,7 @@ def invite_operator(*, username: str, role: OperatorRole | None, email: str = ""
 
 
 @audited("accounts.create_operator")
-def admit_operator(*, username: str, email: str, role: OperatorRole, subject: str) -> Operator:
+def admit_operator(*, username: str, email: str, role: OperatorRole | None, subject: str) -> Operator:
     """A person whom an OpenID Connect provider has signed in for the first time. Raises OperatorExists."""
     return _new_operator(username, role, email=email, subject=subject)
 

@@ -1,10 +1,13 @@
 """From what a provider says of a person to the operator who signs in: found, let in or refused."""
 
+from datetime import datetime
+
 from django.db import transaction
 
 from coterie.accounts.models import Operator
 from coterie.accounts.provider import Claims, Provider
 from coterie.accounts.services import OperatorExists, admit_operator, change_operator, link_operator
+from coterie.accounts.sign_on_roles import follow_claims, roles_of
 from coterie.core.acting import Actor, OperatorRole, acting_as
 from coterie.core.errors import CoterieError, ErrorKind
 
@@ -42,7 +45,7 @@ class NoRole(CoterieError):
 
     code = "accounts.no_role"
     kind = ErrorKind.FORBIDDEN
-    sentence = "The provider knows you, but nothing in your {claim} lets you use this platform; ask who runs it."
+    sentence = "The provider knows you, but nothing in your {claim} gives a role here; ask an administrator for one."
 
 
 class NameTaken(CoterieError):
@@ -64,14 +67,15 @@ class ShutOut(CoterieError):
     sentence = "An administrator has shut {username!r} out."
 
 
-def sign_on(*, provider: Provider, claims: Claims) -> Operator:
-    """The operator whom verified `claims` stand for, with the role that they give.
+def sign_on(*, provider: Provider, claims: Claims, now: datetime) -> Operator:
+    """The operator whom verified `claims` stand for, with the roles that they give.
 
     A person is who the provider calls by the same subject; the first time, who has the address that it has verified,
-    else somebody new. Raises SignOnRefused, NoRole, NameTaken, ShutOut or LastAdministrator.
+    else somebody new. Raises SignOnRefused, NoRole, RolesAtOdds, NameTaken, ShutOut or LastAdministrator.
     """
     role = provider.role_of(claims)
-    if role is None:
+    in_places = roles_of(provider.values_of(claims))
+    if role is None and not in_places:
         raise NoRole(claim=provider.role_claim)
     subject = f"{provider.issuer} {_text(claims, 'sub')}"
     if len(subject) > MAX_SUBJECT:
@@ -79,11 +83,12 @@ def sign_on(*, provider: Provider, claims: Claims) -> Operator:
     with acting_as(ACTOR), transaction.atomic():
         operator = Operator.objects.filter(sign_on_subject=subject).first() or _joined(claims, subject)
         if operator is None:
-            return _admitted(claims, subject, role)
-        if not operator.is_active:
+            operator = _admitted(claims, subject, role)
+        elif not operator.is_active:
             raise ShutOut(username=operator.username)
-        if operator.role != role:
-            change_operator(operator=operator, role=role)
+        elif operator.role != (role or ""):
+            change_operator(operator=operator, role=role or "")
+        follow_claims(operator=operator, roles=in_places, now=now)
     return operator
 
 
@@ -99,7 +104,7 @@ def _joined(claims: Claims, subject: str) -> Operator | None:
     return known[0]
 
 
-def _admitted(claims: Claims, subject: str, role: OperatorRole) -> Operator:
+def _admitted(claims: Claims, subject: str, role: OperatorRole | None) -> Operator:
     email = claims.get("email") if claims.get("email_verified") is True else ""
     username = _text(claims, "preferred_username" if claims.get("preferred_username") else "email")
     if len(username) > MAX_NAME:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project
+from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project, SignOnRole
 from coterie.audit.actions import ACTIONS
 from coterie.core.acting import OperatorRole, RoleNeeded, current_actor
 from coterie.core.errors import CoterieError, ErrorKind
@@ -47,8 +47,8 @@ def actions_in(role: CustomRole) -> frozenset[str]:
     return frozenset(GIVABLE) & set(role.actions)
 
 
-def actions_given(grant: Grant) -> frozenset[str]:
-    """What a grant is enough for."""
+def actions_given(grant: Grant | SignOnRole) -> frozenset[str]:
+    """What the role that it gives is enough for."""
     custom = frozenset() if grant.custom_role is None else actions_in(grant.custom_role)
     return actions_of(OperatorRole(grant.role)) | custom
 

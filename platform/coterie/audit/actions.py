@@ -72,6 +72,16 @@ ACTIONS: Mapping[str, Action] = {
         ADMINISTRATOR, Scope.SETTINGS, "Change a role of an organisation's own", makes_session=True
     ),
     "accounts.remove_custom_role": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a role of an organisation's own"),
+    "accounts.map_claim": Action(
+        ADMINISTRATOR,
+        Scope.SETTINGS,
+        "Have single sign-on give a role in a project or organisation",
+        of_installation=True,
+        makes_session=True,
+    ),
+    "accounts.unmap_claim": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "No longer have single sign-on give a role", of_installation=True
+    ),
     "webhooks.create_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a webhook"),
     "webhooks.change_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a webhook"),
     "webhooks.remove_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a webhook"),

@@ -75,6 +75,7 @@ SECTIONS = {
         "projects": "coterie.cli.resources:projects",
         "roles": "coterie.cli.resources:roles",
         "custom-roles": "coterie.cli.resources:custom_roles",
+        "sign-on-roles": "coterie.cli.resources:sign_on_roles",
         "api": "coterie.cli.resources:api",
     },
     "This command": {

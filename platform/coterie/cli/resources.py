@@ -103,6 +103,12 @@ OF_CHANNELS = (
     Taken("quiet_until", "when they end: 07:00"),
     Taken("time_zone", "whose clocks count: Europe/Berlin"),
 )
+ROLE_IN_A_PLACE = (
+    Taken("role", "viewer, operator or administrator"),
+    Taken("custom_role", "ID of a role of the organisation's own, instead"),
+    Taken("project", "ID of the project"),
+    Taken("organisation", "ID of the organisation, whose projects all are meant"),
+)
 
 WHY = Taken("why", "stands in its reason")
 LEAKED = Taken("leaked", "true: the former credential is refused once the next is used, not a day later")
@@ -430,10 +436,7 @@ RESOURCES = (
             "",
             takes=(
                 Taken("username", "of the person", required=True),
-                Taken("role", "viewer, operator or administrator"),
-                Taken("custom_role", "ID of a role of the organisation's own, instead"),
-                Taken("project", "ID of the project"),
-                Taken("organisation", "ID of the organisation, whose projects all are meant"),
+                *ROLE_IN_A_PLACE,
             ),
         ),
         removable=True,
@@ -455,6 +458,23 @@ RESOURCES = (
                 Taken("organisation", "ID of the organisation", required=True),
                 Taken("name", "what people call it", required=True),
                 Taken("actions", """what it lets people do: ["fleet.pause_device"]""", required=True),
+            ),
+        ),
+        removable=True,
+    ),
+    Resource(
+        "sign-on-roles",
+        "Roles in projects and organisations that groups of the OpenID Connect provider give.",
+        "sign-on-roles",
+        ("claim_value", "role", "custom_role_name", "project", "organisation", "made_at", "id"),
+        ("project", "organisation", "search", "sort"),
+        begins=Action(
+            "give",
+            "Have a group of the provider's give a role in a project or organisation.",
+            "",
+            takes=(
+                Taken("claim_value", "the group, or *: whoever the provider lets in", required=True),
+                *ROLE_IN_A_PLACE,
             ),
         ),
         removable=True,
@@ -675,6 +695,7 @@ def find_federation(connection: Connection, which: str) -> str:
     projects,
     roles,
     custom_roles,
+    sign_on_roles,
     analytics,
 ) = (_group(resource) for resource in RESOURCES)
 

@@ -46,6 +46,7 @@ EXAMPLES: Mapping[str, object] = {
     "channel_name": "on call",
     "channels": [4],
     "check_in_s": 60.0,
+    "claim_value": "ward-staff",
     "classes": 10,
     "cloud_accuracy": 0.87,
     "code": "conditions.on_battery",

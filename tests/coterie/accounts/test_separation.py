@@ -47,6 +47,7 @@ OF_THE_INSTALLATION: Mapping[str, str] = {
     "accounts.Project": "is what is kept apart",
     "accounts.CustomRole": "is an organisation's; the list shows those of organisations in which one has a role",
     "accounts.Grant": "is in a project or an organisation; the list shows those of one's own",
+    "accounts.SignOnRole": "is in a project or an organisation; the list shows those of one's own",
     "accounts.ApiToken": "is a person's; the list shows one's own, of the project that one acts in",
     "accounts.SavedFilter": "is a person's, who alone sees it",
     "accounts.SecondFactor": "is a person's, who alone sees it",

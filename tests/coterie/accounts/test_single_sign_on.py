@@ -1,14 +1,19 @@
 """Operators who sign in with an OpenID Connect provider: a real one on loopback, with keys and tokens of its own."""
 
+import re
 from collections.abc import Iterator
 
 import httpx
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from rest_framework.test import APIClient
 
-from coterie.accounts.models import Operator
+from coterie.accounts.custom_roles import CustomRoleInUse, change_custom_role, create_custom_role, remove_custom_role
+from coterie.accounts.models import CustomRole, Grant, Operator, Project
+from coterie.accounts.projects import RoleOfOther, create_organisation, create_project, give_role
 from coterie.accounts.services import change_operator, create_operator, invite_operator
+from coterie.accounts.sign_on_roles import ClaimMapped, map_claim, unmap_claim
 from coterie.audit.models import Entry
 from coterie.core.acting import OperatorRole
 
@@ -24,6 +29,7 @@ from tests.coterie.accounts.openid_provider import (
     OpenIdProvider,
     openid_provider,
 )
+from tests.coterie.world import START, make_device
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.coterie.accounts.single_sign_on_urls")]
 
@@ -112,6 +118,116 @@ def test_who_is_shut_out_stays_out_and_loses_the_session(provider: OpenIdProvide
     change_operator(operator=Operator.objects.get(), is_active=False)
     assert whoever(browser) is None
     assert b"accounts.shut_out" in sign_in(browser).content
+
+
+@pytest.fixture
+def wards() -> Project:
+    return Project.objects.get()
+
+
+@pytest.fixture
+def caretaker(wards: Project) -> CustomRole:
+    return create_custom_role(
+        organisation=wards.organisation, name="caretaker", actions=["fleet.pause_device"], now=START
+    )
+
+
+def refusal(browser: Client) -> tuple[int, str]:
+    """Status and code of a sign-in that is refused."""
+    answer = sign_in(browser)
+    found = re.search(r"<code>([a-z_.]+)</code>", answer.content.decode())
+    return answer.status_code, "" if found is None else found[1]
+
+
+def held(username: str = "ada") -> dict[str, str]:
+    grants = Grant.objects.filter(operator__username=username).select_related("custom_role")
+    return {str(grant.project or grant.organisation): str(grant.custom_role or grant.role) for grant in grants}
+
+
+def test_a_group_gives_a_custom_role_and_lets_do_what_is_in_it(
+    provider: OpenIdProvider, wards: Project, caretaker: CustomRole
+) -> None:
+    map_claim(claim_value="ward-staff", role=caretaker, to=wards, now=START)
+    provider.person["groups"] = ["ward-staff"]
+    device = make_device("hall")
+    browser = Client()
+    sign_in(browser)
+    assert (whoever(browser), Operator.objects.get().role, held()) == ("ada", "", {str(wards): str(caretaker)})
+    assert browser.post(f"/api/devices/{device.pk}/pause/").status_code == 200
+    refused = browser.post(f"/api/devices/{device.pk}/revoke/")
+    assert (refused.status_code, refused.json()["code"]) == (403, "acting.role_needed")
+    given = Entry.objects.get(action="accounts.give_role")
+    assert (given.actor_name, given.after["by_sign_on"]) == ("single sign-on", True)
+
+
+def test_roles_in_places_follow_the_groups_and_leave_what_people_gave(
+    provider: OpenIdProvider, wards: Project, caretaker: CustomRole
+) -> None:
+    beds = create_project(organisation=wards.organisation, name="Beds", now=START)
+    map_claim(claim_value="ward-staff", role=caretaker, to=wards, now=START)
+    map_claim(claim_value="night", role=OperatorRole.OPERATOR, to=wards.organisation, now=START)
+    provider.person["groups"] = ["ward-staff", "night"]
+    sign_in(Client())
+    give_role(operator=Operator.objects.get(), role=OperatorRole.VIEWER, to=beds, now=START)
+    everywhere = {str(wards): str(caretaker), str(wards.organisation): "operator", str(beds): "viewer"}
+    sign_in(Client())
+    assert held() == everywhere
+    provider.person["groups"] = ["staff"]
+    sign_in(Client())
+    assert (held(), Operator.objects.get().role) == ({str(beds): "viewer"}, "operator")
+    provider.person["groups"] = []
+    assert refusal(Client()) == (403, "accounts.no_role")
+
+
+def test_of_two_roles_in_a_place_the_wider_holds_and_neither_is_refused(
+    provider: OpenIdProvider, wards: Project, caretaker: CustomRole
+) -> None:
+    night = create_custom_role(
+        organisation=wards.organisation, name="night", actions=["fleet.revoke_device"], now=START
+    )
+    for value, role in (("ward-staff", caretaker), ("guests", OperatorRole.VIEWER), ("night", night)):
+        map_claim(claim_value=value, role=role, to=wards, now=START)
+    provider.person["groups"] = ["guests", "ward-staff"]
+    sign_in(Client())
+    assert held() == {str(wards): str(caretaker)}
+    provider.person["groups"] = ["night", "ward-staff"]
+    assert refusal(Client()) == (409, "accounts.roles_at_odds")
+    assert held() == {str(wards): str(caretaker)}
+    both = ("fleet.pause_device", "fleet.revoke_device")
+    change_custom_role(role=night, actions=both)
+    sign_in(Client())
+    assert held() == {str(wards): str(night)}
+
+
+def test_a_mapping_that_cannot_hold_is_refused(wards: Project, caretaker: CustomRole) -> None:
+    elsewhere = create_project(organisation=create_organisation(name="Other", now=START), name="other", now=START)
+    with pytest.raises(RoleOfOther):
+        map_claim(claim_value="ward-staff", role=caretaker, to=elsewhere, now=START)
+    mapped = map_claim(claim_value="ward-staff", role=caretaker, to=wards, now=START)
+    with pytest.raises(ClaimMapped, match="already gives a role in"):
+        map_claim(claim_value="ward-staff", role=OperatorRole.VIEWER, to=wards, now=START)
+    with pytest.raises(CustomRoleInUse, match="single sign-on gives it"):
+        remove_custom_role(role=caretaker)
+    unmap_claim(mapped=mapped)
+    remove_custom_role(role=caretaker)
+
+
+def test_mappings_are_for_administrators_of_the_installation(
+    api: APIClient, wards: Project, caretaker: CustomRole
+) -> None:
+    body = {"claim_value": "ward-staff", "custom_role": caretaker.pk, "project": wards.pk}
+    made = api.post("/api/sign-on-roles/", body)
+    assert (made.status_code, made.json()["custom_role_name"], made.json()["role"]) == (201, "caretaker", "viewer")
+    assert api.post("/api/sign-on-roles/", {**body, "role": "viewer"}).status_code == 400
+    assert api.post("/api/sign-on-roles/", body).json()["code"] == "accounts.claim_mapped"
+    boss = create_operator(username="boss", role=None).operator
+    give_role(operator=boss, role=OperatorRole.ADMINISTRATOR, to=wards.organisation, now=START)
+    theirs = APIClient()
+    theirs.force_login(boss)
+    assert theirs.get("/api/sign-on-roles/").json()["count"] == 1
+    refused = theirs.post("/api/sign-on-roles/", {**body, "claim_value": "*"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "acting.installation_role_needed")
+    assert api.delete(f"/api/sign-on-roles/{made.json()['id']}/").status_code == 204
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from coterie.accounts.projects import create_organisation, create_project, give_
 from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.accounts.sign_on_roles import map_claim
 from coterie.agent_rollouts.models import AgentRollout
 from coterie.alerts.models import Channel, Rule
 from coterie.alerts.services import create_channel, create_rule
@@ -336,6 +337,11 @@ def caretaker() -> int:
     return create_custom_role(organisation=place, name="caretaker", actions=["fleet.pause_device"], now=START).pk
 
 
+def mapped() -> int:
+    place = Project.objects.get(pk=project())
+    return map_claim(claim_value="ward-staff", role=OperatorRole.VIEWER, to=place, now=START).pk
+
+
 HOOK = "https://8.8.8.8/hook"
 LATER = "2040-01-01T00:00Z"
 WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
@@ -378,6 +384,12 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("delete", "/api/custom-roles/{id}/"): lambda _: Write(
         "accounts.remove_custom_role", f"/api/custom-roles/{caretaker()}/"
     ),
+    ("post", "/api/sign-on-roles/"): lambda _: Write(
+        "accounts.map_claim",
+        "/api/sign-on-roles/",
+        {"claim_value": "ward-staff", "role": "viewer", "project": project()},
+    ),
+    ("delete", "/api/sign-on-roles/{id}/"): lambda _: Write("accounts.unmap_claim", f"/api/sign-on-roles/{mapped()}/"),
     ("delete", "/api/grants/{id}/"): lambda _: Write("accounts.take_role", f"/api/grants/{granted()}/"),
     ("post", "/api/session/"): lambda _: Write(
         "accounts.sign_in", "/api/session/", {"username": "me", "password": PASSWORD}

@@ -252,6 +252,11 @@ def test_a_project_is_made_and_a_role_in_it_given_and_taken(signed_in: Callable[
     assert json.loads(changed.output)["actions"] == ["fleet.resume_device"]
     signed_in("roles", "give", "--username", "bob", "--custom-role", custom, "--project", str(project["id"]))
     assert "caretaker" in signed_in("roles", "list").output
+    of_group = ("--claim-value", "ward-staff", "--custom-role", custom, "--project", str(project["id"]), "--json")
+    mapped = json.loads(signed_in("sign-on-roles", "give", *of_group).output)
+    assert "ward-staff" in signed_in("sign-on-roles", "list").output
+    signed_in("sign-on-roles", "remove", str(mapped["id"]))
+    assert "ward-staff" not in signed_in("sign-on-roles", "list").output
 
 
 def test_lists_what_was_simulated_and_shows_what_a_run_found(signed_in: Callable[..., Result]) -> None:

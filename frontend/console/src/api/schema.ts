@@ -2870,6 +2870,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sign-on-roles/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["sign_on_roles_list"];
+        put?: never;
+        /** @description Have a value give a role there to whoever signs in with it from now on. */
+        post: operations["sign_on_roles_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-on-roles/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What values of the provider's claim give in projects and organisations that one sees oneself. */
+        get: operations["sign_on_roles_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description No longer; who has the role by it loses it when they sign in again. */
+        delete: operations["sign_on_roles_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/simulated-fleets/": {
         parameters: {
             query?: never;
@@ -5992,6 +6028,8 @@ export interface components {
         };
         /** @description A role of a person in a project or in an organisation; one of the two is given. */
         Grant: {
+            /** @description a claim of the provider's gives it, and takes it away */
+            readonly by_sign_on: boolean;
             /** @example 2 */
             custom_role?: number | null;
             /**
@@ -6801,6 +6839,21 @@ export interface components {
              *     ]
              */
             recovery_codes: string[];
+        };
+        /** @description A role that a value shall give: a built-in or a custom one, in a project or an organisation. */
+        NewSignOnRoleRequest: {
+            /**
+             * @description of the claim COTERIE_OIDC_ROLE_CLAIM, such as a group; *: whoever is let in
+             * @example ward-staff
+             */
+            claim_value: string;
+            /** @example 2 */
+            custom_role?: number | null;
+            /** @example 1 */
+            organisation?: number | null;
+            /** @example 1 */
+            project?: number | null;
+            role?: components["schemas"]["OperatorRole"];
         };
         /** @description A new webhook; `secret`, which signs its deliveries, is shown this once. */
         NewWebhook: {
@@ -7642,6 +7695,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["SavedFilter"][];
+        };
+        PaginatedSignOnRoleList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["SignOnRole"][];
         };
         PaginatedSimulatedFleetList: {
             /** @example 123 */
@@ -9547,6 +9615,41 @@ export interface components {
              * @example /sign-in/MQ.c3rn2x-0f3c/
              */
             sign_in_path: string;
+        };
+        /** @description A role in a project or in an organisation, given to whoever the provider tells the value of. */
+        SignOnRole: {
+            /**
+             * @description of the claim COTERIE_OIDC_ROLE_CLAIM, such as a group; *: whoever is let in
+             * @example ward-staff
+             */
+            claim_value: string;
+            /** @example 2 */
+            custom_role?: number | null;
+            /**
+             * @description blank: it is a built-in role
+             * @default
+             * @example caretaker
+             */
+            readonly custom_role_name: string;
+            /** @example 42 */
+            readonly id: number;
+            /**
+             * Format: date-time
+             * @example 2026-11-23T08:00:00Z
+             */
+            readonly made_at: string;
+            /** @example 1 */
+            organisation?: number | null;
+            /** @example 1 */
+            project?: number | null;
+            /**
+             * @description a viewer's where a custom role adds to it
+             *
+             *     * `viewer` - viewer
+             *     * `operator` - operator
+             *     * `administrator` - administrator
+             */
+            role: components["schemas"]["OperatorRole"];
         };
         /** @description What the runs of a sweep have in common. */
         SimulatedFleet: {
@@ -12440,6 +12543,7 @@ export interface operations {
                  *     * `accounts.give_role` - accounts.give_role
                  *     * `accounts.issue_sign_in_link` - accounts.issue_sign_in_link
                  *     * `accounts.issue_token` - accounts.issue_token
+                 *     * `accounts.map_claim` - accounts.map_claim
                  *     * `accounts.refuse_passkey` - accounts.refuse_passkey
                  *     * `accounts.remove_custom_role` - accounts.remove_custom_role
                  *     * `accounts.remove_filter` - accounts.remove_filter
@@ -12451,6 +12555,7 @@ export interface operations {
                  *     * `accounts.sign_in` - accounts.sign_in
                  *     * `accounts.sign_out` - accounts.sign_out
                  *     * `accounts.take_role` - accounts.take_role
+                 *     * `accounts.unmap_claim` - accounts.unmap_claim
                  *     * `agent_rollouts.pause_agent_rollout` - agent_rollouts.pause_agent_rollout
                  *     * `agent_rollouts.resume_agent_rollout` - agent_rollouts.resume_agent_rollout
                  *     * `agent_rollouts.roll_back_agent_rollout` - agent_rollouts.roll_back_agent_rollout
@@ -12532,7 +12637,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -18702,6 +18807,147 @@ export interface operations {
                 "application/json": components["schemas"]["CodeRequest"];
             };
         };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sign_on_roles_list: {
+        parameters: {
+            query?: {
+                organisation?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                project?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-claim_value" | "-made_at" | "-role" | "claim_value" | "made_at" | "role";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSignOnRoleList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sign_on_roles_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSignOnRoleRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignOnRole"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sign_on_roles_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this sign on role. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignOnRole"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sign_on_roles_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this sign on role. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description No response body */
             204: {
