@@ -18,6 +18,9 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--shortest", type=POSITIVE, default=15.0, show_default=True, help="seconds between two of one device")
 @click.option("--rounds", type=POSITIVE, default=24.0, show_default=True, help="a day, over all federations")
 @click.option("--asked", type=COUNT, default=100, show_default=True, help="devices that a round asks")
+@click.option(
+    "--changes", type=POSITIVE, default=4.0, show_default=True, help="a day of each device: charger, network, battery"
+)
 @click.option("--model-mb", type=POSITIVE, default=1.0, show_default=True, help="that a device downloads a round")
 @click.option("--update-mb", type=POSITIVE, default=0.25, show_default=True, help="that it uploads")
 @click.option("--json", "as_json", is_flag=True, help="print the plan as JSON")
@@ -28,6 +31,7 @@ def capacity(
     shortest: float,
     rounds: float,
     asked: int,
+    changes: float,
     model_mb: float,
     update_mb: float,
     as_json: bool,
@@ -37,7 +41,7 @@ def capacity(
     From coefficients that were measured on two cores; averages over a day, with half of each core left for peaks. What
     was not measured at that size it cannot know: docs/scale.md.
     """
-    asked_for = Fleet(devices, sockets, check_ins, shortest, rounds, asked, 1e6 * model_mb, 1e6 * update_mb)
+    asked_for = Fleet(devices, sockets, check_ins, shortest, rounds, asked, changes, 1e6 * model_mb, 1e6 * update_mb)
     found = plan(asked_for)
     click.echo(msgspec.json.encode(found._asdict()).decode() if as_json else "\n".join(_lines(found)))
 

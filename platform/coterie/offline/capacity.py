@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 DAY_S = 86_400
-CHECK_IN_S = 0.82e-3
+CHECK_IN_S = 0.95e-3
 """Processor time of the platform and its database for one, scaled, 10,000 devices."""
 ASSIGNMENT_S = 3.0e-3
 """Processor time from a wake-up to the assignment, scaled, 5,000 at a time, check-ins that came meanwhile included."""
@@ -15,11 +15,25 @@ SOCKETS_EACH = 10_000
 """For one web process; so many were measured."""
 MERGE_BYTES_S = 125e6
 """Of int8 updates by one core: the slowest that was measured, 10 updates of a 100 MB model."""
-CHECK_IN_WAL_BYTES = 1.4e3
-"""Of PostgreSQL's log for one check-in that changes its row."""
-DEVICE_BYTES = 2.7e3
-"""A device's row with its indexes: 27 GB for ten million."""
-ASSIGNMENT_BYTES = 0.5e3
+CHANGE_WAL_BYTES = 3.8e3
+"""Of PostgreSQL's log for a check-in that tells of a change. One that tells of none writes nothing to it."""
+RENEWAL_WAL_BYTES = 3.4e3
+"""For one at which its row says anew that the device is present."""
+RENEWED_AFTER_S = 23 * 3600
+"""A row says for so long that its device is present (`coterie.fleet.presence`), which counts for
+`MISSED_CHECK_INS` of its intervals after each check-in."""
+MISSED_CHECK_INS = 2.5
+DEVICE_BYTES = 2.8e3
+"""What is kept of an enrolled device, with indexes."""
+PART_BYTES = 0.71e3
+"""What stays of a device's part in a round: the assignment, and of nine in ten the update, with indexes."""
+ROUND_BYTES = 3.8e3
+"""What stays of a round beside its parts: itself, its merge and its version, with indexes."""
+TIMELINE_BYTES = 0.41e3
+"""Of a device's part, for `TIMELINE_DAYS`."""
+TIMELINE_DAYS = 30
+PART_WAL_BYTES = 9.8e3
+"""Of the log for a device's part in a round, from the offer to the version."""
 UPDATES_KEPT_DAYS = 7
 """After the end of their round."""
 LOAD = 0.5
@@ -39,6 +53,8 @@ class Fleet(NamedTuple):
     """Over all federations."""
     asked: int
     """Devices that a round asks."""
+    changes_per_day: float
+    """How often something changes on a device: it is put on its charger, or leaves its Wi-Fi."""
     model_bytes: float
     update_bytes: float
 
@@ -58,7 +74,7 @@ class Plan(NamedTuple):
     worker_disk_bytes: float
     """Of each: copies of the updates of one merge."""
     database_bytes: float
-    """Devices and the assignments of a year."""
+    """Devices, and the rounds of a year."""
     wal_bytes_per_day: float
     stored_update_bytes: float
     down_bytes_per_day: float
@@ -68,22 +84,33 @@ class Plan(NamedTuple):
 def plan(fleet: Fleet) -> Plan:
     """Whole processes and cores; averages over a day, at `LOAD` of a core."""
     check_ins = min(fleet.check_ins_per_second, fleet.devices / fleet.shortest_check_in_s)
+    every_s = fleet.devices / check_ins
     assigned = fleet.rounds_per_day * fleet.asked
-    web_cores = (check_ins * CHECK_IN_S + assigned / DAY_S * ASSIGNMENT_S) / LOAD
+    changes = fleet.devices * fleet.changes_per_day / DAY_S
+    web_cores = ((check_ins + changes) * CHECK_IN_S + assigned / DAY_S * ASSIGNMENT_S) / LOAD
     sockets = fleet.devices * fleet.sockets_share
     web = max(2, math.ceil(web_cores), math.ceil(sockets / SOCKETS_EACH))
     up = assigned * fleet.update_bytes
     return Plan(
         check_ins_per_second=check_ins,
-        check_in_every_s=fleet.devices / check_ins if check_ins else math.inf,
+        check_in_every_s=every_s,
         web_processes=web,
         web_memory_bytes=web * PROCESS_BYTES + sockets * SOCKET_BYTES,
         worker_cores=max(2, math.ceil(up / DAY_S / MERGE_BYTES_S / LOAD)),
         worker_memory_bytes=2 * fleet.model_bytes + 200e6,
         worker_disk_bytes=fleet.asked * fleet.update_bytes,
-        database_bytes=fleet.devices * DEVICE_BYTES + 365 * assigned * ASSIGNMENT_BYTES,
-        wal_bytes_per_day=check_ins * DAY_S * CHECK_IN_WAL_BYTES,
+        database_bytes=fleet.devices * DEVICE_BYTES
+        + 365 * (assigned * PART_BYTES + fleet.rounds_per_day * ROUND_BYTES)
+        + TIMELINE_DAYS * assigned * TIMELINE_BYTES,
+        wal_bytes_per_day=changes * DAY_S * CHANGE_WAL_BYTES
+        + check_ins * DAY_S / _check_ins_a_renewal(every_s) * RENEWAL_WAL_BYTES
+        + assigned * PART_WAL_BYTES,
         stored_update_bytes=UPDATES_KEPT_DAYS * up,
         down_bytes_per_day=assigned * fleet.model_bytes,
         up_bytes_per_day=up,
     )
+
+
+def _check_ins_a_renewal(every_s: float) -> int:
+    """Of how many check-ins of a device one writes its row although nothing has changed."""
+    return 1 + max(0, math.floor((RENEWED_AFTER_S - MISSED_CHECK_INS * every_s) / every_s))
