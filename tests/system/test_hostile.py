@@ -63,6 +63,7 @@ def test_the_attacked_agents_go_on(siege: tuple[Siege, Platform]) -> None:
 
 
 def test_secure_sums_are_published_beside_a_member_that_lies(siege: tuple[Siege, Platform]) -> None:
+    assert siege[0].stuck == ""
     assert siege[0].sums >= 3
     assert siege[0].quarantined >= 1  # of the four lies two are proven, where the machine lets it answer in time
 

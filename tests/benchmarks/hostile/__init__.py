@@ -12,6 +12,7 @@ other half, alone as beside: what attackers compute is not to be taken from the 
 import asyncio
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,6 +73,8 @@ class Siege(NamedTuple):
     """Secure sums that were published beside a member that lies."""
     quarantined: int
     """How often that member was put into quarantine."""
+    stuck: str
+    """The secure sum that did not end within a minute, which ended the others, too; nothing: all did."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ def measure() -> list[Figure]:
             )
         finally:
             platform.stop()
+    if siege.stuck:
+        sys.stderr.write(siege.stuck + "\n")
     return list(_figures(siege))
 
 
@@ -178,6 +183,7 @@ def besiege(
             agents_go_on=goes_on,
             sums=sums.sums,
             quarantined=sums.quarantined,
+            stuck=sums.stuck,
             disk_bytes=(disk, _disk_bytes(platform.state)),
             log_lines=len(platform.log().splitlines()) - lines,
             restarts=len(platform.told(Restarting)),
@@ -298,6 +304,7 @@ def _figures(siege: Siege) -> list[Figure]:
         *(Figure(case, f"the attacked {name}'s memory, grown by", size, "MiB") for name, size in grown.items()),
         Figure(case, "the attacked agents go on", float(siege.agents_go_on), "", "target 1"),
         Figure(case, "secure sums beside a liar", siege.sums, ""),
+        Figure(case, "of them stuck", float(bool(siege.stuck)), "", "target 0"),
         Figure(case, "times that liar was put into quarantine", siege.quarantined, ""),
         Figure(case, "disk, grown by", last - first, "MiB", "bounded; the rounds' models are in it"),
         Figure(case, "lines of log", siege.log_lines, "", "each offence of an address once in ten minutes"),

@@ -58,6 +58,8 @@ class SumLiar(threading.Thread):
         """That ended with a version, in spite of it."""
         self.quarantined = 0
         """How often it was put into quarantine."""
+        self.stuck = ""
+        """The round that did not end in time, as the operator sees it then; nothing: all did."""
 
     def run(self) -> None:
         try:
@@ -82,8 +84,12 @@ class SumLiar(threading.Thread):
             try:
                 number = 1
                 while not (self._ending.is_set() and number > len(REVEALED)):  # each lie once, however short it is
-                    self._round(devices, identities, number)
-                    round_ = operator.ended_round(federation, number, within_s=PASS_S)
+                    try:
+                        self._round(devices, identities, number)
+                        round_ = operator.ended_round(federation, number, within_s=PASS_S)
+                    except AssertionError as late:
+                        self.stuck = f"{late}: {operator.round(federation, number)}"
+                        return
                     self.sums += round_["state"] == "published"
                     self._forgive(operator, devices)
                     number += 1
