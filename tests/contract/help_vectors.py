@@ -193,6 +193,7 @@ def _portions() -> Iterator[Document]:
                 ("units, clipped", {"share": 0.5}, {"privacy": {"kind": "clip", "norm": 0.5}}),
                 ("units in int8", {"share": 0.1}, {"codec": {"kind": "int8"}}),
                 ("units in int8 by tensor", {"share": 0.3}, {"codec": {"kind": "int8", "granularity": "tensor"}}),
+                ("units in int4", {"share": 0.2}, {"codec": {"kind": "int4"}}),
             ),
         ),
         (

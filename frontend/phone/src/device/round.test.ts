@@ -11,7 +11,7 @@ import type { Training, TrainingCheckpoint } from "../learning/training";
 import { nativeRound } from "../testing/golden";
 import type { ModelSpec } from "../wire/bundle";
 import { fromBase64 } from "../wire/bytes";
-import { decodeFloats, encodeTensors, readTensors, type Tensors } from "../wire/tensors";
+import { decodeFloats, encodeTensors, readTensors, type Tensor, type Tensors } from "../wire/tensors";
 import { Graph } from "./graph";
 import { Predictor } from "./predictor";
 
@@ -115,6 +115,22 @@ test("rounds that learn from the cloud model are the native agent's within the t
     expect(samples).toBe(round.samples);
     const { furthest, numbers } = apart(update.payload, fromBase64(round.update));
     expect([numbers, furthest <= tolerance]).toEqual([5 * round.seen.length, true]);
+  }
+});
+
+test("a round that begins from portions of others tells what they changed, too", async () => {
+  const [{ plan }] = NATIVE.rounds;
+  const changed = ({ shape, data }: Tensor): Tensor => ({
+    dtype: "float32",
+    shape,
+    data: data.map((one) => one + 0.5),
+  });
+  const start = new Map([...RECEIVED].map(([name, tensor]) => [name, changed(tensor)]));
+  const client = await clientOf(plan, null, { start });
+  const { update } = client.finish(client.training.trained());
+  for (const [name, { data }] of readTensors(update.payload).tensors) {
+    const [before, after] = [RECEIVED, start].map((one) => one.get(name)?.data as Float32Array);
+    expect(data).toEqual(after?.map((one, at) => one - (before?.[at] as number)));
   }
 });
 
