@@ -9,7 +9,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from coterie.core.migrating import AddIndexBeside
+from coterie.core.migrating import AddConstraintBeside, AddIndexBeside
 
 BEFORE_THE_LAW = {
     "accounts": 6,
@@ -73,13 +73,13 @@ def _faults_of(operation: Operation, label: str, state: ProjectState, *, is_atom
             yield f"{what}: the release before writes rows without it; give it null=True or a db_default"
         case migrations.AlterField() if not _leaves_rows(operation, label, state):
             yield f"{what}: rows are rewritten or checked under a lock; add another field and move over"
-        case AddIndexBeside():
+        case AddIndexBeside() | AddConstraintBeside():
             if is_atomic:
-                yield f"{what}: concurrently only outside a transaction; set atomic = False"
+                yield f"{what}: beside writers only outside a transaction; set atomic = False"
         case migrations.AddIndex():
             yield f"{what}: nothing can be written meanwhile; use coterie.core.migrating.AddIndexBeside"
         case migrations.AddConstraint():
-            yield f"{what}: all rows are checked under a lock; make it with the table, or check in code"
+            yield f"{what}: all rows are checked under a lock; use coterie.core.migrating.AddConstraintBeside"
 
 
 def _leaves_rows(operation: migrations.AlterField, label: str, state: ProjectState) -> bool:
@@ -123,6 +123,7 @@ def table() -> ProjectState:
 
 
 BY_WORD = models.Index(fields=["word"], name="row_by_word")
+KNOWN = models.CheckConstraint(condition=models.Q(word__in=["a", "b"]), name="word_known")
 NEW_TABLE = migrations.CreateModel("New", [("id", models.BigAutoField(primary_key=True))])
 LOCKED = {
     "a column goes": [migrations.RemoveField("row", "word")],
@@ -139,7 +140,8 @@ LOCKED = {
     ],
     "beneath the state": [migrations.SeparateDatabaseAndState([migrations.RemoveField("row", "word")], [])],
     "SQL": [migrations.RunSQL("SELECT 1")],
-    "in a transaction": [AddIndexBeside("row", BY_WORD)],
+    "an index in a transaction": [AddIndexBeside("row", BY_WORD)],
+    "a constraint in a transaction": [AddConstraintBeside("row", KNOWN)],
 }
 FREE = {
     "a table and what belongs to it": [
@@ -169,5 +171,6 @@ def test_what_it_can_serve_beside_is_not(table: ProjectState, operations: Sequen
     assert list(faults(operations, "made", table)) == []
 
 
-def test_an_index_beside_needs_no_transaction(table: ProjectState) -> None:
-    assert list(faults([AddIndexBeside("row", BY_WORD)], "made", table, is_atomic=False)) == []
+@pytest.mark.parametrize("operation", [AddIndexBeside("row", BY_WORD), AddConstraintBeside("row", KNOWN)])
+def test_what_is_made_beside_writers_needs_no_transaction(table: ProjectState, operation: Operation) -> None:
+    assert list(faults([operation], "made", table, is_atomic=False)) == []
