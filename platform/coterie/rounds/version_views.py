@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from statistics import fmean, median
 from uuid import UUID
 
 from django.db.models import Avg, Count, F, FloatField, Sum
@@ -14,13 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.fleet.models import Device
 from coterie.merging.models import Update
 from coterie.registry.graph import Figure, class_figures_of, figures_of
 from coterie.registry.models import ModelVersion
 from coterie.registry.operator_api import VersionSerializer
-
-TENTH = 10
 
 
 class FigureSerializer(serializers.Serializer[None]):
@@ -77,14 +75,14 @@ def _fare(version: ModelVersion) -> dict[str, float | None]:
         right=Sum(F("accuracy_before") * Cast("samples", FloatField())), samples=Sum("samples"), rounds=Count("pk")
     )
     told = updates.values_list("accuracy_before", flat=True)
-    accuracies = sorted(accuracy for accuracy in told if accuracy is not None)
-    worst = accuracies[: max(1, len(accuracies) // TENTH)]
+    accuracies = [accuracy for accuracy in told if accuracy is not None]
+    over_devices = device_accuracy(accuracies) if accuracies else None
     holders = Device.objects.filter(held_version=str(version.pk), state=Device.State.ENROLLED)
     return {
         "devices_holding": holders.count(),
         "device_accuracy": sums["right"] / sums["samples"] if sums["samples"] else None,
-        "device_accuracy_median": median(accuracies) if accuracies else None,
-        "device_accuracy_worst_decile": fmean(worst) if worst else None,
+        "device_accuracy_median": None if over_devices is None else over_devices.median,
+        "device_accuracy_worst_decile": None if over_devices is None else over_devices.worst_decile,
         "device_measurements": sums["rounds"],
         "train_step_s": holders.aggregate(mean=Avg("train_step_s"))["mean"],
     }

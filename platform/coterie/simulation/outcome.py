@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from coterie.evaluation.device_accuracy import DeviceAccuracy, device_accuracy
 from coterie.simulation.device import Device
 from coterie_learning.plan import Document
 from coterie_wire.conditions import Reason
@@ -82,15 +83,6 @@ class Recovery(msgspec.Struct, frozen=True):
     """Null: not before the next change, or the end."""
 
 
-class Accuracy(msgspec.Struct, frozen=True):
-    """Over devices that have seen samples, each counted once."""
-
-    mean: float
-    median: float
-    worst_decile: float
-    """Mean of the worst tenth, of one device at least."""
-
-
 class Outcome(msgspec.Struct, frozen=True):
     """One simulation. The same plan, scenario, devices and seed give the same bytes."""
 
@@ -99,7 +91,8 @@ class Outcome(msgspec.Struct, frozen=True):
     seed: int
     tick_s: float
     devices: tuple[DeviceOutcome, ...]
-    accuracy: Accuracy
+    accuracy: DeviceAccuracy
+    """Over devices that have seen samples."""
     accuracy_by_tick: tuple[float | None, ...]
     """Mean over the devices that met samples at that tick."""
     bytes_by_kind: Mapping[str, int]
@@ -122,12 +115,9 @@ def accuracies(devices: Sequence[Device], *, since_tick: int = 0) -> list[float]
     return [correct / samples for correct, samples in counted if samples]
 
 
-def summary(found: Sequence[float]) -> Accuracy:
+def summary(found: Sequence[float]) -> DeviceAccuracy:
     """Of the devices' accuracies; zeros where there are none."""
-    if not found:
-        return Accuracy(0.0, 0.0, 0.0)
-    worst = sorted(found)[: max(1, len(found) // 10)]
-    return Accuracy(float(np.mean(found)), float(np.median(found)), float(np.mean(worst)))
+    return device_accuracy(found) if found else DeviceAccuracy(0.0, 0.0, 0.0)
 
 
 def by_tick(devices: Sequence[Device]) -> tuple[float | None, ...]:

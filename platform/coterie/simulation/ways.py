@@ -6,13 +6,14 @@ from typing import Literal
 
 import msgspec
 
+from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.baselines.distributed import Distributed
 from coterie.simulation.contenders import Contender, contender_document, read_contender
 from coterie.simulation.costs import Cost, Costs, cost_of
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.ledger import Used
-from coterie.simulation.outcome import Accuracy, Outcome
+from coterie.simulation.outcome import Outcome
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.simulate import simulate
@@ -30,7 +31,7 @@ class Way(msgspec.Struct, frozen=True):
 
     name: WayName
     plan: Document
-    accuracy: Accuracy
+    accuracy: DeviceAccuracy
     reaches_target_s: float | None
     """Simulated seconds until the devices' accuracy was as good as the target; null: it never was."""
     cost: Cost

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean, median
 from typing import Literal
 
+from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_by_device
 from coterie.fleet.models import Device
@@ -97,5 +97,5 @@ def _spread(accuracies: Sequence[float]) -> Spread | None:
     tenths = [0] * TENTHS
     for accuracy in accuracies:
         tenths[min(TENTHS - 1, int(accuracy * TENTHS))] += 1
-    worst = sorted(accuracies)[: max(1, len(accuracies) // TENTHS)]
-    return Spread(median(accuracies), fmean(worst), tuple(tenths))
+    found = device_accuracy(accuracies)
+    return Spread(found.median, found.worst_decile, tuple(tenths))

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.contenders import parse_contender
-from coterie.simulation.outcome import Accuracy, Outcome, summary
+from coterie.simulation.outcome import Outcome, summary
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
@@ -50,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Run(NamedTuple):
     """One simulation's figures."""
 
-    accuracy: Accuracy
+    accuracy: DeviceAccuracy
     size_bytes: int
     groups: int
     pure: bool
