@@ -4,6 +4,7 @@ A client-round is one device's part in a round, from its samples to the sum: 5 o
 """
 
 import hashlib
+import os
 import resource
 import subprocess
 import sys
@@ -15,11 +16,12 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import torch
 
 from coterie.compile.compiled import CompiledModel
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.digits import read_digits
-from coterie.simulation.bodies import Body, compile_body
+from coterie.simulation.bodies import Body, compile_body, export_body
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.population import Drawn
@@ -46,6 +48,7 @@ PLAN = {
     "pace": {"kind": "sync", "target_updates": 1000, "min_updates": 500, "deadline_s": 3600, "pause_s": 4500},
 }
 """Rounds that are spread over the week."""
+TASK = Task((TensorSpec("x", "float32", (1, 8, 8)),), 10)
 EACH = 125
 """Samples of a device, of which it trains on about 100."""
 REPEATS = 5
@@ -71,7 +74,49 @@ WAYS = (
 
 def measure() -> list[Figure]:
     figures = [figure for way in WAYS for figure in _rates(way)]
-    return [*figures, *simulation_peers.measure(), *_large(), *_million()]
+    return [*figures, *_start(), *simulation_peers.measure(), *_large(), *_million()]
+
+
+class Took(NamedTuple):
+    """What a process took, with its children."""
+
+    cpu_s: float
+    wall_s: float
+
+
+def _start() -> Iterator[Figure]:
+    """`coterie simulate` to the end of its first round, which is little: a new model each time, and one it knows."""
+    images, labels = read_digits()
+    new, known = list[Took](), list[Took]()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        program = export_body(TASK, body="mlp", hidden=32, seed=0)
+        torch.export.save(program, directory / "device.pt2")
+        np.savez(directory / "samples.npz", x=images, y=labels)
+        for number in range(REPEATS):
+            for took in (new, known):
+                took.append(_took(directory, home=directory / str(number)))
+    for what, every in (("a model that is new", new), ("one that was compiled before", known)):
+        cpu_s, wall_s = (min(column) for column in zip(*every, strict=True))
+        yield Figure(f"start to first round, {what}", "processor", cpu_s, "s", "target <= 5 s")
+        yield Figure(f"start to first round, {what}", "wall time", wall_s, "s", "target <= 5 s")
+
+
+def _took(directory: Path, *, home: Path) -> Took:
+    """One round of some of a hundred devices."""
+    asked = ["fedavg", "--pair", "device.pt2", "--data", "samples.npz", "--split", "iid", "--devices", "100"]
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coterie", "simulate", *asked, "--rounds", "1", "--workers", "1"],
+        cwd=directory,
+        env={**os.environ, "HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return Took(usage.ru_utime + usage.ru_stime, time.perf_counter() - started)
 
 
 def _million() -> Iterator[Figure]:
@@ -139,7 +184,7 @@ def _setting(way: Way) -> tuple[Setting, Tensors]:
 
 
 def _compiled(body: Body) -> CompiledModel:
-    return compile_body(Task((TensorSpec("x", "float32", (1, 8, 8)),), 10), body=body, hidden=32, batch_size=20, seed=0)
+    return compile_body(TASK, body=body, hidden=32, batch_size=20, seed=0)
 
 
 def _large(rounds: int = ROUNDS) -> Iterator[Figure]:

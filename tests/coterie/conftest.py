@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.services import create_operator
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
 from coterie.gateway.example import Example
+from coterie.simulation.learners import compiled_once
 from coterie_wire.messages import Capabilities
 from tests.coterie.agent_rollouts.world import published_in, repository
 
@@ -44,6 +45,14 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         for table in ("audit_entry", "privacy_charge"):
             on_table = "" if connection.vendor == "sqlite" else f" ON {table}"
             cursor.execute(f"DROP TRIGGER {table}_no_delete{on_table}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_for_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What simulations compile is kept beside other files of the tests, not in one's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_once, "DIRECTORY", tmp_path_factory.mktemp("compiled"))
+        yield
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 
@@ -11,6 +12,7 @@ from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.compiled_once import compiled_once
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.optimisation import Diverged
@@ -20,6 +22,9 @@ from coterie_learning.local import Local
 from coterie_learning.portions import payload as portions
 from coterie_learning.portions.learner import opinion
 from coterie_wire.tensors import Float32, Tensors, encode_tensors
+
+if TYPE_CHECKING:
+    from coterie.compile.compiled import CompiledModel
 
 DISTIL_EPOCHS = 20
 """Passes over the newest batches in which an extra learner that is not kept is distilled, at most."""
@@ -35,12 +40,16 @@ class Neural(LearnerKind, frozen=True, tag="neural"):
     batch_size: Annotated[int, Meta(ge=1, le=4096, description="samples in an optimisation step")] = 25
 
     def begin(self, task: Task, local: Local, *, seed: int) -> "NeuralLearner":
-        from coterie.simulation.bodies import compile_body  # only now: PyTorch takes seconds to import
-
-        compiled = compile_body(task, body=self.body, hidden=self.hidden, batch_size=self.batch_size, seed=seed)
+        told = msgspec.json.encode(("body", task.inputs, task.classes, self, seed))
+        compiled = compiled_once(told, partial(self._compile, task, seed))
         graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
         first = compiled.parameters
         return NeuralLearner(graphs, local, parameters=first, first=first, received=first)
+
+    def _compile(self, task: Task, seed: int) -> "CompiledModel":
+        from coterie.simulation.bodies import compile_body  # only now: PyTorch takes seconds to import
+
+        return compile_body(task, body=self.body, hidden=self.hidden, batch_size=self.batch_size, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

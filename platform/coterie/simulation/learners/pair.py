@@ -1,9 +1,10 @@
 """A device model of the user's own, as ``torch.export.save`` writes it."""
 
 import gc
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from msgspec import UNSET, Meta
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task
 from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.compiled_once import Compiled, compiled_once
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs
 from coterie_learning.local import Local
@@ -45,17 +47,31 @@ class Pair(LearnerKind, frozen=True, tag="pair"):
 
 
 @cache
-def compiled_pair(path: Path, batch_size: int) -> "CompiledModel":
+def compiled_pair(path: Path, batch_size: int) -> Compiled:
     """The graphs of the model at `path`. Raises DoesNotFit, or what loading and compiling raise."""
-    with _without_collections():
-        from coterie.compile.compiled import compile_model  # only now: PyTorch takes seconds to import
-        from coterie.compile.upload import load_upload
-
-        compiled = compile_model(load_upload(path), batch_size=batch_size)
+    model = f"pair {batch_size} ".encode() + _digest(path)
+    compiled = compiled_once(model, partial(_compile, path, batch_size))
     problem = why_not_simulated(compiled.spec)
     if problem is not None:
         raise DoesNotFit(detail=f"simulations do not take {path.name} yet: {problem}")
     return compiled
+
+
+def _digest(path: Path) -> bytes:
+    """Nothing of a file that cannot be read: loading it says why."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return b""
+
+
+def _compile(path: Path, batch_size: int) -> "CompiledModel":
+    with _without_collections():
+        from coterie.compile.compiled import compile_model  # only now: PyTorch takes seconds to import
+        from coterie.compile.upload import load_upload
+
+        return compile_model(load_upload(path), batch_size=batch_size)
 
 
 @contextmanager
