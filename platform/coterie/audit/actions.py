@@ -152,6 +152,7 @@ ACTIONS: Mapping[str, Action] = {
     "twin.try_plan": Action(OPERATOR, Scope.FEDERATIONS, "Try a plan on a simulated fleet"),
     "simulation_runs.keep_fleet": Action(OPERATOR, Scope.MODELS, "Upload a simulated fleet"),
     "simulation_runs.ask_for_runs": Action(OPERATOR, Scope.MODELS, "Ask for runs of a simulated fleet"),
+    "simulation_runs.cancel_run": Action(OPERATOR, Scope.MODELS, "Cancel a run of a simulated fleet"),
     "simulation_runs.remove_fleet": Action(OPERATOR, Scope.MODELS, "Remove a simulated fleet and its runs"),
     "cloud_training.cancel_job": Action(OPERATOR, Scope.MODELS, "Cancel a job"),
     "cloud_training.retry_job": Action(OPERATOR, Scope.MODELS, "Try a job again"),

@@ -277,14 +277,22 @@ RESOURCES = (
         "simulations",
         "Runs of simulated fleets, as `coterie simulate --on platform` asks for them.",
         "simulation-runs",
-        ("created_at", "pair_name", "data_name", "state", "progress", "accuracy", "asked_by", "id"),
+        (
+            *("created_at", "pair_name", "data_name", "state", "progress", "accuracy", "device_accuracy_median"),
+            *("device_accuracy_worst_decile", "bytes_per_device", "joules_per_device", "asked_by", "id"),
+        ),
         ("fleet", "state", "active", "search", "sort"),
+        actions=(Action("cancel", "Stop it; asked for again, it goes on where it was.", "cancel", takes=(WHY,)),),
     ),
     Resource(
         "tried-plans",
         "Plans of federations that were tried on simulated fleets.",
         "plan-forecasts",
-        ("created_at", "federation_name", "dataset_name", "state", "progress", "accuracy", "asked_by", "id"),
+        (
+            *("created_at", "federation_name", "dataset_name", "state", "progress", "accuracy"),
+            *("device_accuracy_median", "device_accuracy_worst_decile", "bytes_per_device", "joules_per_device"),
+            *("asked_by", "id"),
+        ),
         ("federation", "state", "active", "search", "sort"),
     ),
     Resource(

@@ -7,6 +7,7 @@ import msgspec
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob, Limits
+from coterie.cloud.figures import Figures, drawn
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.plan import Document
 from coterie_wire.bundle import ModelSpec
@@ -114,6 +115,22 @@ class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether what rounds take is from replaying the fleet's own parts, or from the draws."""
     executor_reason: str
     """Why devices were trained one by one; empty: they were not."""
+    device_accuracy_median: Range | None = None
+    """Of the last version, over devices, each on samples of its own; None: an older release found it."""
+    device_accuracy_worst_decile: Range | None = None
+    """Mean over the worst tenth of devices."""
+
+    def figures(self) -> Figures:
+        """What a list shows of it: of each range the middle."""
+        median, worst = self.device_accuracy_median, self.device_accuracy_worst_decile
+        return Figures(
+            accuracy=self.accuracy.middle,
+            accuracies=drawn([one.accuracy.middle for one in self.rounds]),
+            device_accuracy_median=None if median is None else median.middle,
+            device_accuracy_worst_decile=None if worst is None else worst.middle,
+            bytes_per_device=self.bytes_per_device.middle,
+            joules_per_device=self.joules_per_device.middle,
+        )
 
 
 def agent_code() -> str:

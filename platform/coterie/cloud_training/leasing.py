@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.child.job import Progress, Unconfined
-from coterie.cloud.figures import Figures, drawn
 from coterie.cloud.launch.gang import Standing
 from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
 from coterie.cloud.strategy import Strategy
@@ -132,12 +131,7 @@ def fail_or_retry(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datet
 
 def record_found(job_id: uuid.UUID, lease: uuid.UUID, found: SimulationResult) -> None:
     """Record what a simulation found, before it ends."""
-    figures = Figures(
-        accuracy=found.accuracy.middle,
-        accuracies=drawn([one.accuracy.middle for one in found.rounds]),
-        bytes_per_device=found.bytes_per_device.middle,
-    )
-    _held(job_id, lease).update(found=msgspec.to_builtins(found), **msgspec.to_builtins(figures))
+    _held(job_id, lease).update(found=msgspec.to_builtins(found), **msgspec.to_builtins(found.figures()))
 
 
 def conclude_job(job_id: uuid.UUID, sentence: str) -> None:

@@ -313,8 +313,7 @@ SPECTACULAR_SETTINGS = {
         "HelpRequestState": "coterie.transfer.models.HelpRequest.State",
         "TransferState": "coterie.transfer.models.Transfer.State",
         "GangState": "coterie.cluster.models.Gang.State",
-        "TrainingJobState": "coterie.cloud_training.models.TrainingJob.State",
-        "SimulationRunState": "coterie.simulation_runs.models.SimulationRun.State",
+        "JobState": "coterie.cloud_training.models.TrainingJob.State",
     },
 }
 

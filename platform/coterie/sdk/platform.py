@@ -253,6 +253,13 @@ class Platform:
         of = {} if fleet is None else {"fleet": fleet}
         return self._rest.page("simulation-runs/", SimulationRun, sort="-created_at", **of)
 
+    def cancel_simulation(self, run: SimulationRun, *, why: str = "") -> SimulationRun:
+        """Stop a run; `why` stands in its reason. What it has done is kept: asked for again, it goes on from there.
+
+        Raises Rejected where it has ended.
+        """
+        return self._rest.post(f"simulation-runs/{run.id}/cancel/", SimulationRun, {"why": why})
+
     def enrolment_token(self, label: str, *, uses: int = 1, hours: float = 24, tags: Sequence[str] = ()) -> str:
         """A secret with which `uses` devices may join within `hours`: ``coterie-agent join URL SECRET``."""
         expires_at = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()

@@ -118,6 +118,10 @@ class Expected(msgspec.Struct, frozen=True):
     bytes_per_device: Range
     """Up and down, over all rounds, of one that took part."""
     joules_per_device: Range
+    device_accuracy_median: Range | None
+    """Of the last version, over devices, each on samples of its own; None: an older release found it."""
+    device_accuracy_worst_decile: Range | None
+    """Mean over the worst tenth of devices."""
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -155,7 +159,7 @@ class SimulationRun(msgspec.Struct, frozen=True):
     wanted: Mapping[str, object]
     """Its plan, seed and rounds."""
     state: str
-    """``queued``, ``running``, ``succeeded`` or ``failed``."""
+    """``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``."""
     progress: float
     """Share of the rounds held."""
     left_s: float | None
@@ -164,8 +168,14 @@ class SimulationRun(msgspec.Struct, frozen=True):
     reason_sentence: str
     accuracy: float | None
     """Of the last version, on samples held out; None: it has not ended well."""
+    device_accuracy_median: float | None
+    """Of the last version, over devices, each on samples of its own."""
+    device_accuracy_worst_decile: float | None
+    """Mean over the worst tenth of devices."""
     bytes_per_device: float | None
     """Up and down, of a device that took part."""
+    joules_per_device: float | None
+    """Of radio and processor, of a device that took part."""
     asked_by: str
 
 

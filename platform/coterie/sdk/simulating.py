@@ -30,7 +30,7 @@ from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
 from coterie.simulation.fleet.sweep import Dimension, SweepOutcome
 from coterie.simulation.fleet.sweep import sweep as run_sweep
-from coterie.simulation.fleet.table import proposal_rows, round_rows, tried_rows
+from coterie.simulation.fleet.table import figure_row, proposal_rows, round_rows, tried_rows
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
 from coterie.simulation.progress import Progress, Report
@@ -56,6 +56,8 @@ class Simulated:
     outcome: FleetOutcome
     rounds: Table
     """A row a round: when it was, who was invited, how many updates counted, accuracy and loss of its version."""
+    figures: Table
+    """One row: accuracy, that over devices (median, worst tenth), bytes and joules of a device that took part."""
 
     def frame(self) -> "DataFrame":
         """The rounds as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
@@ -215,7 +217,8 @@ def simulate_fleet(
             outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
         else:
             (outcome,) = _runner(on).outcomes([held], lambda done: own.show(Progress(done / rounds, int(done))))
-    return Simulated(outcome, Table.of([dict(row) for row in round_rows(outcome)]))
+    by_round = Table.of([dict(row) for row in round_rows(outcome)])
+    return Simulated(outcome, by_round, Table.of([dict(figure_row(outcome))]))
 
 
 def sweep(

@@ -1,4 +1,4 @@
-"""A sweep that an engineer had the platform perform: runs that found something, one that failed and one that waits."""
+"""A sweep that an engineer had the platform perform: runs that found something; one failed, was cancelled, waits."""
 
 from datetime import datetime, timedelta
 from random import Random
@@ -6,6 +6,7 @@ from random import Random
 import msgspec
 
 from coterie.cloud.fleet_run_job import CannotRun, WantedRun
+from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.federations.models import Federation
 from coterie.registry.models import Blob
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
@@ -34,10 +35,14 @@ def make_sweep(federation: Federation, file: Blob, *, asked_by: str, random: Ran
         run = _run(fleet, federation, rate, seed, asked_by, began)
         run.started_at = began + timedelta(minutes=6 * place)
         run.finished_at = run.started_at + timedelta(minutes=5)
-        if place < len(combinations) - 2:
+        if place < len(combinations) - 3:
             outcome = _outcome(run.wanted["plan"], rate, seed, random)
             run.state, run.progress, run.outcome = State.SUCCEEDED, 1.0, msgspec.json.encode(outcome).decode()
-            run.accuracy, run.accuracies, run.bytes_per_device = msgspec.structs.astuple(figures_of(outcome))
+            for name, value in msgspec.structs.asdict(figures_of(outcome)).items():
+                setattr(run, name, value)
+        elif place < len(combinations) - 2:
+            run.state, run.progress, run.reason_code = State.CANCELLED, 0.4, "simulation_runs.cancelled"
+            run.reason_sentence = f"{asked_by} cancelled it: greater rates diverge"
         elif place < len(combinations) - 1:
             problem = CannotRun(detail="training diverged on every device of round 3")
             run.state, run.progress = State.FAILED, 0.05
@@ -96,9 +101,13 @@ def _outcome(plan: Document, rate: float, seed: int, random: Random) -> FleetOut
         accuracy=accuracies[-1],
         loss=2.3 * (1 - accuracies[-1]),
         class_accuracy=[min(1.0, max(0.0, accuracies[-1] + random.gauss(0, 0.05))) for _ in range(6)],
+        device_accuracy=DeviceAccuracy(accuracies[-1] - 0.01, accuracies[-1] + 0.01, accuracies[-1] - 0.16),
+        devices_measured=DEVICES,
         participants=1280,
         client_rounds=updates,
         bytes_by_kind={"version": updates * UPDATE_BYTES, "update": updates * (UPDATE_BYTES // 4 + 200)},
         messages_by_kind={"version": updates, "update": updates},
         trained_s=updates * 14.2,
+        bytes_per_device=updates * (UPDATE_BYTES * 1.25 + 200) / 1280,
+        joules_per_device=updates * 31.0 / 1280,
     )

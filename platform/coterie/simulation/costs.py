@@ -116,6 +116,21 @@ def cost_of(used: Used, speed: Speed, costs: Costs, *, predicted: int = 0, serve
     )
 
 
+class DeviceCost(NamedTuple):
+    """The mean over the devices that took part."""
+
+    bytes: float
+    """Up and down, with framing."""
+    joules: float
+    """Of radio and processor."""
+
+
+def cost_of_device(used: Used, speed: Speed, costs: Costs, *, devices: int) -> DeviceCost:
+    """`devices` took part and used it all; of none, as if it had been one."""
+    cost, count = cost_of(used, speed, costs), max(1, devices)
+    return DeviceCost((cost.up_bytes + cost.down_bytes) / count, cost.device_joules / count)
+
+
 def _sizes(used: Used, costs: Costs) -> Mapping[str, float]:
     """By kind, bytes as they travel."""
     return {

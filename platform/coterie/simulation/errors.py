@@ -70,6 +70,14 @@ class RunFailed(CoterieError):
     sentence = "A run of the simulation failed: {detail}"
 
 
+class RunCancelled(CoterieError):
+    """Fields: detail."""
+
+    code = "simulation.run_cancelled"
+    kind = ErrorKind.CONFLICT
+    sentence = "A run was cancelled on the platform: {detail}. The same command has it go on where it was."
+
+
 class NoAnswer(CoterieError):
     """Fields: url, detail."""
 

@@ -17,3 +17,11 @@ class FleetUntold(CoterieError):
     code = "simulation_runs.fleet_untold"
     kind = ErrorKind.INVALID
     sentence = "The file is none of a simulated fleet, as `coterie simulate --on platform` writes it: {detail}"
+
+
+class RunHasEnded(CoterieError):
+    """Fields: run, state."""
+
+    code = "simulation_runs.run_has_ended"
+    kind = ErrorKind.CONFLICT
+    sentence = "Run {run} is {state} already."

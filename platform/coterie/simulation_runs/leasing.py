@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from coterie.cloud.fleet_run_job import FleetRunResult
-from coterie.core.durable import MAX_SENTENCE, reason_columns
+from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, free, lapsed, take_lease
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
@@ -16,6 +16,7 @@ from coterie_wire.conditions import Reason
 
 State = SimulationRun.State
 APP = "simulation_runs"
+CANCELLING = Steps(SimulationRun, {state: frozenset({State.CANCELLED}) for state in SimulationRun.ACTIVE}, APP)
 MAX_ATTEMPTS = 3
 WAITING = Q(attempts__lt=MAX_ATTEMPTS, state__in=SimulationRun.ACTIVE)
 """Runs that a worker may take where nobody holds them."""
@@ -39,7 +40,7 @@ def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
 
 
 def hold_run(run_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
-    """Renew the lease; False if the run was removed or another worker has taken it."""
+    """Renew the lease; False if the run was cancelled or removed, or another worker has taken it."""
     return extend_lease(SimulationRun.objects.filter(pk=run_id, state=State.RUNNING), lease=lease, now=now)
 
 
@@ -68,6 +69,11 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
     if ended:
         tell_consoles(APP)
     return ended == 1
+
+
+def cancel(run: SimulationRun, reason: Reason, now: datetime) -> bool:
+    """End the run on somebody's request, with what it has done so far; False if it has ended."""
+    return CANCELLING.take_from_any(run, State.CANCELLED, reason=reason, **_end(now))
 
 
 def give_up(now: datetime) -> int:

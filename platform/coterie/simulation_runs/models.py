@@ -50,6 +50,7 @@ class SimulationRun(Stateful, Leased, Figured, Separated):
         RUNNING = "running"
         SUCCEEDED = "succeeded"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     ACTIVE = ("queued", "running")
 
@@ -81,7 +82,8 @@ class SimulationRun(Stateful, Leased, Figured, Separated):
         constraints = [
             models.UniqueConstraint(fields=["fleet", "key"], name="a_run_is_asked_for_once"),
             models.CheckConstraint(
-                condition=Q(state__in=["queued", "running", "succeeded", "failed"]), name="run_state_known"
+                condition=Q(state__in=["queued", "running", "succeeded", "failed", "cancelled"]),
+                name="run_state_is_known",
             ),
             models.CheckConstraint(condition=Q(progress__gte=0, progress__lte=1), name="run_progress_is_a_share"),
             models.CheckConstraint(

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import WantedRun
+from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.core.uploaded import on_disk
 from coterie.simulation_runs import services
@@ -20,6 +22,7 @@ from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 
 MOST = 500
 """Runs that are asked for at once."""
+LONGEST_WHY = 200
 
 
 class SimulatedFleetSerializer(serializers.ModelSerializer[SimulatedFleet]):
@@ -54,7 +57,7 @@ class WantedRunsSerializer(serializers.Serializer[None]):
     runs = serializers.ListField(child=WantedRunSerializer(), min_length=1, max_length=MOST)
 
 
-class SimulationRunSerializer(serializers.ModelSerializer[SimulationRun]):
+class SimulationRunSerializer(FiguredSerializer[SimulationRun]):
     """A run, how far it is, and a few figures of what it found."""
 
     wanted = WantedRunSerializer(read_only=True)
@@ -63,33 +66,10 @@ class SimulationRunSerializer(serializers.ModelSerializer[SimulationRun]):
     devices = serializers.IntegerField(
         source="fleet.devices", read_only=True, allow_null=True, help_text="null: as many as the split makes"
     )
-    accuracies = serializers.ListField(
-        child=serializers.FloatField(), read_only=True, allow_null=True, help_text="of some rounds, in their order"
-    )
 
     class Meta:
         model = SimulationRun
-        fields = [
-            "id",
-            "fleet",
-            "pair_name",
-            "data_name",
-            "devices",
-            "wanted",
-            "state",
-            "progress",
-            "left_s",
-            "attempts",
-            "reason_code",
-            "reason_sentence",
-            "accuracy",
-            "accuracies",
-            "bytes_per_device",
-            "asked_by",
-            "created_at",
-            "started_at",
-            "finished_at",
-        ]
+        fields = ["id", "fleet", "pair_name", "data_name", "devices", "wanted", "attempts", *FIGURED]
         read_only_fields = fields
 
 
@@ -99,6 +79,14 @@ class SimulationRunDetailSerializer(SimulationRunSerializer):
     class Meta(SimulationRunSerializer.Meta):
         fields = [*SimulationRunSerializer.Meta.fields, "outcome"]
         read_only_fields = fields
+
+
+class CancelRunSerializer(serializers.Serializer[None]):
+    """Why a run is cancelled."""
+
+    why = serializers.CharField(
+        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the run's reason"
+    )
 
 
 class RunFilter(serializers.Serializer[None]):
@@ -142,7 +130,7 @@ class AskForRunsView(APIView):
         operation_id="simulated_fleets_runs",
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Ask for runs, in their order: those that are there already are found, what failed is tried again."""
+        """Ask for runs, in their order: those that are there are found, what failed or was cancelled is tried again."""
         fleet, asked = get_object_or_404(SimulatedFleet, pk=pk), WantedRunsSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         wanted = [WantedRun(**one) for one in asked.validated_data["runs"]]
@@ -159,8 +147,17 @@ class SimulationRunViewSet(ListedViewSet[SimulationRun]):
     filters = RunFilter
     active_states = SimulationRun.ACTIVE
     searched = ("fleet__pair_name", "fleet__data_name", "asked_by", "reason_sentence")
-    sorts = {name: name for name in ("created_at", "finished_at", "progress", "state", "accuracy", "bytes_per_device")}
+    sorts = SORTS
 
     def narrowed(self, rows: QuerySet[SimulationRun], asked: Asked) -> QuerySet[SimulationRun]:
         """Without outcomes, which a list does not show and which may be large."""
         return super().narrowed(rows, asked).defer("outcome")
+
+    @extend_schema(request=CancelRunSerializer, responses=SimulationRunSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, **_: str) -> Response:
+        """Stop it; what it has done is kept, and it goes on from there if it is asked for again."""
+        run, given = self.get_object(), CancelRunSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        services.cancel_run(run=run, why=given.validated_data["why"], now=timezone.now())
+        return Response(SimulationRunSerializer(run).data)

@@ -68,7 +68,7 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                 )
                 found = run_child(JOB, arguments, limits=LIMITS, on_progress=tell, cancel=heartbeat.lost)
         except Cancelled:
-            logger.info("%s was removed, or is another worker's", run)
+            logger.info("%s was cancelled or removed, or is another worker's", run)
             return
         except CoterieError as error:
             logger.warning("%s failed: %s", run, error)

@@ -1,4 +1,4 @@
-"""Changes to simulation runs: asked for, removed, found when they are overdue, and forgotten."""
+"""Changes to simulation runs: asked for, cancelled, removed, found when they are overdue, and forgotten."""
 
 import hashlib
 import math
@@ -19,12 +19,13 @@ from coterie.core.lease import lapsed
 from coterie.evaluation.datasets import MAX_BYTES
 from coterie.registry.models import Blob
 from coterie.registry.services import keep_file
-from coterie.simulation_runs.errors import FleetTooLarge, FleetUntold
+from coterie.simulation_runs.errors import FleetTooLarge, FleetUntold, RunHasEnded
 from coterie.simulation_runs.jobs import PERFORM
 from coterie.simulation_runs.keeping import forget_all_but
-from coterie.simulation_runs.leasing import APP, WAITING, give_up
+from coterie.simulation_runs.leasing import APP, WAITING, cancel, give_up
 from coterie.simulation_runs.models import MAX_NAME, SimulatedFleet, SimulationRun
 from coterie_learning.plan import parse_plan, plan_document
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 from coterie_wire.tensor_files import open_tensors, opened
@@ -71,9 +72,9 @@ def _told(path: Path) -> ToldOfFleet:
 
 @audited("simulation_runs.ask_for_runs", subject="fleet")
 def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: datetime) -> list[SimulationRun]:
-    """The runs, in the order of `wanted`: those that are there, and new ones; what failed is tried again.
+    """The runs, in the order of `wanted`: those that are there, and new ones.
 
-    Raises WireError ``plan.invalid``.
+    What failed is tried again, what was cancelled goes on where it was. Raises WireError ``plan.invalid``.
     """
     written = [msgspec.structs.replace(one, plan=plan_document(parse_plan(one.plan))) for one in wanted]
     keys = [key_of(one) for one in written]
@@ -101,7 +102,8 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
         "started_at": None,
         "progress": 0.0,
     }
-    runs.filter(key__in=keys, state=SimulationRun.State.FAILED).update(state=SimulationRun.State.QUEUED, **again)
+    ended = (SimulationRun.State.FAILED, SimulationRun.State.CANCELLED)
+    runs.filter(key__in=keys, state__in=ended).update(state=SimulationRun.State.QUEUED, **again)
     fleet.used_at = now
     fleet.save(update_fields=["used_at"])
     found = {run.key: run for run in fleet.runs.filter(key__in=keys)}
@@ -113,6 +115,18 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
 def key_of(wanted: WantedRun) -> str:
     """The same for the same run by the same release."""
     return hashlib.sha256(msgspec.json.encode((version("coterie"), wanted), order="sorted")).hexdigest()
+
+
+@audited("simulation_runs.cancel_run", subject="run")
+def cancel_run(*, run: SimulationRun, why: str = "", now: datetime) -> None:
+    """Stop a run; its child process ends within seconds. What it has done is kept, so that it goes on if asked again.
+
+    `why` stands in its reason. Raises RunHasEnded.
+    """
+    who = current_actor().name or "an operator"
+    reason = Reason("simulation_runs.cancelled", f"{who} cancelled it{f': {why}' if why else ''}")
+    if not cancel(run, reason, now):
+        raise RunHasEnded(run=str(run.pk), state=run.state)
 
 
 @audited("simulation_runs.remove_fleet", subject="fleet")
@@ -131,7 +145,8 @@ def sweep(*, now: datetime) -> None:
         due = SimulationRun.objects.filter(WAITING, died | unheard).order_by("created_at", "pk")[:HINTS]
         _hint(SimulationRun.objects.filter(pk__in=[run.pk for run in due]).update(hinted_at=now))
     SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
-    forget_all_but(SimulationRun.objects.filter(state__in=SimulationRun.ACTIVE).values_list("pk", flat=True))
+    goes_on = (*SimulationRun.ACTIVE, SimulationRun.State.CANCELLED)
+    forget_all_but(SimulationRun.objects.filter(state__in=goes_on).values_list("pk", flat=True))
 
 
 def _hint(count: int) -> None:

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
+from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations.models import Federation
 from coterie.registry.models import Dataset
@@ -95,6 +96,10 @@ class ExpectedSerializer(serializers.Serializer[None]):
     up_bytes = RangeSerializer(help_text="that the devices of a round send")
     merged_share = serializers.FloatField(help_text="of rounds")
     accuracy = RangeSerializer(help_text="of the last version")
+    device_accuracy_median = RangeSerializer(
+        allow_null=True, help_text="of the last version over devices, on samples of their own; null: not measured"
+    )
+    device_accuracy_worst_decile = RangeSerializer(allow_null=True, help_text="mean over the worst tenth of devices")
     begins_with = serializers.FloatField(help_text="accuracy of the version that the first round begins with")
     bytes_per_device = RangeSerializer(help_text="up and down, over all rounds, of a device that took part")
     joules_per_device = RangeSerializer(help_text="radio and processor, of a device that took part")
@@ -147,7 +152,7 @@ class PlanForecastsSerializer(serializers.Serializer[None]):
     forecasts = PlanForecastSerializer(many=True, help_text="the latest, newest first")
 
 
-class TriedPlanSerializer(serializers.ModelSerializer[TrainingJob]):
+class TriedPlanSerializer(FiguredSerializer[TrainingJob]):
     """A plan that was tried, how far that is, and a few figures of what is expected of it."""
 
     federation_name = serializers.CharField(source="federation.name", read_only=True)
@@ -161,9 +166,6 @@ class TriedPlanSerializer(serializers.ModelSerializer[TrainingJob]):
     )
     devices = serializers.IntegerField(source="options.devices", read_only=True)
     rounds = serializers.IntegerField(source="options.rounds", default=20, read_only=True, help_text="at most")
-    accuracies = serializers.ListField(
-        child=serializers.FloatField(), read_only=True, allow_null=True, help_text="of some rounds, in their order"
-    )
 
     class Meta:
         model = TrainingJob
@@ -179,19 +181,8 @@ class TriedPlanSerializer(serializers.ModelSerializer[TrainingJob]):
             "profile",
             "devices",
             "rounds",
-            "state",
-            "progress",
             "progress_sentence",
-            "left_s",
-            "reason_code",
-            "reason_sentence",
-            "accuracy",
-            "accuracies",
-            "bytes_per_device",
-            "asked_by",
-            "created_at",
-            "started_at",
-            "finished_at",
+            *FIGURED,
         ]
         read_only_fields = fields
 
@@ -212,7 +203,7 @@ class TriedPlanViewSet(ListedViewSet[TrainingJob]):
     filters = TriedPlanFilter
     active_states = TrainingJob.ACTIVE
     searched = ("federation__name", "pair__slug", "dataset__name", "asked_by", "reason_sentence")
-    sorts = {name: name for name in ("created_at", "finished_at", "progress", "state", "accuracy", "bytes_per_device")}
+    sorts = SORTS
 
     def narrowed(self, rows: QuerySet[TrainingJob], asked: Asked) -> QuerySet[TrainingJob]:
         """Without what was found, which a list does not show and which may be large."""

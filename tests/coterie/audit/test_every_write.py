@@ -41,7 +41,7 @@ from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.models import Round
-from coterie.simulation_runs.models import SimulatedFleet
+from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import create_webhook, try_webhook
 from coterie_wire.tensors import encode_tensors
@@ -182,6 +182,13 @@ A_FLEET = encode_tensors({TOLD: np.frombuffer(b'{"names": ["m.pt2", "d.npz"], "d
 
 def simulated_fleet() -> SimulatedFleet:
     return SimulatedFleet.objects.create(file=keep(NO_TENSORS), created_at=START, used_at=START)
+
+
+def simulation_run() -> SimulationRun:
+    wanted = {"plan": {}, "seed": 0, "rounds": 1, "evaluate_every": 1}
+    return SimulationRun.objects.create(
+        fleet=simulated_fleet(), key="k", wanted=wanted, created_at=START, hinted_at=START
+    )
 
 
 def rejected_pair() -> str:
@@ -555,6 +562,9 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "simulation_runs.ask_for_runs",
         f"/api/simulated-fleets/{simulated_fleet().pk}/runs/",
         {"runs": [{"plan": {}, "seed": 0, "rounds": 1}]},
+    ),
+    ("post", "/api/simulation-runs/{id}/cancel/"): lambda _: Write(
+        "simulation_runs.cancel_run", f"/api/simulation-runs/{simulation_run().pk}/cancel/", {"why": "no need"}
     ),
     ("delete", "/api/simulated-fleets/{id}/"): lambda _: Write(
         "simulation_runs.remove_fleet", f"/api/simulated-fleets/{simulated_fleet().pk}/"

@@ -269,4 +269,8 @@ def test_lists_what_was_simulated_and_shows_what_a_run_found(signed_in: Callable
     assert (row["id"], row["pair_name"], row["accuracy"]) == (str(run.pk), "gait.pt2", 0.75)
     assert json.loads(signed_in("simulations", "show", str(run.pk), "--json").output)["outcome"] == found["outcome"]
     assert "0.75" in signed_in("simulations", "list").output
+    waits = SimulationRun.objects.create(fleet=fleet, key="l", wanted=wanted, created_at=now, hinted_at=now)
+    told = signed_in("simulations", "cancel", str(waits.pk), "--why", "not needed", "--json").output
+    assert json.loads(told)["reason_sentence"].endswith("cancelled it: not needed")
+    assert "simulation_runs.run_has_ended" in signed_in("simulations", "cancel", str(run.pk)).output
     assert json.loads(signed_in("tried-plans", "list", "--json").output)["results"] == []

@@ -363,7 +363,10 @@ def test_a_plan_is_tried_and_its_forecast_fetched(
 ) -> None:
     told = {"devices": 9, "profile": "phones", "profile_reason": "too short", "expected": None, "happened": []}
     span = {"low": 0.7, "middle": 0.8, "high": 0.9}
-    names = ("duration_s", "lost", "up_bytes", "accuracy", "bytes_per_device", "joules_per_device")
+    names = (
+        *("duration_s", "lost", "up_bytes", "accuracy", "bytes_per_device", "joules_per_device"),
+        *("device_accuracy_median", "device_accuracy_worst_decile"),
+    )
     expected = {**dict.fromkeys(names, span), "begins_with": 0.5, "rounds": [{"number": 1, "accuracy": span}]}
     running, done = job("simulation", "running", left_s=12.0), job("simulation", "succeeded")
     record = {"id": "f", "name": "digits", "pair": "p", "state": "draft", "members": 3}
@@ -383,8 +386,13 @@ def test_runs_of_a_sweep_are_listed_with_what_they_found(scripted: ScriptedPlatf
     wanted = {"plan": {}, "seed": 1, "rounds": 40, "evaluate_every": 1}
     names = {"id": "r", "fleet": "f", "pair_name": "gait.pt2", "data_name": "people.npz", "asked_by": "ada"}
     standing = {"state": "succeeded", "progress": 1.0, "left_s": None, "reason_code": "", "reason_sentence": ""}
-    figures = {"accuracy": 0.93, "accuracies": [0.5, 0.93], "bytes_per_device": 352_000.0}
+    devices = {"device_accuracy_median": 0.95, "device_accuracy_worst_decile": 0.7, "joules_per_device": 12.0}
+    figures = {"accuracy": 0.93, "accuracies": [0.5, 0.93], "bytes_per_device": 352_000.0, **devices}
     told = {**names, **standing, **figures, "wanted": wanted}
     scripted.answers("GET simulation-runs/", {"results": [told]})
     (found,) = scripted.platform.simulations(fleet="f")
     assert (found.accuracy, found.wanted["seed"], found.asked_by) == (0.93, 1, "ada")
+    assert (found.device_accuracy_worst_decile, found.joules_per_device) == (0.7, 12.0)
+    scripted.answers("POST simulation-runs/r/cancel/", {**told, "state": "cancelled"})
+    assert scripted.platform.cancel_simulation(found, why="not needed").state == "cancelled"
+    assert scripted.json("POST simulation-runs/r/cancel/") == {"why": "not needed"}

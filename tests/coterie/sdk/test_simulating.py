@@ -64,6 +64,9 @@ def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
     found = simulate_fleet(*given, split="dirichlet:1", devices=9, rounds=3, progress=False)
     assert found.rounds.column("number") == [1, 2, 3]
     assert found.rounds.column("accuracy")[-1] == found.outcome.rounds[-1].accuracy
+    (figures,) = found.figures
+    assert figures["device_accuracy_worst_decile"] == found.outcome.device_accuracy.worst_decile
+    assert figures["joules_per_device"] == found.outcome.joules_per_device
     again = simulate_fleet(*given, split="dirichlet:1", devices=9, rounds=3, progress=False)
     assert again.outcome.json() == found.outcome.json()
     with pytest.raises(Rejected, match="no split 'users'"):

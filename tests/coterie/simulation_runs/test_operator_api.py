@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.models import Operator
 from coterie.accounts.projects import create_organisation, create_project, give_role
 from coterie.accounts.services import create_operator, issue_token
+from coterie.audit.models import Entry
 from coterie.core.acting import OperatorRole, Scope
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from tests.coterie.world import START, keep
@@ -33,7 +34,14 @@ def run_of(fleet: SimulatedFleet, number: int = 0, **columns: Any) -> Simulation
 
 
 def done(fleet: SimulatedFleet, number: int, accuracy: float) -> SimulationRun:
-    found = {"outcome": "{}", "accuracy": accuracy, "accuracies": [0.1, accuracy], "bytes_per_device": 1000.0}
+    devices = {"device_accuracy_median": 0.8, "device_accuracy_worst_decile": 0.3, "joules_per_device": 16.0 * accuracy}
+    found = {
+        "outcome": "{}",
+        "accuracy": accuracy,
+        "accuracies": [0.1, accuracy],
+        "bytes_per_device": 1000.0,
+        **devices,
+    }
     return run_of(fleet, number, state="succeeded", progress=1.0, **found)
 
 
@@ -46,7 +54,8 @@ def test_a_row_has_what_people_look_for_and_no_outcome(api: APIClient) -> None:
     shown = {"pair_name": "gait.pt2", "data_name": "people.npz", "devices": 9, "asked_by": "ada"}
     assert {name: row[name] for name in shown} == shown
     assert (row["accuracy"], row["accuracies"], row["bytes_per_device"]) == (0.75, [0.1, 0.75], 1000.0)
-    assert row["wanted"]["rounds"] == 4
+    assert (row["device_accuracy_median"], row["device_accuracy_worst_decile"]) == (0.8, 0.3)
+    assert (row["joules_per_device"], row["wanted"]["rounds"]) == (12.0, 4)
     assert api.get(f"{RUNS}{run.pk}/").json()["outcome"] == "{}"
 
 
@@ -79,8 +88,23 @@ def test_rows_are_filtered_searched_sorted_and_paged(api: APIClient) -> None:
     assert len(accuracies(active=False)) == 4
     assert accuracies(search="diverged") == [None]
     assert len(accuracies(search="gait ada")) == 3
+    assert accuracies(sort="-joules_per_device", state="succeeded") == [0.9, 0.7, 0.5]
     assert api.get(RUNS, {"sort": "outcome"}).status_code == 400
     assert api.get(RUNS, {"state": "lost"}).status_code == 400
+
+
+def test_a_run_is_cancelled_with_a_reason_once(api: APIClient) -> None:
+    waits, path = run_of(fleet()), "{}{}/cancel/"
+    told = api.post(path.format(RUNS, waits.pk), {"why": "the samples are wrong"})
+    assert (told.status_code, told.json()["state"], told.json()["progress"]) == (200, "cancelled", 0.0)
+    assert told.json()["reason_sentence"] == "ada cancelled it: the samples are wrong"
+    (entry,) = Entry.objects.filter(action="simulation_runs.cancel_run")
+    assert (entry.subject_id, entry.before["state"], entry.after["state"]) == (str(waits.pk), "queued", "cancelled")
+    again = api.post(path.format(RUNS, waits.pk))
+    assert (again.status_code, again.json()["code"]) == (409, "simulation_runs.run_has_ended")
+    assert api.post(path.format(RUNS, waits.pk), {"why": "x" * 201}).status_code == 400
+    assert api.get(RUNS, {"state": "cancelled"}).json()["count"] == 1
+    assert api.get(RUNS, {"active": True}).json()["count"] == 0
 
 
 def test_a_token_needs_the_scope_to_read(api: APIClient) -> None:
@@ -104,4 +128,5 @@ def test_who_acts_in_another_project_sees_none(api: APIClient) -> None:
     assert intruder.get(RUNS).json()["count"] == 0
     assert intruder.get(RUNS, {"fleet": str(run.fleet_id)}).json()["count"] == 0
     assert intruder.get(f"{RUNS}{run.pk}/").status_code == 404
+    assert intruder.post(f"{RUNS}{run.pk}/cancel/").status_code == 404
     assert api.get(RUNS).json()["count"] == 1

@@ -1,8 +1,11 @@
 """Runs that a platform performs: asked for once, taken by one worker, tried again, given up, forgotten."""
 
 import uuid
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
+from threading import get_ident
 
 import msgspec
 import numpy as np
@@ -11,14 +14,23 @@ import pytest
 from coterie.cloud.figures import Figures
 from coterie.cloud.fleet_run_job import FleetRunResult, WantedRun
 from coterie.core.lease import LEASE
+from coterie.simulation.fleet.keeping import IDENTITY
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie.simulation_runs import running
-from coterie.simulation_runs.errors import FleetUntold
+from coterie.simulation_runs.errors import FleetUntold, RunHasEnded
 from coterie.simulation_runs.keeping import kept_of
 from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
-from coterie.simulation_runs.services import HINTED_AGAIN, KEPT, ask_for_runs, keep_fleet, remove_fleet, sweep
+from coterie.simulation_runs.services import (
+    HINTED_AGAIN,
+    KEPT,
+    ask_for_runs,
+    cancel_run,
+    keep_fleet,
+    remove_fleet,
+    sweep,
+)
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import encode_tensors
@@ -39,7 +51,7 @@ def wanted(seed: int = 0) -> WantedRun:
     return msgspec.structs.replace(wanted_of(run()), seed=seed)
 
 
-EMPTY = FleetRunResult("{}", Figures(0.5, (0.25, 0.5), 1000.0))
+EMPTY = FleetRunResult("{}", Figures(0.5, (0.25, 0.5), 0.6, 0.2, 1000.0, 3.0))
 
 
 def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_path: Path) -> None:
@@ -52,7 +64,9 @@ def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_pat
         assert made.outcome.encode() == run_shared(encode_fleet(run()), msgspec.json.encode(asked))
         found = from_json(made.outcome.encode(), FleetOutcome)
         assert (made.accuracy, made.accuracies[-1]) == (found.accuracy, found.rounds[-1].accuracy)
-        assert made.bytes_per_device == sum(found.bytes_by_kind.values()) / found.participants
+        assert (made.bytes_per_device, made.joules_per_device) == (found.bytes_per_device, found.joules_per_device)
+        over_devices = (made.device_accuracy_median, made.device_accuracy_worst_decile)
+        assert over_devices == (found.device_accuracy.median, found.device_accuracy.worst_decile)
         assert (made.started_at, made.left_s) == (later(1), None)
     again = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted(0), wanted(2), wanted(0)], now=later(2))
     assert [one.pk == runs[1].pk for one in again] == [True, False, True], "what is done is found"
@@ -68,6 +82,33 @@ def test_a_fleet_that_cannot_be_read_fails_its_runs_which_may_be_tried_again(tmp
     assert (made.state, made.reason_code) == ("failed", "simulation.cannot_run")
     (again,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=later(2))
     assert (again.pk, again.state, again.reason_code, again.attempts) == (made.pk, "queued", "", 0)
+
+
+def test_a_run_that_is_cancelled_ends_its_child_and_may_be_asked_for_again(tmp_path: Path) -> None:
+    endless = msgspec.structs.replace(wanted(), rounds=1_000_000)
+    fleet = a_fleet(tmp_path, encode_fleet(replace(run(), days=100_000.0)))
+    (made,) = ask_for_runs(fleet=fleet, wanted=[endless], now=START)
+    seconds, here = count(1), get_ident()
+
+    def clock() -> datetime:
+        """A second later whenever somebody looks, so that all progress is recorded; cancels what has begun."""
+        if get_ident() == here and SimulationRun.objects.filter(pk=made.pk, state="running", progress__gt=0).exists():
+            cancel_run(run=made, why="it takes too long", now=later(1))
+        return later(next(seconds))
+
+    assert running.perform(clock=clock) == 1
+    made.refresh_from_db()
+    assert (made.state, made.outcome, made.finished_at, made.left_s) == ("cancelled", "", later(1), None)
+    assert made.reason_code == "simulation_runs.cancelled" and made.reason_sentence.endswith(": it takes too long")
+    assert 0 < made.progress < 1, "how far it was stays"
+    with pytest.raises(RunHasEnded):
+        cancel_run(run=made, now=later(2))
+    sweep(now=later(2))
+    assert (kept_of(made.pk) / IDENTITY).exists(), "what it goes on from"
+    (again,) = ask_for_runs(fleet=fleet, wanted=[endless], now=later(3))
+    assert (again.pk, again.state, again.reason_code, again.attempts) == (made.pk, "queued", "", 0)
+    cancel_run(run=again, now=later(4))
+    assert take_run(uuid.uuid4(), later(5)) is None, "nor is one taken that was cancelled before it began"
 
 
 def test_what_is_no_file_of_tensors_or_no_plan_is_refused(tmp_path: Path) -> None:

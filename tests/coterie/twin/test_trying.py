@@ -169,6 +169,8 @@ FOUND = SimulationResult(
     draws=9,
     durations="simulated",
     executor_reason="",
+    device_accuracy_median=Range(0.72, 0.82, 0.92),
+    device_accuracy_worst_decile=Range(0.4, 0.5, 0.6),
 )
 
 
@@ -184,10 +186,13 @@ def test_plans_that_were_tried_are_listed_with_a_few_figures_of_what_was_found(a
     (row,) = api.get("/api/plan-forecasts/", {"state": "succeeded", "search": federation.name}).json()["results"]
     assert (row["federation_name"], row["dataset_name"]) == (federation.name, dataset.name)
     assert (row["accuracy"], row["accuracies"], row["bytes_per_device"]) == (0.8, [0.6, 0.7, 0.8], 5000.0)
+    assert (row["device_accuracy_median"], row["device_accuracy_worst_decile"]) == (0.82, 0.5)
+    assert row["joules_per_device"] == 2.0
     assert (row["asked_by"], row["rounds"], row["profile"], row["scenario"]) == ("ada", 20, "kiosks", None)
     assert "found" not in row
     told = api.get(f"/api/plan-forecasts/{job.pk}/").json()
     assert told["expected"]["accuracy"]["middle"] == 0.8
+    assert told["expected"]["device_accuracy_worst_decile"] == {"low": 0.4, "middle": 0.5, "high": 0.6}
     assert api.get("/api/plan-forecasts/", {"active": True}).json()["count"] == 0
     api.post(f"/api/pairs/{federation.pair.pk}/bootstrap/", {"dataset": str(dataset.pk)})
     other = TrainingJob.objects.get(kind="bootstrap")

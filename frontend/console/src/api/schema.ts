@@ -2951,7 +2951,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Ask for runs, in their order: those that are there already are found, what failed is tried again. */
+        /** @description Ask for runs, in their order: those that are there are found, what failed or was cancelled is tried again. */
         post: operations["simulated_fleets_runs"];
         delete?: never;
         options?: never;
@@ -2987,6 +2987,23 @@ export interface paths {
         get: operations["simulation_runs_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/simulation-runs/{id}/cancel/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Stop it; what it has done is kept, and it goes on from there if it is asked for again. */
+        post: operations["simulation_runs_cancel_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4037,6 +4054,15 @@ export interface components {
             rounds: number;
             /** @example on battery; the federation asks for charging */
             sentence: string;
+        };
+        /** @description Why a run is cancelled. */
+        CancelRunRequest: {
+            /**
+             * @description stands in the run's reason
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
         };
         /** @description What became of the transfers from a row to a column. */
         Cell: {
@@ -5335,6 +5361,16 @@ export interface components {
              * @example 352000
              */
             bytes_per_device: components["schemas"]["Range"];
+            /**
+             * @description of the last version over devices, on samples of their own; null: not measured
+             * @example 0.94
+             */
+            device_accuracy_median: components["schemas"]["Range"] | null;
+            /**
+             * @description mean over the worst tenth of devices
+             * @example 0.71
+             */
+            device_accuracy_worst_decile: components["schemas"]["Range"] | null;
             /** @example 13 */
             devices: number;
             /**
@@ -5359,7 +5395,10 @@ export interface components {
             executor_reason: string;
             /** @example 2000 */
             held_out: number;
-            /** @description radio and processor, of a device that took part */
+            /**
+             * @description radio and processor, of a device that took part
+             * @example 13.4
+             */
             joules_per_device: components["schemas"]["Range"];
             /**
              * @description devices of a round that gave up or fell silent
@@ -6408,6 +6447,15 @@ export interface components {
              */
             ranks: number;
         };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `succeeded` - Succeeded
+         *     * `failed` - Failed
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         /** @description The workers of a job: where they are, or why they wait. */
         JobWorkers: {
             /**
@@ -9697,6 +9745,16 @@ export interface components {
             /** @example people.npz */
             readonly data_name: string;
             /**
+             * Format: double
+             * @example 0.94
+             */
+            readonly device_accuracy_median: number | null;
+            /**
+             * Format: double
+             * @example 0.71
+             */
+            readonly device_accuracy_worst_decile: number | null;
+            /**
              * @description null: as many as the split makes
              * @example 13
              */
@@ -9707,6 +9765,11 @@ export interface components {
             readonly fleet: string;
             /** Format: uuid */
             readonly id: string;
+            /**
+             * Format: double
+             * @example 13.4
+             */
+            readonly joules_per_device: number | null;
             /**
              * Format: double
              * @example 95
@@ -9725,7 +9788,7 @@ export interface components {
             readonly reason_sentence: string;
             /** Format: date-time */
             readonly started_at: string | null;
-            readonly state: components["schemas"]["SimulationRunState"];
+            readonly state: components["schemas"]["JobState"];
             /**
              * @example {
              *       "plan": {
@@ -9772,6 +9835,16 @@ export interface components {
             /** @example people.npz */
             readonly data_name: string;
             /**
+             * Format: double
+             * @example 0.94
+             */
+            readonly device_accuracy_median: number | null;
+            /**
+             * Format: double
+             * @example 0.71
+             */
+            readonly device_accuracy_worst_decile: number | null;
+            /**
              * @description null: as many as the split makes
              * @example 13
              */
@@ -9782,6 +9855,11 @@ export interface components {
             readonly fleet: string;
             /** Format: uuid */
             readonly id: string;
+            /**
+             * Format: double
+             * @example 13.4
+             */
+            readonly joules_per_device: number | null;
             /**
              * Format: double
              * @example 95
@@ -9802,7 +9880,7 @@ export interface components {
             readonly reason_sentence: string;
             /** Format: date-time */
             readonly started_at: string | null;
-            readonly state: components["schemas"]["SimulationRunState"];
+            readonly state: components["schemas"]["JobState"];
             /**
              * @example {
              *       "plan": {
@@ -9818,14 +9896,6 @@ export interface components {
              */
             readonly wanted: components["schemas"]["WantedRun"];
         };
-        /**
-         * @description * `queued` - Queued
-         *     * `running` - Running
-         *     * `succeeded` - Succeeded
-         *     * `failed` - Failed
-         * @enum {string}
-         */
-        SimulationRunState: "queued" | "running" | "succeeded" | "failed";
         /** @description Devices that are about as quick as one another. */
         SpeedClass: {
             /** @example 13 */
@@ -10295,7 +10365,7 @@ export interface components {
             /** Format: date-time */
             readonly started_at: string | null;
             /** @default queued */
-            readonly state: components["schemas"]["TrainingJobState"];
+            readonly state: components["schemas"]["JobState"];
             /**
              * Format: uuid
              * @example 0.1.0
@@ -10311,15 +10381,6 @@ export interface components {
          * @enum {string}
          */
         TrainingJobKindEnum: "preflight" | "bootstrap" | "distill" | "quantise" | "simulation";
-        /**
-         * @description * `queued` - Queued
-         *     * `running` - Running
-         *     * `succeeded` - Succeeded
-         *     * `failed` - Failed
-         *     * `cancelled` - Cancelled
-         * @enum {string}
-         */
-        TrainingJobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         /** @description One helper's part in one help request. */
         Transfer: {
             /**
@@ -10498,6 +10559,16 @@ export interface components {
              * @example digits held out
              */
             readonly dataset_name: string;
+            /**
+             * Format: double
+             * @example 0.94
+             */
+            readonly device_accuracy_median: number | null;
+            /**
+             * Format: double
+             * @example 0.71
+             */
+            readonly device_accuracy_worst_decile: number | null;
             /** @example 13 */
             readonly devices: number;
             /**
@@ -10511,6 +10582,11 @@ export interface components {
             readonly finished_at: string | null;
             /** Format: uuid */
             readonly id: string;
+            /**
+             * Format: double
+             * @example 13.4
+             */
+            readonly joules_per_device: number | null;
             /**
              * Format: double
              * @example 95
@@ -10546,7 +10622,7 @@ export interface components {
             readonly scenario: string | null;
             /** Format: date-time */
             readonly started_at: string | null;
-            readonly state: components["schemas"]["TrainingJobState"];
+            readonly state: components["schemas"]["JobState"];
         };
         /** @description Which plan to try, on what and for how long. */
         TryPlanRequest: {
@@ -12628,6 +12704,7 @@ export interface operations {
                  *     * `rollouts.start_rollout` - rollouts.start_rollout
                  *     * `rounds.merge_again` - rounds.merge_again
                  *     * `simulation_runs.ask_for_runs` - simulation_runs.ask_for_runs
+                 *     * `simulation_runs.cancel_run` - simulation_runs.cancel_run
                  *     * `simulation_runs.keep_fleet` - simulation_runs.keep_fleet
                  *     * `simulation_runs.remove_fleet` - simulation_runs.remove_fleet
                  *     * `twin.try_plan` - twin.try_plan
@@ -12637,7 +12714,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.cancel_run" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -17232,7 +17309,7 @@ export interface operations {
                 /** @description words that all must occur */
                 search?: string;
                 /** @description with -: backwards */
-                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-finished_at" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "finished_at" | "progress" | "state";
+                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-device_accuracy_median" | "-device_accuracy_worst_decile" | "-finished_at" | "-joules_per_device" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "device_accuracy_median" | "device_accuracy_worst_decile" | "finished_at" | "joules_per_device" | "progress" | "state";
                 /**
                  * @description * `queued` - Queued
                  *     * `running` - Running
@@ -19155,14 +19232,15 @@ export interface operations {
                 /** @description words that all must occur */
                 search?: string;
                 /** @description with -: backwards */
-                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-finished_at" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "finished_at" | "progress" | "state";
+                sort?: "-accuracy" | "-bytes_per_device" | "-created_at" | "-device_accuracy_median" | "-device_accuracy_worst_decile" | "-finished_at" | "-joules_per_device" | "-progress" | "-state" | "accuracy" | "bytes_per_device" | "created_at" | "device_accuracy_median" | "device_accuracy_worst_decile" | "finished_at" | "joules_per_device" | "progress" | "state";
                 /**
                  * @description * `queued` - Queued
                  *     * `running` - Running
                  *     * `succeeded` - Succeeded
                  *     * `failed` - Failed
+                 *     * `cancelled` - Cancelled
                  */
-                state?: "queued" | "running" | "succeeded" | "failed";
+                state?: "queued" | "running" | "succeeded" | "failed" | "cancelled";
             };
             header?: never;
             path?: never;
@@ -19210,6 +19288,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SimulationRunDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    simulation_runs_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this simulation run. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelRunRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationRun"];
                 };
             };
             400: components["responses"]["Problem400"];

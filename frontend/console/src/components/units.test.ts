@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bytes, duration, percent } from "./units";
+import { bytes, duration, joules, percent } from "./units";
 
 it.each([
   [0, "0 B"],
@@ -9,6 +9,10 @@ it.each([
   [999_999, "1.00 MB"],
   [5e15, "5,000 TB"],
 ])("%d bytes are %s", (count, words) => expect(bytes(count)).toBe(words));
+
+it("has energy to three digits", () => {
+  expect([0.5, 12.44, 999.4, 999.6, 3200].map(joules)).toEqual(["0.500 J", "12.4 J", "999 J", "1.00 kJ", "3.20 kJ"]);
+});
 
 it.each([
   [0.0042, "4.2 ms"],

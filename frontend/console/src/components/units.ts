@@ -24,6 +24,11 @@ export function bytes(many: number): string {
   return `${(step === 0 ? COUNT : THREE_DIGITS).format(value)} ${SIZES[step]}`;
 }
 
+/** Energy as a person reads it: "12.4 J", "3.20 kJ". */
+export function joules(energy: number): string {
+  return energy < 999.5 ? `${THREE_DIGITS.format(energy)} J` : `${THREE_DIGITS.format(energy / 1000)} kJ`;
+}
+
 /** A share of 1 as a percentage: "96.7%". */
 export function percent(share: number): string {
   return PERCENT.format(share);

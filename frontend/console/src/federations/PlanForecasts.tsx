@@ -11,13 +11,13 @@ import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, counted, duration, percent } from "../components/units";
+import { bytes, counted, duration, joules, percent } from "../components/units";
 import { ago } from "../components/When";
 import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
 import { PlanDifference } from "../plan/PlanDifference";
 import { Calibrations } from "./Calibrations";
-import { drawnOf, joules, rangeIn, whole } from "./forecasts";
+import { drawnOf, rangeIn, whole } from "./forecasts";
 import { type Federation, PLAN_FORECASTS, type Plan, type PlanForecast, planForecastsQuery } from "./queries";
 import { TryPlan } from "./TryPlan";
 
@@ -152,6 +152,18 @@ function Standing({ of: { job } }: { of: PlanForecast }) {
   );
 }
 
+type Fact = readonly [string, string];
+type Found = NonNullable<PlanForecast["expected"]>;
+
+/** How exact the last version is on devices; nothing, where an older release tried the plan. */
+function onDevices({ device_accuracy_median: most, device_accuracy_worst_decile: worst }: Found): readonly Fact[] {
+  if (most === null || worst === null) return [];
+  return [
+    [t`Accuracy on devices, median`, rangeIn(most, percent)],
+    [t`Accuracy on the worst tenth of devices`, rangeIn(worst, percent)],
+  ];
+}
+
 function Outcome({ of }: { of: PlanForecast }) {
   const { accuracy, durations } = useMemo(() => drawnOf(of), [of]);
   const expected = of.expected;
@@ -166,6 +178,7 @@ function Outcome({ of }: { of: PlanForecast }) {
             t`Accuracy`,
             t`from ${percent(expected.begins_with)} to ${rangeIn(expected.accuracy, percent)} on samples held out`,
           ],
+          ...onDevices(expected),
           [t`A round takes`, rangeIn(expected.duration_s, duration)],
           [t`Lost devices a round`, rangeIn(expected.lost, whole)],
           [t`Rounds that merge`, percent(expected.merged_share)],

@@ -17,11 +17,6 @@ export function whole(many: number): string {
   return counted(Math.round(many));
 }
 
-/** Energy as a person reads it: "12.4 J", "3.2 kJ". */
-export function joules(energy: number): string {
-  return energy < 1000 ? `${energy.toPrecision(3)} J` : `${(energy / 1000).toPrecision(3)} kJ`;
-}
-
 /** What is expected of a plan's rounds and what happened, round by round since it was tried. */
 export function drawnOf({ expected, happened }: PlanForecast): {
   readonly accuracy: readonly Expected[];

@@ -9,6 +9,7 @@ import { State } from "../components/State";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { t } from "../language/t";
+import { CancelRun } from "../simulations/CancelRun";
 import { outcomeOf, roundRows } from "../simulations/outcome";
 import { nameOf, RUNS, runQuery } from "../simulations/queries";
 import { RunParts } from "../simulations/RunParts";
@@ -49,6 +50,7 @@ function RunPage() {
             <SaveTable name={`run-${id}-rounds`} of={roundRows(outcome)} />
           </>
         )}
+        <CancelRun run={run} />
         <Action
           action="simulation_runs.remove_fleet"
           label="Remove the sweep"

@@ -8,10 +8,11 @@ import { Facts } from "../components/Facts";
 import { Loading } from "../components/Loading";
 import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
-import { bytes, counted, duration, percent } from "../components/units";
+import { bytes, counted, duration, joules, percent } from "../components/units";
 import { t } from "../language/t";
 import { SmallTable } from "../table/SmallTable";
-import { Accuracy, Far } from "./cells";
+import { Far } from "./cells";
+import { Accuracy, onDevices } from "./figures";
 import type { Outcome } from "./outcome";
 import { PlanTable } from "./PlanTable";
 import { type Run, type RunDetail, sweepQuery } from "./queries";
@@ -35,10 +36,21 @@ export function RunParts({ run, outcome }: Props) {
     <Stack gap="lg">
       {outcome === undefined ? (
         <Panel title="How far it is">
-          {run.state === "queued" ? <Text size="sm">It waits for a worker of the platform.</Text> : <Far of={run} />}
+          {run.state === "queued" ? (
+            <Text size="sm">It waits for a worker of the platform.</Text>
+          ) : (
+            <Stack gap="xs">
+              <Far of={run} />
+              {run.state === "cancelled" && (
+                <Text size="sm" c="var(--quiet)">
+                  It had held {percent(run.progress)} of its rounds. The same command has it go on from there.
+                </Text>
+              )}
+            </Stack>
+          )}
         </Panel>
       ) : (
-        <Found of={outcome} />
+        <Found run={run} of={outcome} />
       )}
       <Sweep run={run} />
       <Asked of={run} />
@@ -46,7 +58,7 @@ export function RunParts({ run, outcome }: Props) {
   );
 }
 
-function Found({ of }: { of: Outcome }) {
+function Found({ run, of }: { run: Run; of: Outcome }) {
   const [pointed] = useState(() => new Watched<number | null>(null));
   const { rounds, accuracy, loss, devices } = useMemo(() => seriesOf(of), [of]);
   const classes = useMemo(() => [{ label: "accuracy", values: of.class_accuracy }], [of]);
@@ -85,7 +97,7 @@ function Found({ of }: { of: Outcome }) {
       </Panel>
       <Panel title="What it found">
         <Stack gap="sm">
-          <Facts of={factsOf(of)} />
+          <Facts of={factsOf(run, of)} />
           {of.executor_reason !== "" && (
             <Text size="sm" c="var(--quiet)">
               Devices were trained one by one. {of.executor_reason}
@@ -140,15 +152,19 @@ function seriesOf({ rounds }: Outcome) {
   };
 }
 
-function factsOf(of: Outcome): readonly (readonly [string, string])[] {
+function factsOf(run: Run, of: Outcome): readonly (readonly [string, string])[] {
+  const { device_accuracy_median: most, device_accuracy_worst_decile: worst, joules_per_device: energy } = run;
   const merged = of.rounds.filter(({ outcome }) => outcome === "merged").length;
   return [
     [t`Accuracy`, t`${percent(of.accuracy)} on ${counted(of.held_out)} samples held out`],
+    [t`Accuracy on devices`, onDevices(most, worst)],
     [t`Rounds that merged`, t`${counted(merged)} of ${counted(of.rounds.length)}`],
     [t`All rounds together`, duration(of.simulated_s)],
     [t`Devices that took part`, t`${counted(of.participants)} of ${counted(of.devices)}`],
     [t`Updates that counted`, counted(of.client_rounds)],
     [t`Training on a device`, duration(of.trained_s / Math.max(1, of.participants))],
+    [t`Traffic a device`, run.bytes_per_device === null ? "–" : bytes(run.bytes_per_device)],
+    [t`Energy a device`, energy === null ? "–" : joules(energy)],
   ];
 }
 

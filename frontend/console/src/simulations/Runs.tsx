@@ -3,13 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Empty } from "../components/Empty";
-import { bytes, counted } from "../components/units";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
 import { PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
-import { Accuracy, Far } from "./cells";
-import { nameOf, RUN_STATES, type Run, type RunsFilter, runsQuery } from "./queries";
+import { Far } from "./cells";
+import { FIGURES } from "./figures";
+import { nameOf, type Run, type RunsFilter, runsQuery, SIMULATION_STATES } from "./queries";
 import { RunsSource } from "./Sources";
 import { kindsOf, variedOf } from "./varied";
 
@@ -41,7 +42,7 @@ export function Runs({ search, onSearch }: Props) {
             aria-label="How runs stand"
             placeholder="All states"
             clearable
-            data={RUN_STATES}
+            data={SIMULATION_STATES}
             value={state ?? null}
             onChange={(chosen) => {
               const { state: _old, ...others } = filters;
@@ -103,14 +104,7 @@ function columnsOf(varied: ReadonlyMap<string, string>): readonly Column<Run>[] 
     },
     { id: "state", header: "How far", sort: "state", cell: (run) => <Far of={run} /> },
     { id: "rounds", header: "Rounds", align: "end", cell: (run) => counted(run.wanted.rounds) },
-    { id: "accuracy", header: "Accuracy", sort: "accuracy", align: "end", cell: (run) => <Accuracy of={run} /> },
-    {
-      id: "bytes",
-      header: "Traffic a device",
-      sort: "bytes_per_device",
-      align: "end",
-      cell: (run) => (run.bytes_per_device === null ? "–" : bytes(run.bytes_per_device)),
-    },
+    ...FIGURES,
     { id: "started", header: "Started", cell: (run) => <When at={run.started_at} /> },
     { id: "by", header: "By", cell: (run) => run.asked_by || "–" },
     {

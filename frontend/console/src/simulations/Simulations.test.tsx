@@ -1,14 +1,17 @@
 import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
+import { CancelRun } from "./CancelRun";
 import type { Run, RunDetail, TriedPlan } from "./queries";
 import { RunParts } from "./RunParts";
 import { Runs } from "./Runs";
 import { TriedPlans } from "./TriedPlans";
 
 const STANDING = { state: "succeeded", progress: 1, left_s: null, reason_code: "", reason_sentence: "" } as const;
-const FIGURES = { accuracy: 0.934, accuracies: [0.5, 0.934], bytes_per_device: 352_000, asked_by: "ada" };
+const DEVICES = { device_accuracy_median: 0.95, device_accuracy_worst_decile: 0.71, joules_per_device: 1340 };
+const FIGURES = { accuracy: 0.934, accuracies: [0.5, 0.934], bytes_per_device: 352_000, asked_by: "ada", ...DEVICES };
 const TIMES = { created_at: "2026-11-01T10:00:00Z", started_at: null, finished_at: null };
 
 function run(id: string, seed: number, more: Partial<Run> = {}): Run {
@@ -41,6 +44,38 @@ it("tells runs apart, how far they are and how long they take still", async () =
   expect(screen.getByText("seed 1")).toBeDefined();
   expect(screen.getByText("25%, about 95 s left")).toBeDefined();
   expect(screen.getByText("93.4%")).toBeDefined();
+  expect(screen.getAllByText("median 95.0%, worst tenth 71.0%")).toHaveLength(2);
+  expect(screen.getAllByText("1.34 kJ")).toHaveLength(2);
+});
+
+it("cancels a run with a reason, and offers that of none that has ended", async () => {
+  signedIn("simulation_runs.cancel_run");
+  const sent: unknown[] = [];
+  answers("post", "/api/simulation-runs/{id}/cancel/", async (request) => {
+    sent.push(await request.json());
+    return run("1", 0, { state: "cancelled" });
+  });
+  const user = userEvent.setup();
+  await show(
+    <>
+      <CancelRun run={run("1", 0, { state: "running" })} />
+      <CancelRun run={run("2", 1)} />
+    </>,
+  );
+  await user.click(await screen.findByRole("button", { name: "Cancel" }));
+  await user.type(await screen.findByLabelText("Why"), "the samples are wrong");
+  await user.click(screen.getByRole("button", { name: "Cancel the run" }));
+  await screen.findByText("The run is cancelled.");
+  expect(sent).toEqual([{ why: "the samples are wrong" }]);
+});
+
+it("says how far a run was that was cancelled, and why", async () => {
+  answers("get", "/api/simulation-runs/", listed(run("1", 0)));
+  const reason = { reason_code: "simulation_runs.cancelled", reason_sentence: "ada cancelled it: too long" };
+  const stopped = { ...run("1", 0, { state: "cancelled", progress: 0.25, ...reason }), outcome: "" } as RunDetail;
+  await show(<RunParts run={stopped} outcome={undefined} />);
+  expect(await screen.findByText("ada cancelled it: too long")).toBeDefined();
+  expect(screen.getByText(/It had held 25.0% of its rounds/)).toBeDefined();
 });
 
 it("asks for the newest runs first, of the sweep that the address names", async () => {

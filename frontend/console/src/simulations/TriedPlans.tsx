@@ -2,14 +2,15 @@ import { Anchor, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
-import { bytes, counted } from "../components/units";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
-import { Accuracy, Far } from "./cells";
-import { TRIED_STATES, type TriedFilter, type TriedPlan, triedQuery } from "./queries";
+import { Far } from "./cells";
+import { FIGURES } from "./figures";
+import { SIMULATION_STATES, type TriedFilter, type TriedPlan, triedQuery } from "./queries";
 import { PlansSource } from "./Sources";
 
 interface Props {
@@ -36,7 +37,7 @@ export function TriedPlans({ search, onSearch }: Props) {
           aria-label="How they stand"
           placeholder="All states"
           clearable
-          data={TRIED_STATES}
+          data={SIMULATION_STATES}
           value={state ?? null}
           onChange={(chosen) => onSearch({ ...kept, ...(chosen !== null && { state: chosen }) })}
           w={150}
@@ -74,14 +75,7 @@ const COLUMNS: readonly Column<TriedPlan>[] = [
   },
   { id: "state", header: "How far", sort: "state", cell: (plan) => <Far of={plan} /> },
   { id: "rounds", header: "Rounds", align: "end", cell: (plan) => counted(plan.rounds) },
-  { id: "accuracy", header: "Accuracy", sort: "accuracy", align: "end", cell: (plan) => <Accuracy of={plan} /> },
-  {
-    id: "bytes",
-    header: "Traffic a device",
-    sort: "bytes_per_device",
-    align: "end",
-    cell: (plan) => (plan.bytes_per_device === null ? "–" : bytes(plan.bytes_per_device)),
-  },
+  ...FIGURES,
   { id: "started", header: "Started", cell: (plan) => <When at={plan.started_at} /> },
   { id: "by", header: "By", cell: (plan) => plan.asked_by || "–" },
   {

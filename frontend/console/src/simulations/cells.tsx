@@ -1,8 +1,7 @@
-import { Group, Progress, Stack, Text } from "@mantine/core";
-import { Sparkline } from "../chart/Sparkline";
+import { Progress, Stack, Text } from "@mantine/core";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { duration, percent } from "../components/units";
+import { duration } from "../components/units";
 import { t } from "../language/t";
 
 interface Standing {
@@ -12,8 +11,6 @@ interface Standing {
   readonly reason_code: string;
   readonly reason_sentence: string;
 }
-
-const LINE = 72;
 
 /** How far a simulation is and how long it takes still, or why it failed. */
 export function Far({ of }: { of: Standing }) {
@@ -38,19 +35,5 @@ export function Far({ of }: { of: Standing }) {
         {left_s === null ? `${share.toFixed(0)}%` : t`${share.toFixed(0)}%, about ${duration(left_s)} left`}
       </Text>
     </Stack>
-  );
-}
-
-/** How exact the last version was, and how that came about. */
-export function Accuracy({
-  of,
-}: {
-  of: { readonly accuracy: number | null; readonly accuracies: readonly number[] | null };
-}) {
-  return (
-    <Group gap="xs" wrap="nowrap" display="inline-flex">
-      <Sparkline values={of.accuracies ?? []} width={LINE} />
-      {of.accuracy === null ? "–" : percent(of.accuracy)}
-    </Group>
   );
 }

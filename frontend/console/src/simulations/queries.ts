@@ -11,20 +11,25 @@ export type RunDetail = components["schemas"]["SimulationRunDetail"];
 export type TriedPlan = components["schemas"]["TriedPlan"];
 
 export const RUNS = ["simulation-runs"] as const;
-export const RUN_STATES = ["queued", "running", "succeeded", "failed"] as const satisfies readonly Run["state"][];
-export const TRIED_STATES = [...RUN_STATES, "cancelled"] as const;
+export const SIMULATION_STATES = [
+  "queued",
+  "running",
+  "succeeded",
+  "failed",
+  "cancelled",
+] as const satisfies readonly Run["state"][];
 const NEWEST_FIRST = "-created_at" as never;
 
 /** Which runs are shown. */
 export interface RunsFilter {
-  readonly state?: (typeof RUN_STATES)[number];
+  readonly state?: (typeof SIMULATION_STATES)[number];
   /** The simulated fleet that the runs of a sweep have in common. */
   readonly fleet?: string;
 }
 
 /** Which plans that were tried are shown. */
 export interface TriedFilter {
-  readonly state?: (typeof TRIED_STATES)[number];
+  readonly state?: (typeof SIMULATION_STATES)[number];
 }
 
 export function runsFilter(raw: Record<string, unknown>): RunsFilter {

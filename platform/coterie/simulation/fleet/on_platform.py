@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from coterie.core.login import Login
-from coterie.simulation.errors import NoAnswer, RunFailed
+from coterie.simulation.errors import NoAnswer, RunCancelled, RunFailed
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import Tell
 from coterie.simulation.fleet.shared import encode_fleet, wanted_of
@@ -41,7 +41,7 @@ class _Fleet(msgspec.Struct, frozen=True):
 
 class _Run(msgspec.Struct, frozen=True):
     id: str
-    state: Literal["queued", "running", "succeeded", "failed"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
     progress: float
     reason_code: str
     reason_sentence: str
@@ -68,7 +68,7 @@ class OnPlatform:
         self._http, self._sleep = http, sleep
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
-        """Raises NoAnswer or RunFailed, too."""
+        """Raises NoAnswer, RunFailed or RunCancelled, too."""
         files = {"file": ("fleet", encode_fleet(runs[0]))}
         fleet = self._asked("POST", "simulated-fleets/", _Fleet, files=files).id
         wanted = [msgspec.to_builtins(wanted_of(run)) for run in runs]
@@ -83,9 +83,10 @@ class OnPlatform:
             for one in known.values():
                 if one.state == "failed":
                     raise RunFailed(detail=one.reason_sentence)
+                if one.state == "cancelled":
+                    raise RunCancelled(detail=one.reason_sentence)
                 if one.state == "succeeded" and one.id not in found:
-                    done = self._asked("GET", f"simulation-runs/{one.id}/", _Done)
-                    found[one.id] = from_json(done.outcome.encode(), FleetOutcome)
+                    found[one.id] = _outcome(self._asked("GET", f"simulation-runs/{one.id}/", _Done))
             tell(sum(rounds[one.id] * known[one.id].progress for one in asked))
             if len(found) == len(known):
                 return [found[one.id] for one in asked]
@@ -122,6 +123,13 @@ class OnPlatform:
                 raise NoAnswer(url=str(self._http.base_url), detail=detail)
             self._sleep(POLL_S)
             waited_s += POLL_S
+
+
+def _outcome(done: _Done) -> FleetOutcome:
+    try:
+        return from_json(done.outcome.encode(), FleetOutcome)
+    except UNREADABLE as error:
+        raise RunFailed(detail=f"the platform is of a release whose outcomes are others: {error}") from error
 
 
 def _read(answer: httpx.Response, struct: type[T]) -> T:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.fleet.work import Executor
 from coterie_learning.plan import Document
 
@@ -54,6 +55,10 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     loss: float
     class_accuracy: Sequence[float | None]
     """By class; null where none were held out."""
+    device_accuracy: DeviceAccuracy
+    """Of the last version, over devices, on the samples of its own that each holds out."""
+    devices_measured: int
+    """That this is over: all that have samples, or as many as `coterie.simulation.fleet.on_devices` looks at."""
     participants: int
     """Devices whose update counted at least once."""
     client_rounds: int
@@ -62,6 +67,10 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     messages_by_kind: Mapping[str, int]
     trained_s: float
     """Seconds that all devices together computed to train."""
+    bytes_per_device: float
+    """Up and down with framing, the mean over devices whose update counted."""
+    joules_per_device: float
+    """Of radio and processor with the usual `coterie.simulation.costs`, over the same devices."""
 
     def json(self) -> bytes:
         """Indented, with a newline at its end."""

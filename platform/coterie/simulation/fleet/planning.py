@@ -14,7 +14,7 @@ from statistics import median
 import msgspec
 
 from coterie.simulation.clock import DAY_S, in_words
-from coterie.simulation.costs import Costs, cost_of
+from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
@@ -194,14 +194,14 @@ class _Search:
 
     def _costs(self, outcome: FleetOutcome, reaches_s: float | None) -> Figures:
         used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
-        cost, devices = cost_of(used, self.run.speed, self.costs), max(1, outcome.participants)
+        cost = cost_of_device(used, self.run.speed, self.costs, devices=outcome.participants)
         return Figures(
             accuracy=outcome.accuracy,
             reaches_s=reaches_s,
             rounds=len(outcome.rounds),
-            bytes_per_device=(cost.up_bytes + cost.down_bytes) / devices,
-            joules_per_device=cost.device_joules / devices,
-            updates_per_device=outcome.client_rounds / devices,
+            bytes_per_device=cost.bytes,
+            joules_per_device=cost.joules,
+            updates_per_device=outcome.client_rounds / max(1, outcome.participants),
         )
 
     def _misses(self, figures: Figures) -> str | None:
@@ -273,8 +273,8 @@ def _fitting(plan: Plan, values: Values) -> Plan:
 
 def _worth(outcome: FleetOutcome, goal: Goal) -> float:
     """Accuracy up to the goal's, then fewer bytes: among those that are good enough, the lean ones go on."""
-    sent = sum(outcome.bytes_by_kind.values()) / max(1, outcome.participants)
-    over = 0.0 if goal.bytes_per_device is None else max(0.0, math.log(sent / goal.bytes_per_device))
+    wanted = goal.bytes_per_device
+    over = 0.0 if wanted is None else max(0.0, math.log(max(1.0, outcome.bytes_per_device) / wanted))
     return min(outcome.accuracy, goal.accuracy) - 0.1 * over
 
 

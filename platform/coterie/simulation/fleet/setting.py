@@ -8,6 +8,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.simulation.fleet.block import Found, Member
 from coterie.simulation.fleet.population import Population
 from coterie.simulation.on_device import Graphs
+from coterie_learning.client.order import SampleSplit
 from coterie_learning.client.round import parts_of
 from coterie_learning.client.update import CODEC
 from coterie_learning.device_state import States, decode_state, encode_state
@@ -69,7 +70,16 @@ class Setting:
         return Found(device, samples, norm, len(payload), payload, kept)
 
 
-@lru_cache(maxsize=4096)
 def train_ids(samples: int, local: Local) -> Sequence[int]:
     """The numbers of the samples that a device with so many trains on."""
-    return parts_of(range(1, samples + 1), local).train
+    return _parts(samples, local).train
+
+
+def held_out_ids(samples: int, local: Local) -> Sequence[int]:
+    """The numbers of the samples that a device with so many measures versions on."""
+    return _parts(samples, local).held_out
+
+
+@lru_cache(maxsize=4096)
+def _parts(samples: int, local: Local) -> SampleSplit:
+    return parts_of(range(1, samples + 1), local)

@@ -159,7 +159,10 @@ def figures_of(outcome: FleetOutcome) -> Figures:
     return Figures(
         accuracy=outcome.accuracy,
         accuracies=drawn([one.accuracy for one in outcome.rounds if one.accuracy is not None]),
-        bytes_per_device=sum(outcome.bytes_by_kind.values()) / max(1, outcome.participants),
+        device_accuracy_median=outcome.device_accuracy.median,
+        device_accuracy_worst_decile=outcome.device_accuracy.worst_decile,
+        bytes_per_device=outcome.bytes_per_device,
+        joules_per_device=outcome.joules_per_device,
     )
 
 

@@ -13,14 +13,17 @@ import msgspec
 import numpy as np
 
 from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
+from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.block import Block, Found, Member, encode_version
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
+from coterie.simulation.fleet.on_devices import accuracies_on_devices
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
 from coterie.simulation.fleet.population import Divided, Drawn, Population
 from coterie.simulation.fleet.profile import USUAL, Profile
@@ -388,7 +391,9 @@ class _Fleet:
 
     def _outcome(self, is_over: bool) -> FleetOutcome:
         run, measured, columns = self._run, self._measured(), self._cohorts.columns
-        used = self._cohorts.ledger.used()
+        on_devices = accuracies_on_devices(self._setting, self._versions.parameters)
+        used, participants = self._cohorts.ledger.used(), int((columns.counted > 0).sum())
+        cost = cost_of_device(used, run.speed, Costs(), devices=participants)
         split = cast(dict[str, object], msgspec.to_builtins(run.split))
         return FleetOutcome(
             plan=plan_document(run.plan),
@@ -407,9 +412,13 @@ class _Fleet:
             accuracy=measured.accuracy or 0.0,
             loss=measured.loss,
             class_accuracy=measured.class_accuracy,
-            participants=int((columns.counted > 0).sum()),
+            device_accuracy=device_accuracy(on_devices),
+            devices_measured=len(on_devices),
+            participants=participants,
             client_rounds=int(columns.counted.sum()),
             bytes_by_kind=used.bytes_by_kind,
             messages_by_kind=used.messages_by_kind,
             trained_s=used.trained_s,
+            bytes_per_device=cost.bytes,
+            joules_per_device=cost.joules,
         )

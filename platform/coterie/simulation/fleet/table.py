@@ -79,6 +79,21 @@ def round_rows(outcome: FleetOutcome) -> Sequence[Mapping[str, Cell]]:
     return [msgspec.to_builtins(one) for one in outcome.rounds]
 
 
+def figure_row(outcome: FleetOutcome) -> Mapping[str, Cell]:
+    """What one simulation found in a row, by the names of its fields; of devices the median and the worst tenth."""
+    return {
+        "accuracy": outcome.accuracy,
+        "device_accuracy_median": outcome.device_accuracy.median,
+        "device_accuracy_worst_decile": outcome.device_accuracy.worst_decile,
+        "loss": outcome.loss,
+        "rounds": len(outcome.rounds),
+        "simulated_s": outcome.simulated_s,
+        "participants": outcome.participants,
+        "bytes_per_device": outcome.bytes_per_device,
+        "joules_per_device": outcome.joules_per_device,
+    }
+
+
 def tried_rows(outcome: SweepOutcome) -> Sequence[Mapping[str, Cell]]:
     """One row a combination, the best first: its values by ``SLOT.FIELD``, its rounds and its accuracy."""
     return [{**_cells(one.values), "rounds": one.rounds, "accuracy": one.accuracy} for one in outcome.tried]
@@ -108,6 +123,8 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     worst = min((one for one in outcome.class_accuracy if one is not None), default=None)
     if worst is not None:
         yield "accuracy, worst class", f"{worst:.3f}"
+    yield f"accuracy on {outcome.devices_measured:,} devices, median", f"{outcome.device_accuracy.median:.3f}"
+    yield "accuracy there, worst tenth", f"{outcome.device_accuracy.worst_decile:.3f}"
     merged = sum(one.outcome == "merged" for one in outcome.rounds)
     yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
     if outcome.ended == "horizon":
@@ -123,3 +140,5 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
         yield "because", outcome.executor_reason
     for what, count in outcome.bytes_by_kind.items():
         yield f"bytes of {what}", f"{count:,}"
+    yield "bytes of a device that counted, with framing", f"{outcome.bytes_per_device:,.0f}"
+    yield "joules of a device that counted", f"{outcome.joules_per_device:,.1f}"

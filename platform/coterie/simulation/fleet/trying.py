@@ -7,6 +7,7 @@ come from rounds that its own parts are replayed in: those vary as the fleet doe
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -31,7 +32,6 @@ from coterie.cloud.simulation_job import (
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import predict_logits, score
-from coterie.simulation.costs import Costs, cost_of
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.asked import parse_split
 from coterie.simulation.fleet.keeping import STATE
@@ -42,7 +42,6 @@ from coterie.simulation.fleet.shared import simulate_kept
 from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.splits.by import By
 from coterie.simulation.learners.pair import why_not_simulated
-from coterie.simulation.ledger import Used
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress
 from coterie.simulation.scenario import read_scenario
@@ -52,7 +51,7 @@ from coterie_learning.plan import Plan, parse_plan
 from coterie_learning.random import derive_seed
 from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, decode_tensors, encoded_bytes
 
@@ -142,7 +141,8 @@ def _drawn(run: FleetRun, draw: int, keep: Path, told: Callable[[Progress], None
     """One draw, or what it found before."""
     found, directory = keep / f"draw-{draw}.json", keep / f"draw-{draw}"
     if found.exists():
-        return from_json(found.read_bytes(), FleetOutcome)
+        with suppress(*UNREADABLE):  # as another release wrote it
+            return from_json(found.read_bytes(), FleetOutcome)
     outcome = simulate_kept(run, report=told, keep=directory)
     partial = found.with_suffix(".partial")
     partial.write_bytes(msgspec.json.encode(outcome))
@@ -223,10 +223,6 @@ def _replayed(plan: Plan, trace: Trace, sizes: Sizes, arguments: SimulationArgum
 
 def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float, takes: _Takes) -> SimulationResult:
     held = [one for outcome in outcomes for one in outcome.rounds]
-    costs = []
-    for outcome in outcomes:
-        used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
-        costs.append((cost_of(used, run.speed, Costs()), max(1, outcome.participants)))
     return SimulationResult(
         rounds=tuple(_expected(outcomes, begins_with)),
         duration_s=_pooled(takes.duration_s),
@@ -235,8 +231,10 @@ def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float,
         merged_share=sum(one.outcome == "merged" for one in held) / len(held),
         accuracy=_over_draws([one.accuracy for one in outcomes]),
         begins_with=begins_with,
-        bytes_per_device=_over_draws([(cost.up_bytes + cost.down_bytes) / devices for cost, devices in costs]),
-        joules_per_device=_over_draws([cost.device_joules / devices for cost, devices in costs]),
+        device_accuracy_median=_over_draws([one.device_accuracy.median for one in outcomes]),
+        device_accuracy_worst_decile=_over_draws([one.device_accuracy.worst_decile for one in outcomes]),
+        bytes_per_device=_over_draws([one.bytes_per_device for one in outcomes]),
+        joules_per_device=_over_draws([one.joules_per_device for one in outcomes]),
         participants=_over_draws([one.participants for one in outcomes]),
         simulated_s=median(one.simulated_s for one in outcomes),
         devices=outcomes[0].devices,

@@ -8,7 +8,7 @@ import httpx
 import msgspec
 import pytest
 
-from coterie.simulation.errors import NoAnswer, RunFailed
+from coterie.simulation.errors import NoAnswer, RunCancelled, RunFailed
 from coterie.simulation.fleet.on_platform import PATIENCE_S, OnPlatform
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import wanted_of
@@ -118,6 +118,18 @@ def test_a_platform_that_is_started_anew_is_asked_again() -> None:
 )
 def test_a_run_that_fails_ends_it(answers: list[object], told: str) -> None:
     with pytest.raises(RunFailed, match=told):
+        Scripted(*answers).runner.outcomes(runs(), lambda _: None)
+
+
+def test_a_run_that_somebody_cancels_ends_it() -> None:
+    cancelled = state(0, "cancelled", reason_sentence="ada cancelled it")
+    with pytest.raises(RunCancelled, match="ada cancelled it"):
+        Scripted(FLEET, [cancelled, state(1, "running")]).runner.outcomes(runs(), lambda _: None)
+
+
+def test_an_outcome_of_another_release_is_told() -> None:
+    answers = (FLEET, [state(0, "succeeded", 1.0), state(1, "succeeded", 1.0)], {"outcome": '{"devices": 9}'})
+    with pytest.raises(RunFailed, match="of a release whose outcomes are others"):
         Scripted(*answers).runner.outcomes(runs(), lambda _: None)
 
 

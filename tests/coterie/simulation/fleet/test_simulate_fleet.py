@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from coterie.simulation.bodies import Body
+from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
 from coterie.simulation.fleet.keeping import STATE
@@ -41,6 +42,10 @@ def test_devices_learn_together() -> None:
     assert all(one.invited == 18 for one in outcome.rounds)
     assert outcome.client_rounds == 8 * 12, "only the updates that count are computed"
     assert (outcome.executor, outcome.executor_reason) == ("batched", "")
+    over_devices = outcome.device_accuracy
+    assert 0.5 < over_devices.worst_decile <= over_devices.median <= 1 and outcome.devices_measured == 40
+    assert outcome.bytes_per_device > sum(outcome.bytes_by_kind.values()) / outcome.participants, "framing comes on top"
+    assert outcome.joules_per_device > Costs().processor_w * outcome.trained_s / outcome.participants, "so does radio"
 
 
 @pytest.mark.long

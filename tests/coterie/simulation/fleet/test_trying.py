@@ -58,6 +58,8 @@ def test_interrupted_it_goes_on_to_the_same_forecast(tmp_path: Path, monkeypatch
     assert whole.draws == DRAWS and len(whole.rounds) == ROUNDS
     assert whole.begins_with < whole.accuracy.low, "it learns in every draw"
     assert whole.joules_per_device.low > 0 and whole.bytes_per_device.low > 0
+    assert whole.device_accuracy_median is not None and whole.device_accuracy_worst_decile is not None
+    assert whole.device_accuracy_worst_decile.middle <= whole.device_accuracy_median.middle
     assert whole.durations == "simulated"
 
     monkeypatch.setattr(simulate_fleet, "SAVED_EVERY_S", 0.0)
