@@ -5,7 +5,6 @@ from functools import reduce
 from operator import or_
 
 from django.db.models import Max, Q, QuerySet
-from django.db.models.functions import Greatest
 
 from coterie.core.pruning import OldRows
 from coterie.exports.models import Exported, ExportedUntil
@@ -24,9 +23,11 @@ def note_until(rows: QuerySet[Exported]) -> None:
     """Before rows go: note that rounds that ended as early count as told."""
     latest = rows.order_by().values("exporter").annotate(until=Max("round__finished_at"))
     for exporter, until in latest.values_list("exporter", "until"):
-        mark, is_new = ExportedUntil.objects.get_or_create(exporter=exporter, defaults={"until": until})
-        if not is_new:
-            ExportedUntil.objects.filter(pk=mark.pk).update(until=Greatest("until", until))
+        held = ExportedUntil.objects.select_for_update()
+        mark, _ = held.get_or_create(exporter=exporter, defaults={"until": until})
+        if mark.until < until:
+            mark.until = until
+            mark.save(update_fields=["until"])
 
 
 def _before_all_that_wait(exporter: str) -> Q:

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,13 +14,15 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from coterie.core.pruning import prune
+from coterie.core import pruning
+from coterie.core.rows import PARTS
 from coterie.exports import services
 from coterie.exports.errors import NotTaken
 from coterie.exports.installed import chosen_exporters
 from coterie.exports.interface import RoundFact, VersionFact
 from coterie.exports.mlflow import Mlflow
 from coterie.exports.models import Exported
+from coterie.exports.pruning import OLD_ROWS
 from coterie.exports.tensorboard import TensorBoard
 from coterie.federations.services import create_federation, start_federation
 from coterie.rounds.advancing import advance_federation
@@ -64,8 +67,8 @@ def a_published_round() -> Round:
 YEAR_S = 366 * 86_400.0
 
 
-def _removed_notes(now: datetime) -> int:
-    return {one.table: one.rows for one in prune(now=now)}["exports.Exported"]
+def _removed_notes(now: datetime, *, statements: int = PARTS) -> int:
+    return {one.table: one.rows for one in pruning.prune(now=now, parts=statements)}["exports.Exported"]
 
 
 class Keeping:
@@ -114,7 +117,9 @@ class TestSweep:
         Exported.objects.create(exporter="keeping", round=round_, state="abandoned", at=later(0))
         assert services.export_next("keeping", keeping, now=timezone.now()) == 1
 
-    def test_a_round_whose_note_was_removed_is_not_told_again(self, settings: Settings) -> None:
+    def test_a_round_whose_note_was_removed_is_not_told_again(
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         round_, keeping = a_published_round(), Keeping()
         settings.KEEP_HISTORY_DAYS = 30
         services.export_next("keeping", keeping, now=later(60))
@@ -129,7 +134,10 @@ class TestSweep:
         )
         assert _removed_notes(later(YEAR_S)) == 0, "another that ended before it is still to be told"
         assert services.export_next("keeping", keeping, now=later(60)) == 1
-        assert _removed_notes(later(YEAR_S)) == 2
+        monkeypatch.setattr(pruning, "declared", lambda: [replace(kind, at_once=1) for kind in OLD_ROWS])
+        assert _removed_notes(later(YEAR_S), statements=1) == 1
+        assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 0, "killed in between"
+        assert _removed_notes(later(YEAR_S)) == 1
         assert not Exported.objects.exists()
         assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 0
         Round.objects.filter(pk=ended.pk).update(finished_at=later(YEAR_S))
