@@ -36,10 +36,10 @@ def evaluation() -> Evaluation:
 
 def test_it_says_what_would_go_and_removes_it(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("prune_history", "--dry-run")
-    assert "1 parts of evaluations would be removed\n" in capsys.readouterr().out
+    assert "parts of evaluations: 1 would be removed\n" in capsys.readouterr().out
     assert Part.objects.count() == 1
     call_command("prune_history")
-    assert "1 parts of evaluations removed\n" in capsys.readouterr().out
+    assert "parts of evaluations: 1 removed\n" in capsys.readouterr().out
     assert not Part.objects.exists()
     assert Evaluation.objects.exists()
 

@@ -34,4 +34,4 @@ class Command(BaseCommand):
         if not days:
             self.stdout.write("COTERIE_KEEP_HISTORY_DAYS is 0: nothing is removed")
         for one in pruned:
-            self.stdout.write(f"{one.rows} {one.name} {'would be removed' if dry_run else 'removed'}")
+            self.stdout.write(f"{one.name}: {one.rows} {'would be removed' if dry_run else 'removed'}")
