@@ -16,7 +16,7 @@ from coterie_learning.client.update import CODEC, make_update
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.device_state import NO_STATE, State, encode_state
 from coterie_wire.conditions import Conditions, Requirements
-from coterie_wire.tensors import encode_tensors
+from coterie_wire.tensors import Tensors, encode_tensors
 from tests.contract.samples import MANIFEST, SEED, UPDATE
 
 _REST = {"privacy": {"kind": "none"}, "requirements": {}, "help": {"kind": "none"}}
@@ -106,8 +106,8 @@ def _updates(name: str, plan: Mapping[str, object]) -> list[Mapping[str, object]
                 "name": name,
                 "plan": plan,
                 "seed": SEED + number,
-                "received": _text(encode_tensors(received)),
-                "trained": _text(encode_tensors(trained)),
+                "received": text_of(received),
+                "trained": text_of(trained),
                 "state": None if state.is_empty else _text(encode_state(state)),
                 "payload": _text(update.payload),
                 "state_after": _text(encode_state(update.states[CODEC])),
@@ -115,6 +115,11 @@ def _updates(name: str, plan: Mapping[str, object]) -> list[Mapping[str, object]
         )
         state = State(update.states[CODEC].tensors)
     return made
+
+
+def text_of(tensors: Tensors) -> str:
+    """As a tensor file, in base64."""
+    return _text(encode_tensors(dict(tensors)))
 
 
 def _text(content: bytes) -> str:

@@ -18,7 +18,8 @@ from coterie_learning.local import Scope
 from coterie_learning.metrics import log_softmax
 from coterie_learning.teacher import quantise_weights, restore_weights
 from coterie_wire.bundle import Head
-from coterie_wire.tensors import Tensors, encode_tensors
+from coterie_wire.tensors import Tensors
+from tests.contract.client_vectors import text_of
 from tests.contract.samples import MANIFEST, SEED, UPDATE
 
 MODEL = msgspec.structs.replace(MANIFEST.model, head=Head("fc.weight", "fc.bias"))
@@ -51,39 +52,39 @@ def distill_vectors() -> bytes:
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def _tensors(number: float) -> Tensors:
+def tensors_of(number: float) -> Tensors:
     """As large as the update's, so that no bias passes for one of a class that was not seen."""
     return {name: tensor * np.float32(number) + np.float32(0.125) for name, tensor in UPDATE.items()}
 
 
 def _part(scope: Scope, seen: tuple[int, ...]) -> Mapping[str, object]:
     """The part that a device trains, and the next one's beginning, once it has samples of class 1, too."""
-    part, received, trained = TrainedPart.of_device(MODEL, scope, seen), _tensors(1), _tensors(0.5)
+    part, received, trained = TrainedPart.of_device(MODEL, scope, seen), tensors_of(1), tensors_of(0.5)
     later = TrainedPart.of_device(MODEL, scope, sorted({*seen, 1}))
     begun = part.begin(received)
     return {
         "head": scope.head,
         "body": scope.body,
         "seen": seen,
-        "received": _text(received),
-        "trained": _text(trained),
+        "received": text_of(received),
+        "trained": text_of(trained),
         "classes": part.classes,
         "frozen": sorted(part.frozen()),
-        "begun": _text(begun),
-        "ended": _text(part.end(begun, trained)),
-        "gone_on": _text(later.go_on(begun, trained)),
+        "begun": text_of(begun),
+        "ended": text_of(part.end(begun, trained)),
+        "gone_on": text_of(later.go_on(begun, trained)),
     }
 
 
 def _updates(plan: Mapping[str, object]) -> list[Mapping[str, object]]:
     """Two in succession, the second with another class: what the codec lost of the first belongs to its classes."""
     parsed = parse_device_plan(json.dumps(plan).encode())
-    received, made = _tensors(1), []
+    received, made = tensors_of(1), []
     states: States = {}
     for number, seen in enumerate(((0,), (0, 2))):
         part = TrainedPart.of_device(MODEL, parsed.local.scope(), seen)
         begun = part.begin(received)
-        trained = part.end(begun, _tensors(1.5 + number))
+        trained = part.end(begun, tensors_of(1.5 + number))
         update = make_update(
             begun,
             trained,
@@ -100,8 +101,8 @@ def _updates(plan: Mapping[str, object]) -> list[Mapping[str, object]]:
                 "plan": plan,
                 "seed": SEED + number,
                 "classes": part.classes,
-                "received": _text(begun),
-                "trained": _text(trained),
+                "received": text_of(begun),
+                "trained": text_of(trained),
                 "state": _state(states),
                 "payload": b64encode(update.payload).decode(),
                 "state_after": _state(update.states),
@@ -127,7 +128,7 @@ def _weights() -> Mapping[str, object]:
     return {
         "parameters": msgspec.to_builtins(specs),
         "content": b64encode(content).decode(),
-        "restored": _text(restore_weights(content, specs)),
+        "restored": text_of(restore_weights(content, specs)),
     }
 
 
@@ -144,7 +145,3 @@ def _answers() -> list[Mapping[str, object]]:
         }
         for classes in ((), (0, 2), (1,), (0, 1, 2))
     ]
-
-
-def _text(tensors: Tensors) -> str:
-    return b64encode(encode_tensors(dict(tensors))).decode()

@@ -33,6 +33,7 @@ from tests.contract.codec_vectors import codec_vectors
 from tests.contract.distill_vectors import distill_vectors
 from tests.contract.help_vectors import help_vectors
 from tests.contract.label_vectors import label_vectors
+from tests.contract.local_vectors import local_vectors
 from tests.contract.personal_vectors import personal_vectors
 from tests.contract.privacy_vectors import privacy_vectors
 from tests.contract.question_vectors import question_vectors
@@ -94,6 +95,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         "codecs.json": codec_vectors(),
         "distill.json": distill_vectors(),
         "labels.json": label_vectors(),
+        "local.json": local_vectors(),
         "personal.json": personal_vectors(),
         "privacy.json": privacy_vectors(),
         "questions.json": question_vectors(),

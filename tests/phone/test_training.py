@@ -63,7 +63,7 @@ def test_a_phone_and_an_agent_publish_versions(
     offered = page.locator("#receipts details", has_text="offer-update").first
     offered.locator("summary").click()
     expect(offered.locator("pre")).to_contain_text('"samples":')
-    assert its["capabilities"]["kinds"]["local"] == ["distill", "prox", "sgd"]
+    assert its["capabilities"]["kinds"]["local"] == ["distill", "fed_nova", "prox", "q_fed_avg", "sgd"]
 
 
 def test_a_tab_that_is_killed_and_opened_again_counts_once(world: World, phones: NewPhone, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import type { Training, TrainingCheckpoint } from "../learning/training";
 import { nativeRound } from "../testing/golden";
 import type { ModelSpec } from "../wire/bundle";
 import { fromBase64 } from "../wire/bytes";
-import { decodeFloats, encodeTensors, readTensors, type Tensor, type Tensors } from "../wire/tensors";
+import { decodeFloats, encodeTensors, float32, readTensors, type Tensor, type Tensors } from "../wire/tensors";
 import { Graph } from "./graph";
 import { Predictor } from "./predictor";
 
@@ -156,6 +156,31 @@ test("a round that stops early keeps its classes and its best epoch when it is r
   expect(resumed.training.classes).toEqual([0, 2]);
   await learn(resumed.training);
   expect(resumed.training.trained()).toEqual((whole as ClientRound).training.trained());
+});
+
+test("under q-FedAvg the version's loss is asked for first, over the samples trained on, and is kept", async () => {
+  const [{ plan }] = NATIVE.rounds;
+  const fair = { ...plan, local: { kind: "q_fed_avg", epochs: 1 } };
+  const { training, begun } = await clientOf(fair);
+  const { train } = training.parts;
+  expect(training.wanted()).toEqual({ want: "judge", parameters: begun, ids: train });
+  training.judged(begun, 0.5);
+  expect(training.wanted()?.want).toBe("learn");
+  const resumed = await clientOf(fair, training.checkpoint());
+  await learn(resumed.training);
+  const { update } = resumed.finish(resumed.training.trained());
+  const one = float32([]);
+  const size = encodeTensors(new Map(Object.entries({ weight: one, curvature: one }))).length;
+  const { tensors } = readTensors(update.payload.subarray(-size));
+  expect(tensors.get("weight")?.data[0]).toBe(0.5);
+  expect(Number(tensors.get("curvature")?.data[0])).toBeGreaterThan(0.5);
+});
+
+test("a plan that needs steps along the gradient is refused where the model's are adaptive", async () => {
+  const [{ plan }] = NATIVE.rounds;
+  const adaptive = { ...MODEL, scalars: [...MODEL.scalars, "step"] };
+  const nova = { ...plan, local: { kind: "fed_nova" } };
+  await expect(clientOf(nova, null, { model: adaptive })).rejects.toMatchObject({ code: "plan.does_not_fit" });
 });
 
 async function personalOf(checkpoint: TrainingCheckpoint | null = null): Promise<Training> {

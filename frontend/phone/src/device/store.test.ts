@@ -43,6 +43,7 @@ const CLIENT = {
   optimisation: { stepsDone: 7, tensors: bytes(400, 5) },
   classes: [0, 2],
   watched: { epochs: 2, bestLoss: 0.5, waited: 1 },
+  lossBefore: null,
   best: bytes(400, 13),
 };
 const VECTOR = bytes(300, 6);

@@ -3,6 +3,7 @@
  * `training` names what is needed next, and `finish` makes the update.
  */
 import { type ModelSpec, versionOf } from "../wire/bundle";
+import { CodedError } from "../wire/errors";
 import { type AnyTensor, decodeFloats, type Tensors } from "../wire/tensors";
 import { TrainedPart } from "./heads";
 import { Optimisation, type RunStep } from "./optimisation";
@@ -47,6 +48,10 @@ export class ClientRound {
   ) {
     const { plan, model, received, start: from = received, frozen, ids, seen, seed, personal } = given;
     const { local } = plan;
+    if (local.plainDescent && model.scalars.includes("step")) {
+      const detail = "it needs steps along the gradient, but the model was compiled with an adaptive one";
+      throw new CodedError("plan.does_not_fit", detail);
+    }
     this.part =
       checkpoint === null
         ? TrainedPart.ofDevice(model, local.scope, seen)
@@ -62,17 +67,27 @@ export class ClientRound {
     );
     const stepsTotal = local.epochs * stepsPerEpoch(train.length, model.batch_size);
     const { classes } = this.part;
-    const { stopping } = local;
-    this.training = new Training({ model, optimisation, parts, stepsTotal, stopping, classes }, checkpoint);
+    const judgedFirst = local.needsLoss ? this.begun : null;
+    const wanted = { model, optimisation, parts, stepsTotal, stopping: local.stopping, classes, judgedFirst };
+    this.training = new Training(wanted, checkpoint);
   }
 
   /** The update, and the number of samples that it was computed from. Throws CodedError `update.not_finite`. */
   finish(trained: Tensors): { update: Update; samples: number } {
     const { plan, model, lost, seed, secret } = this.given;
-    const { parts, stepsDone } = this.training;
+    const { parts, stepsDone, lossBefore } = this.training;
     const { classes } = this.part;
     const ended = this.part.end(this.begun, trained);
-    const update = makeUpdate(this.begun, ended, { plan, model, lost, seed, secret, classes });
+    const update = makeUpdate(this.begun, ended, {
+      plan,
+      model,
+      lost,
+      seed,
+      secret,
+      classes,
+      steps: stepsDone,
+      loss: lossBefore,
+    });
     return { update, samples: Math.min(parts.train.length, stepsDone * model.batch_size) };
   }
 }

@@ -47,6 +47,8 @@ test.each(VECTORS.updates as any[])(
       seed: one.seed,
       secret: 0n,
       classes: one.classes,
+      steps: 3,
+      loss: null,
     });
     expect(toBase64(made.payload)).toBe(one.payload);
     expect(toBase64(encodeState(made.residual))).toBe(one.state_after);
@@ -55,7 +57,6 @@ test.each(VECTORS.updates as any[])(
 
 test("what a plan says of learning from the cloud model is read as by Python", () => {
   const { local } = parseDevicePlan(VECTORS.updates.at(-1).plan);
-  const { begin: _, ...found } = local;
   const scalars = {
     learning_rate: 0.1,
     momentum: 0.5,
@@ -63,7 +64,7 @@ test("what a plan says of learning from the cloud model is read as by Python", (
     clip_norm: Number.POSITIVE_INFINITY,
     proximal_weight: 0,
   };
-  expect(found).toEqual({
+  expect(local).toMatchObject({
     epochs: 7,
     scalars: { ...scalars, distillation_weight: 0.75 },
     betweenRounds: { epochs: 1, scalars: { ...scalars, distillation_weight: 0 } },

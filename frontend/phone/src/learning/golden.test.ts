@@ -51,6 +51,8 @@ test.each(VECTORS.updates as any[])(
       seed: Number(seed),
       secret: 0n,
       classes: [],
+      steps: 3,
+      loss: null,
     });
     expect(hex(made.payload)).toBe(hex(fromBase64(payload as string)));
     expect(hex(encodeState(made.residual))).toBe(hex(fromBase64(state_after as string)));

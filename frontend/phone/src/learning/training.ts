@@ -26,11 +26,13 @@ export interface TrainingCheckpoint {
   /** The classes of the device's output layer, where the plan customises it. */
   readonly classes: readonly number[];
   readonly watched: Watched;
+  /** The loss of what is judged first, once it is known. */
+  readonly lossBefore: number | null;
   /** The tensors of the best epoch so far, as safetensors. */
   readonly best: Uint8Array | null;
 }
 
-/** What the training needs next: a step on some samples, or the mean loss of its parameters on those held out. */
+/** What the training needs next: a step on some samples, or the mean loss of some parameters on others. */
 export type Wanted =
   | { readonly want: "learn"; readonly ids: readonly number[] }
   | { readonly want: "judge"; readonly parameters: Tensors; readonly ids: readonly number[] };
@@ -46,12 +48,16 @@ export interface GivenTraining {
   /** Whether what it starts from is judged, too, and kept where no epoch is better. */
   readonly judgesStart?: boolean;
   readonly classes?: readonly number[];
+  /** The version whose loss over the training samples is wanted before the first step; null: none is. */
+  readonly judgedFirst?: Tensors | null;
 }
 
 export class Training {
   private watched: Watched = { epochs: 0, bestLoss: null, waited: 0 };
   private best: Uint8Array | null = null;
   private isEnough = false;
+  /** The loss of what is judged first, once it is known. */
+  lossBefore: number | null = null;
 
   /** It goes on from the `checkpoint`, if there is one. Throws CodedError `tensors.*` where that is damaged. */
   constructor(
@@ -62,6 +68,7 @@ export class Training {
     given.optimisation.restore(checkpoint.optimisation);
     this.watched = checkpoint.watched;
     this.best = checkpoint.best;
+    this.lossBefore = checkpoint.lossBefore;
   }
 
   get model(): ModelSpec {
@@ -87,7 +94,10 @@ export class Training {
   /** null when training has ended. */
   wanted(): Wanted | null {
     const { stepsDone, watched } = this;
-    const { optimisation, parts, stepsTotal, stopping, judgesStart = false, model } = this.given;
+    const { optimisation, parts, stepsTotal, stopping, judgesStart = false, judgedFirst = null, model } = this.given;
+    if (judgedFirst !== null && this.lossBefore === null) {
+      return { want: "judge", parameters: judgedFirst, ids: parts.train };
+    }
     if (this.isEnough || (stopping !== null && watched.waited >= stopping.patience)) return null;
     const epoch = stepsPerEpoch(parts.train.length, model.batch_size);
     const judged = watched.epochs - Number(judgesStart);
@@ -106,8 +116,12 @@ export class Training {
     return this.given.optimisation.step(batch, teacher);
   }
 
-  /** The mean loss of `parameters` on the samples held out; one that is not finite is never the best. */
+  /** The mean loss of `parameters` on the samples that were named; one that is not finite is never the best. */
   judged(parameters: Tensors, loss: number): void {
+    if (this.given.judgedFirst === parameters) {
+      this.lossBefore = loss;
+      return;
+    }
     const { bestLoss, waited } = this.watched;
     const epochs = this.watched.epochs + 1;
     if (Number.isFinite(loss) && (bestLoss === null || loss < bestLoss)) {
@@ -130,7 +144,7 @@ export class Training {
   }
 
   checkpoint(): TrainingCheckpoint {
-    const { classes, watched, best } = this;
-    return { optimisation: this.given.optimisation.checkpoint(), classes, watched, best };
+    const { classes, watched, lossBefore, best } = this;
+    return { optimisation: this.given.optimisation.checkpoint(), classes, watched, lossBefore, best };
   }
 }

@@ -21,6 +21,10 @@ export interface GivenUpdate {
   readonly secret: bigint;
   /** Those whose rows of a customised output layer are trained; empty where it has all. */
   readonly classes: readonly number[];
+  /** How many steps were done. */
+  readonly steps: number;
+  /** Of the received parameters, where the kind of local training wants to know it. */
+  readonly loss: number | null;
 }
 
 /** The part of an update that every kind sends. */
@@ -31,28 +35,49 @@ const DELTA = "delta";
  * Throws CodedError `update.not_finite` or `plan.no_head`.
  */
 export function makeUpdate(received: Tensors, trained: Tensors, given: GivenUpdate): Update {
-  const { plan, model, seed, secret, classes } = given;
+  const { plan, model, seed, secret, classes, steps, loss } = given;
   const { feedsBack } = plan.codec;
   const lost = feedsBack && fits(given.lost, model) ? given.lost : null;
-  const delta = new Map<string, Tensor>();
-  for (const { name, shape } of model.parameters) {
-    const [before, after] = [of(received, name), of(trained, name)];
-    const residual = lost?.get(`${DELTA}.${name}`)?.data;
-    const change = after.map((number, at) => number - (before[at] as number));
-    const data = residual === undefined ? change : change.map((number, at) => number + (residual[at] as number));
-    delta.set(name, float32(shape, data));
-  }
-  const picked = called(pick(delta, model, plan.local.scope, classes));
+  const delta = new Map(
+    model.parameters.map(({ name, shape }): [string, Tensor] => {
+      const [before, after] = [of(received, name), of(trained, name)];
+      const change = after.map((number, at) => number - (before[at] as number));
+      return [name, float32(shape, change)];
+    }),
+  );
+  const ended = plan.local.end({ delta, steps, loss });
+  const whole = lost === null ? ended.delta : withLost(ended.delta, lost);
+  const picked = called(pick(whole, model, plan.local.scope, classes));
   const hidden = new Map(
     [...plan.privacy.protect(picked, secret)].map(([name, tensor]) => [name.slice(DELTA.length + 1), tensor]),
   );
   const { payload, residual } = plan.codec.encode(hidden, seed);
   const statistics = new Map(gathered(model).map(({ name, shape }) => [name, float32(shape, of(trained, name))]));
+  const scalars = new Map(
+    [...ended.scalars].map(([name, number]): [string, Tensor] => [name, float32([], Float32Array.of(number))]),
+  );
   return {
-    payload: joined([...(statistics.size > 0 ? [encodeTensors(statistics)] : []), payload]),
+    payload: joined([...fileOf(statistics), payload, ...fileOf(scalars)]),
     residual: feedsBack ? called(place(residual, model, classes)) : new Map(),
   };
 }
+
+/** None of no tensors. */
+const fileOf = (tensors: Tensors): Uint8Array[] => (tensors.size > 0 ? [encodeTensors(tensors)] : []);
+
+const withLost = (delta: Tensors, lost: Tensors): Tensors =>
+  new Map(
+    [...delta].map(([name, { shape, data }]): [string, Tensor] => {
+      const residual = of(lost, `${DELTA}.${name}`);
+      return [
+        name,
+        float32(
+          shape,
+          data.map((number, at) => number + (residual[at] as number)),
+        ),
+      ];
+    }),
+  );
 
 const called = (tensors: Tensors): Tensors =>
   new Map([...tensors].map(([name, tensor]) => [`${DELTA}.${name}`, tensor]));

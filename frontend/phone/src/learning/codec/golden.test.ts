@@ -58,6 +58,8 @@ test.each(VECTORS.updates as any[])(
       seed: VECTORS.seed + number,
       secret: 0n,
       classes: [],
+      steps: 3,
+      loss: null,
     });
     LOST.set(key, made.residual);
     expect([made.payload.length, sha256Hex(made.payload)]).toEqual([size_bytes, payload]);

@@ -1,5 +1,5 @@
 /** What a kind of local learning says of itself: a mirror of what `coterie_learning.local` says to devices. */
-import type { Tensors } from "../../wire/tensors";
+import { float32, type Tensor, type Tensors } from "../../wire/tensors";
 
 /** The scalars of a step, each an input of the train step graphs that have it. */
 export interface StepScalars {
@@ -41,12 +41,35 @@ export interface Stopping {
   readonly share: number;
 }
 
+/** What the steps of a round came to. */
+export interface Done {
+  /** The difference of the parameters from those received, zero wherever the plan trains nothing. */
+  readonly delta: Tensors;
+  readonly steps: number;
+  /** Mean loss of the received parameters over the training samples, where the kind `needsLoss`. */
+  readonly loss: number | null;
+}
+
+/** What a kind makes of that. */
+export interface Ended {
+  /** The difference, or what the kind sends in its place. */
+  readonly delta: Tensors;
+  /** What the update holds besides as one number each. */
+  readonly scalars: ReadonlyMap<string, number>;
+}
+
 export interface Local {
   readonly epochs: number;
   /** The scalars of every step. */
   readonly scalars: StepScalars;
   /** Inputs of every step by parameter, for each role, from the parameters that were `received`. */
   begin(received: Tensors): ReadonlyMap<string, Tensors>;
+  /** What is sent. */
+  end(done: Done): Ended;
+  /** Whether it wants to know the loss of the received parameters. */
+  readonly needsLoss: boolean;
+  /** Whether a step must be the gradient times the learning rate, as with SGD and unlike with Adam. */
+  readonly plainDescent: boolean;
   readonly scope: Scope;
   /** When training stops early, keeping its best epoch; null: it goes on to the last epoch and keeps that. */
   readonly stopping: Stopping | null;
@@ -63,6 +86,9 @@ export interface Local {
 /** What a kind says that trains all of the version on all samples to the last epoch. */
 export const PLAIN: Omit<Local, "epochs" | "scalars"> = {
   begin: () => new Map(),
+  end: ({ delta }) => ({ delta, scalars: new Map() }),
+  needsLoss: false,
+  plainDescent: false,
   scope: WHOLE,
   stopping: null,
   periodS: null,
@@ -70,3 +96,15 @@ export const PLAIN: Omit<Local, "epochs" | "scalars"> = {
   betweenRounds: {},
   needsTeacher: false,
 };
+
+/** The tensors with each of their numbers times `factor`, or divided by `divisor`; both are float32. */
+export const scaled = (tensors: Tensors, { factor = 1, divisor = 1 }): Tensors =>
+  new Map(
+    [...tensors].map(([name, { shape, data }]): [string, Tensor] => [
+      name,
+      float32(
+        shape,
+        data.map((number) => (number * factor) / divisor),
+      ),
+    ]),
+  );

@@ -22,6 +22,8 @@ function updateOf(case_: { plan: unknown; received: string; trained: string }, s
     seed: 2 ** 40 + 17,
     secret,
     classes: [],
+    steps: 3,
+    loss: null,
   };
   return hex(makeUpdate(tensors(case_.received), tensors(case_.trained), given).payload);
 }
