@@ -88,7 +88,8 @@ def client_vectors() -> bytes:
 def _updates(name: str, plan: Mapping[str, object]) -> list[Mapping[str, object]]:
     """Two in succession: the second has to give back what the codec lost of the first."""
     received = {spec.name: np.full(spec.shape, 0.125, np.float32) for spec in MANIFEST.model.parameters}
-    made, state = [], NO_STATE
+    made: list[Mapping[str, object]] = []
+    state = NO_STATE
     for number in range(2):
         trained = {spec: received[spec] + tensor / np.float32(number + 1) for spec, tensor in UPDATE.items()}
         update = make_update(

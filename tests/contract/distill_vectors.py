@@ -79,7 +79,8 @@ def _part(scope: Scope, seen: tuple[int, ...]) -> Mapping[str, object]:
 def _updates(plan: Mapping[str, object]) -> list[Mapping[str, object]]:
     """Two in succession, the second with another class: what the codec lost of the first belongs to its classes."""
     parsed = parse_device_plan(json.dumps(plan).encode())
-    received, made = tensors_of(1), []
+    made: list[Mapping[str, object]] = []
+    received = tensors_of(1)
     states: States = {}
     for number, seen in enumerate(((0,), (0, 2))):
         part = TrainedPart.of_device(MODEL, parsed.local.scope(), seen)
