@@ -4,19 +4,18 @@ import { el, section } from "./dom";
 import type { Part } from "./owner";
 
 /** None where the plan has the device keep no model of its own, or it has not been trained yet. */
-export function ownModelPart({ tuned, tuning }: Shown): Part[] {
+export function ownModelPart({ tuned, tuning, peers }: Shown): Part[] {
   if (tuned === null && tuning === null) return [];
-  return [{ key: "own-model", state: [tuned, tuning], make: () => ownModel({ tuned, tuning }) }];
+  const helps = peers !== null;
+  return [{ key: "own-model", state: [tuned, tuning, helps], make: () => ownModel({ tuned, tuning }, helps) }];
 }
 
-function ownModel({ tuned, tuning }: Pick<Shown, "tuned" | "tuning">): HTMLElement {
+/** `helps`: the plan has it give parts of the model to others. */
+function ownModel({ tuned, tuning }: Pick<Shown, "tuned" | "tuning">, helps: boolean): HTMLElement {
+  const leaves = helps ? "Parts of that model go to devices that ask for help." : "That model never leaves it.";
   const made = section(
     "A model of your own",
-    el(
-      "p",
-      {},
-      "The device trains what all learned together further on your samples alone. That model never leaves it.",
-    ),
+    el("p", {}, `The device trains what all learned together further on your samples alone. ${leaves}`),
     tuned === null ? null : el("p", {}, compared(tuned)),
     tuning === null
       ? null
