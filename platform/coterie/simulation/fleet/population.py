@@ -1,5 +1,6 @@
 """Which samples each device has: divided among devices, or drawn from all when a device is looked at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -22,6 +23,9 @@ class Population(Protocol):
 
     def rows(self, device: int) -> Int64:
         """Which samples of all `device` has, in the order of their numbers on it."""
+
+    def rows_of(self, devices: Sequence[int]) -> Sequence[Int64]:
+        """`rows` of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,9 @@ class Divided:
 
     def rows(self, device: int) -> Int64:
         return self.order[self.ends[device - 1] if device else 0 : self.ends[device]]
+
+    def rows_of(self, devices: Sequence[int]) -> Sequence[Int64]:
+        return [self.rows(device) for device in devices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +83,18 @@ class Drawn:
         return np.full(len(self.cumulative), self.each, np.int64)
 
     def rows(self, device: int) -> Int64:
-        drawn = np.frombuffer(random_bytes(2 * _WORD_BYTES * self.each, self.seed, "samples", device), "<u8")
-        uniform = (drawn >> np.uint64(11)) * 2.0**-53
-        classes = np.searchsorted(self.cumulative[device], uniform[: self.each], side="right")
+        return self.rows_of([device])[0]
+
+    def rows_of(self, devices: Sequence[int]) -> Sequence[Int64]:
+        size = 2 * _WORD_BYTES * self.each
+        drawn = b"".join([random_bytes(size, self.seed, "samples", device) for device in devices])
+        uniform = (np.frombuffer(drawn, "<u8").reshape(len(devices), -1) >> np.uint64(11)) * 2.0**-53
+        kinds, places = uniform[:, : self.each], uniform[:, self.each :]
+        cumulative = self.cumulative[np.asarray(devices)]
+        classes = np.stack([one.searchsorted(of, side="right") for one, of in zip(cumulative, kinds, strict=True)])
         by_class, counts, starts = _by_class(self)
-        rows: Int64 = by_class[starts[classes] + (uniform[self.each :] * counts[classes]).astype(np.int64)]
-        return rows
+        rows: Int64 = by_class[starts[classes] + (places * counts[classes]).astype(np.int64)]
+        return list(rows)
 
 
 @lru_cache(maxsize=4)

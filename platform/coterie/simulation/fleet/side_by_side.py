@@ -15,6 +15,7 @@ import onnxruntime
 from coterie.evaluation.scoring import open_session
 from coterie.simulation.fleet.block import Base, Block, Found
 from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
+from coterie.simulation.fleet.draws import epoch_orders
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.splits import Int64
 from coterie_learning.client.order import steps_per_epoch
@@ -24,7 +25,7 @@ from coterie_learning.exact_sum import LARGEST, TOGETHER, WeightedNumbers, add_n
 from coterie_learning.local import DELTA, Broadcast, Local
 from coterie_learning.partial_sums import key_of
 from coterie_learning.plan import Plan
-from coterie_learning.random import derive_seed, epoch_order
+from coterie_learning.random import derive_seed
 from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import PER_PARAMETER, TARGET
@@ -92,48 +93,60 @@ class SideBySide:
     def _trained(self, setting: Setting, base: Base, block: Block) -> _Trained:
         spec, local, members = setting.graphs.spec, setting.plan.local, block.members
         size, count = spec.batch_size, len(members)
-        rows = [setting.population.rows(one.device) for one in members]
-        train = [_numbers(len(one), local) for one in rows]
+        rows = setting.population.rows_of([one.device for one in members])
+        own = [held.take(_places(len(held), local)) for held in rows]
         steps = [
-            min(one.steps, local.steps_wanted(steps_per_epoch(len(ids), size)))
-            for one, ids in zip(members, train, strict=True)
+            min(one.steps, local.steps_wanted(steps_per_epoch(len(held), size)))
+            for one, held in zip(members, own, strict=True)
         ]
         longest = max(steps)
-        batches, weights = np.zeros((count, longest * size), np.int64), np.zeros((count, longest * size), np.float32)
-        for place, member in enumerate(members):
-            seed, own = setting.seed_of(member.device, block.round), rows[place][train[place] - 1]
-            a_pass = size * steps_per_epoch(len(own), size)
-            for number, start in enumerate(range(0, steps[place] * size, a_pass)):
-                taken = own[epoch_order(len(own), seed, number)][: steps[place] * size - start]
-                batches[place, start : start + len(taken)] = taken
-                weights[place, start : start + len(taken)] = 1
-        feeds, done = self._begun(local, spec, base, block), np.asarray(steps)
+        batches, weights = self._order(setting, block, own, steps)
+        feeds, done = _held(self._begun(local, spec, base, block)), np.asarray(steps)
         kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
         is_finite, outputs = np.ones(count, bool), ["loss", *self.carried]
         for step in range(longest):
             scalars = local.step_scalars(step).scalars(spec.scalars, step=step)
-            now = slice(step * size, (step + 1) * size)
-            loss, *after = self.session.run(
-                outputs,
-                {
-                    **feeds,
-                    **{name: np.asarray(one, np.float32) for name, one in scalars.items() if name in self.inputs},
-                    **self._batch(setting, batches[:, now], weights[:, now]),
-                },
-            )
-            is_finite &= np.isfinite(loss) | (step >= done)
+            given = {
+                **{name: np.asarray(one, np.float32) for name, one in scalars.items() if name in self.inputs},
+                **self._batch(setting, batches[step], weights[step]),
+            }
+            # What a step gives the next stays where it is: no copy of it is made.
+            loss, *after = self.session.run_with_ort_values(outputs, {**feeds, **_held(given)})
+            is_finite &= np.isfinite(loss.numpy()) | (step >= done)
             feeds |= dict(zip(self.carried.values(), after, strict=True))
             ending = np.flatnonzero(done == step + 1)
             if len(ending) == count:
-                kept = {name: np.asarray(feeds[f"param.{name}"], np.float32) for name in kept}
+                kept = {name: feeds[f"param.{name}"].numpy() for name in kept}
                 break
             for name, tensor in kept.items() if len(ending) else ():
-                tensor[ending] = feeds[f"param.{name}"][ending]
+                tensor[ending] = feeds[f"param.{name}"].numpy()[ending]
         samples = [
-            min(len(ids), number * size) if good else 0
-            for ids, number, good in zip(train, steps, is_finite.tolist(), strict=True)
+            min(len(held), number * size) if good else 0
+            for held, number, good in zip(own, steps, is_finite.tolist(), strict=True)
         ]
         return _Trained(kept, steps, samples)
+
+    def _order(
+        self, setting: Setting, block: Block, own: Sequence[Int64], steps: Sequence[int]
+    ) -> tuple[Int64, Float32]:
+        """The rows of each step, [steps, devices, batch], and what each weighs."""
+        size = setting.graphs.spec.batch_size
+        shape = len(own), max(steps) * size
+        batches, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+        seeds = [setting.seed_of(one.device, block.round) for one in block.members]
+        passes = [size * steps_per_epoch(len(held), size) for held in own]
+        going, number = list(range(len(own))), 0
+        while going:
+            orders = epoch_orders([len(own[at]) for at in going], [seeds[at] for at in going], number)
+            for at, order in zip(going, orders, strict=True):
+                start = number * passes[at]
+                taken = own[at].take(order[: steps[at] * size - start])
+                batches[at, start : start + len(taken)] = taken
+                weights[at, start : start + len(taken)] = 1
+            number += 1
+            going = [at for at in going if number * passes[at] < steps[at] * size]
+        each = len(own), -1, size
+        return batches.reshape(each).swapaxes(0, 1).copy(), weights.reshape(each).swapaxes(0, 1).copy()
 
     def _begun(self, local: Local, spec: ModelSpec, base: Base, block: Block) -> dict[str, Array]:
         """What all steps share, and what the first begins with."""
@@ -153,14 +166,22 @@ class SideBySide:
     def _batch(self, setting: Setting, rows: Int64, weights: Float32) -> Mapping[str, Array]:
         """Padding is any sample, which weighs nothing."""
         inputs = setting.data.inputs
-        given: dict[str, Array] = {name: np.asarray(numbers[rows], np.float32) for name, numbers in inputs.items()}
-        given.update({TARGET: setting.data.classes[rows], "sample_weight": weights})
+        given: dict[str, Array] = {
+            name: np.asarray(numbers.take(rows, axis=0), np.float32) for name, numbers in inputs.items()
+        }
+        given.update({TARGET: setting.data.classes.take(rows), "sample_weight": weights})
         return {name: numbers for name, numbers in given.items() if name in self.inputs}
 
 
+def _held(given: Mapping[str, Array]) -> dict[str, onnxruntime.OrtValue]:
+    """As onnxruntime takes them, without a copy."""
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in given.items()}
+
+
 @lru_cache(maxsize=4096)
-def _numbers(samples: int, local: Local) -> Int64:
-    return np.asarray(train_ids(samples, local), np.int64)
+def _places(samples: int, local: Local) -> Int64:
+    """Where a device with so many has those that it trains on."""
+    return np.asarray(train_ids(samples, local), np.int64) - 1
 
 
 def _devices_of_block(spec: ModelSpec) -> int:
