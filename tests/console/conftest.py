@@ -43,8 +43,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[
     try:
         platform.start()
         with OperatorClient(platform.url, seeded.token) as operator:
-            _let_in(operator, "ada", role="operator")
-            _let_in(operator, "vera", role="viewer")
+            let_in(operator, "ada", role="operator")
+            let_in(operator, "vera", role="viewer")
             yield World(platform, operator, seeded.pairs[0], directory)
     finally:
         platform.stop()
@@ -57,9 +57,19 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeededFleet]:
         yield fleet
 
 
-def _let_in(operator: OperatorClient, name: str, *, role: str) -> None:
+def let_in(operator: OperatorClient, name: str, *, role: str) -> None:
     """Invite a person, who signs in by the link and chooses a password."""
-    link = operator.post("/operators/", {"username": name, "role": role})["sign_in_path"]
+    choose_password(operator, invite(operator, name, role=role))
+
+
+def invite(operator: OperatorClient, name: str, *, role: str) -> str:
+    """The link that signs a new person in."""
+    link: str = operator.post("/operators/", {"username": name, "role": role})["sign_in_path"]
+    return link
+
+
+def choose_password(operator: OperatorClient, link: str) -> None:
+    """Who was invited signs in by the link and chooses a password."""
     url = str(operator.http.base_url).removesuffix("/api/")
     with httpx.Client(base_url=url, follow_redirects=True) as browser:
         browser.get(link)

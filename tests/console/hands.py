@@ -51,6 +51,10 @@ class Hand(ABC):
         asked.set_files(path)
 
     @abstractmethod
+    def point(self, control: Locator) -> None:
+        """Come to a control and leave it as it is: the page then says more about it."""
+
+    @abstractmethod
     def type(self, field: Locator, text: str) -> None:
         """Replace what stands in a field."""
 
@@ -63,6 +67,9 @@ class Hand(ABC):
 
 class Mouse(Hand):
     """Clicks."""
+
+    def point(self, control: Locator) -> None:
+        control.hover()
 
     def type(self, field: Locator, text: str) -> None:
         field.fill(text)
@@ -78,6 +85,9 @@ class Mouse(Hand):
 
 class Keyboard(Hand):
     """Tab comes to a control, Enter presses it; within tabs and lists arrows lead on."""
+
+    def point(self, control: Locator) -> None:
+        tab_to(self.page, control)
 
     def type(self, field: Locator, text: str) -> None:
         tab_to(self.page, field)

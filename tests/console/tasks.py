@@ -266,7 +266,7 @@ def see_who_changed_what(scene: Scene) -> None:
 
 def see_why_a_job_failed(scene: Scene) -> None:
     scene.go("Jobs")
-    scene.open("Jobs", re.compile("^Log of"), row="failed")
+    scene.open("Jobs", re.compile("^Log:"), row="failed")
     expect(scene.page.get_by_role("dialog").get_by_text("failed").first).to_be_visible()
 
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.browser import sign_in
-from tests.console.conftest import PASSWORD, Visit, World, _let_in
+from tests.console.conftest import PASSWORD, Visit, World, let_in
 
 pytestmark = pytest.mark.console
 
@@ -27,7 +27,7 @@ def give_device(page: Page) -> None:
 
 
 def test_is_registered_signs_in_and_is_removed(world: World, visit: Visit) -> None:
-    _let_in(world.operator, "pat", role="operator")
+    let_in(world.operator, "pat", role="operator")
     here = world.url.replace("127.0.0.1", "localhost")  # a page at a number has no passkeys
     page = visit(SETTINGS, at=here, name="pat")
     give_device(page)

@@ -9,7 +9,7 @@ from base64 import b32decode
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PASSWORD, Visit, World, _let_in
+from tests.console.conftest import PASSWORD, Visit, World, let_in
 
 pytestmark = pytest.mark.console
 
@@ -24,7 +24,7 @@ def code_of(key: str, *, steps_ahead: int = 0) -> str:
 
 
 def test_is_set_up_asked_for_and_sessions_are_ended(world: World, visit: Visit) -> None:
-    _let_in(world.operator, "sue", role="operator")
+    let_in(world.operator, "sue", role="operator")
     first = visit("/settings?tab=second-factor", name="sue")
     first.get_by_label("Your password").fill(PASSWORD)
     first.get_by_role("button", name="Set it up", exact=True).click()

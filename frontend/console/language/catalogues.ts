@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import names from "./languages.json" with { type: "json" };
 import { type Message, messagesOf, misfit, translated } from "./messages.ts";
 
+export type Language = Exclude<keyof typeof names, "en">;
 /** What the console is built in beside English, in which it is written. */
-export const LANGUAGES = ["de"] as const;
-export type Language = (typeof LANGUAGES)[number];
+export const LANGUAGES = Object.keys(names).filter((code): code is Language => code !== "en");
 
 /** Where the console's sources are. */
 export const SOURCES = join(import.meta.dirname, "../src");

@@ -1,6 +1,7 @@
 """The platform's own pages in other languages: each text has a translation, compiled as it stands in the catalogue."""
 
 import gettext
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.test import Client
+
+from tests.system.processes import ROOT
 
 PLATFORM = Path(settings.LOCALE_PATHS[0]).parent
 TRANSLATED = re.compile(
@@ -26,6 +29,11 @@ def _texts() -> Iterator[str]:
 def _catalogue(language: str) -> dict[str, str]:
     source = PLATFORM / "locale" / language / "LC_MESSAGES" / "django.po"
     return {words.replace('\\"', '"'): said.replace('\\"', '"') for words, said in ENTRY.findall(source.read_text())}
+
+
+def test_the_console_is_built_in_the_same_languages() -> None:
+    named = json.loads((ROOT / "frontend/console/language/languages.json").read_text())
+    assert list(named.items()) == settings.LANGUAGES
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -17,7 +17,13 @@ export function FleetVersions() {
       <Answer of={useQuery(agentVersionsQuery())} height={160}>
         {(versions) =>
           versions.length === 0 ? (
-            <Empty title="No device has joined yet">What agents devices run is counted as they join.</Empty>
+            <Empty title="No device has joined yet">
+              What agents devices run is counted as they join.{" "}
+              <Anchor component={Link} to="/enrol">
+                Let the first one in
+              </Anchor>
+              .
+            </Empty>
           ) : (
             <SmallTable
               label="Agent versions"

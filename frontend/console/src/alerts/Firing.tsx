@@ -1,6 +1,7 @@
-import { Group, Text } from "@mantine/core";
+import { Anchor, Group, Text } from "@mantine/core";
 import { IconAlertOctagon, IconAlertTriangle } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
@@ -23,7 +24,15 @@ export function Firing({ search, onSearch }: { search: TableSearch; onSearch: (c
       searchable="Sentence or rule"
       empty={
         <Empty title="Nothing fires">
-          No rule sees anything that it watches for. Rules say what is watched for; channels say who is told.
+          No rule sees anything that it watches for.{" "}
+          <Anchor component={Link} to="/alerts" search={{ tab: "rules" } as never}>
+            Rules
+          </Anchor>{" "}
+          say what is watched for;{" "}
+          <Anchor component={Link} to="/alerts" search={{ tab: "channels" } as never}>
+            channels
+          </Anchor>{" "}
+          say who is told.
         </Empty>
       }
     />

@@ -1,4 +1,15 @@
-import { Autocomplete, MultiSelect, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import {
+  Autocomplete,
+  Code,
+  Group,
+  MultiSelect,
+  NumberInput,
+  Select,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
@@ -86,7 +97,13 @@ export function RuleForm({ rule, onDone }: { rule?: Rule | undefined; onDone: ()
               label="Which fault"
               description="its kind, or the code of its reason; blank: any"
               placeholder="any"
-              data={[...FAULTS]}
+              data={Object.keys(FAULTS)}
+              renderOption={({ option: { value } }) => (
+                <Group justify="space-between" wrap="nowrap" w="100%">
+                  {FAULTS[value]}
+                  <Code>{value}</Code>
+                </Group>
+              )}
               {...form.getInputProps("code")}
             />
             <Select

@@ -68,30 +68,30 @@ export const WHERE_FROM: Readonly<Record<Exclude<ChannelKind, "email">, string>>
   webhook: t`your program gets JSON, signed as Standard Webhooks describes`,
 };
 
-/** Kinds of faults that the platform finds, for the field's suggestions. */
-export const FAULTS = [
-  "blob_damaged",
-  "device_distrusted",
-  "device_quarantined",
-  "devices_silent",
-  "disk_almost_full",
-  "files_damaged",
-  "job_failed",
-  "jobs_unconfined",
-  "kept_back",
-  "merge_again",
-  "merge_fails",
-  "needs_devices",
-  "no_model",
-  "pair_rejected",
-  "rolled_back",
-  "rounds_abandoned",
-  "server_away",
-  "signing_key_changed",
-  "token_expires",
-  "updates_damaged",
-  "updates_rejected",
-] as const;
+/** Kinds of faults that the platform finds, in words. */
+export const FAULTS: Readonly<Record<string, string>> = {
+  blob_damaged: t`a stored file is damaged`,
+  device_distrusted: t`a device's updates are left out`,
+  device_quarantined: t`a device is in quarantine`,
+  devices_silent: t`devices are silent`,
+  disk_almost_full: t`the disk is almost full`,
+  files_damaged: t`files are damaged`,
+  job_failed: t`a job failed`,
+  jobs_unconfined: t`jobs are not confined`,
+  kept_back: t`a federation is kept from its rounds`,
+  merge_again: t`updates can be merged again`,
+  merge_fails: t`a merge fails`,
+  needs_devices: t`a federation needs devices`,
+  no_model: t`a model pair has no version`,
+  pair_rejected: t`a model pair was rejected`,
+  rolled_back: t`a version was rolled back`,
+  rounds_abandoned: t`rounds are abandoned`,
+  server_away: t`a server is away`,
+  signing_key_changed: t`the signing key was changed`,
+  token_expires: t`an API token expires`,
+  updates_damaged: t`updates are damaged`,
+  updates_rejected: t`updates are rejected`,
+};
 
 /** A threshold as the platform takes it: shares are of 1. */
 export function toPlatform(kind: RuleKind, shown: number): number {
@@ -120,9 +120,8 @@ export function inWords({ kind, threshold: limit, code, least, federation_slug }
 
 function faultInWords(isError: boolean, code: string): string {
   if (code === "") return isError ? t`an error among the repairs` : t`any fault among the repairs`;
-  return isError
-    ? t`an error among the repairs of the kind ${code}`
-    : t`any fault among the repairs of the kind ${code}`;
+  const fault = FAULTS[code] ?? code;
+  return isError ? t`an error among the repairs: ${fault}` : t`any fault among the repairs: ${fault}`;
 }
 
 function percent(share: number): string {

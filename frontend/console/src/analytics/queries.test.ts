@@ -29,7 +29,7 @@ it("tells what was asked, and how right the answer is", () => {
     content: { count: { kind: "histogram", of: "train_step_s" } },
     deviation: 4.2,
   } as unknown as Question;
-  expect(subjectOf(question)).toBe("train step s");
+  expect(subjectOf(question)).toBe("How long does a train step take?");
   expect(errorOf(question)).toBe("each count is right to ±8.4 in 95 of 100 cases");
   expect(errorOf({ ...question, deviation: 0 })).toBe("exact: no noise was asked for");
   expect(errorOf({ ...question, deviation: null })).toBe("");

@@ -91,7 +91,8 @@ export function contentOf(asking: Asking): Record<string, unknown> | undefined {
 /** What is counted, in a few words. */
 export function subjectOf(question: Question): string {
   const { count } = question.content as { count?: { kind?: string; of?: string } };
-  return (count?.of ?? count?.kind ?? "").replaceAll("_", " ");
+  const of = count?.of ?? count?.kind ?? "";
+  return QUESTIONS.find(({ value }) => value === of)?.label ?? of;
 }
 
 const COUNT = numbers({ maximumFractionDigits: 1 });

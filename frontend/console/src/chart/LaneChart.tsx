@@ -13,10 +13,10 @@ interface Props {
   readonly lanes: readonly Lane[];
 }
 
-/** What held when, a lane for each thing that can hold, in the time that the page's other charts show. */
+/** What held when, a lane for each thing that can hold; zoomed with the page's other charts. */
 export function LaneChart({ title, lanes }: Props) {
   const places = useMemo(() => momentsOf(lanes), [lanes]);
-  const { pointed, shown, zoom } = useTimeZoom(places[0] ?? 0, places.at(-1) ?? 0);
+  const { pointed, shown, zoom } = useTimeZoom(places[0] ?? 0, places.at(-1) ?? 0, true);
   const { from, to } = shown;
   const draw = useCallback(
     ({ colour, axis }: Ink): Drawing => ({

@@ -66,19 +66,22 @@ export function within(span: Span, whole: Span): Span | null {
 /** Each page has its own. */
 export const PageTime = createContext(new Timespan());
 
-/** The page's time, which from now on reaches over `own`, and the part of it that is shown. */
-function usePageTime(own: Span): { readonly time: Timespan; readonly shown: Span } {
+/** The page's time, which from now on reaches over `own`, and the part of it that is shown; `apart`: before a zoom its own. */
+function usePageTime(own: Span, apart: boolean): { readonly time: Timespan; readonly shown: Span } {
   const time = useContext(PageTime);
   const chart = useId();
   const { from, to } = own;
   useEffect(() => time.cover(chart, { from, to }), [time, chart, from, to]);
   const whole = useWatched(time.whole);
-  return { time, shown: useWatched(time.chosen) ?? whole ?? own };
+  return { time, shown: useWatched(time.chosen) ?? (apart ? own : (whole ?? own)) };
 }
 
-/** How a chart from one moment to another takes part in the page's time. */
-export function useTimeZoom(from: number, to: number) {
-  const { time, shown } = usePageTime({ from, to });
+/**
+ * How a chart from one moment to another takes part in the page's time; `apart`: until somebody zooms it shows its own,
+ * since the page's is much longer.
+ */
+export function useTimeZoom(from: number, to: number, apart = false) {
+  const { time, shown } = usePageTime({ from, to }, apart);
   const zoomed = useWatched(time.chosen) !== null;
   const zoom = useMemo(
     () => ({

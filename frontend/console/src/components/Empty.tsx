@@ -6,7 +6,7 @@ export function Empty({ title, children }: { title: string; children: ReactNode 
   return (
     <Stack gap="xs" align="flex-start" p="lg">
       <Text fw={650}>{title}</Text>
-      <Text c="var(--quiet)" component="div" w="100%" maw="60ch">
+      <Text size="sm" c="var(--quiet)" component="div" w="100%" maw="60ch">
         {children}
       </Text>
     </Stack>

@@ -19,6 +19,7 @@ import { PageTime, Timespan } from "../chart/timespan";
 import { Live } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
 import { ProjectChoice } from "../session/ProjectChoice";
+import { roleWord } from "../session/roles";
 import { sessionQuery } from "../session/session";
 import classes from "./Frame.module.css";
 import { Mark } from "./Mark";
@@ -150,7 +151,7 @@ function Person() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{session.operator.role === "" ? "in projects" : session.operator.role}</Menu.Label>
+        <Menu.Label>{session.operator.role === "" ? "in projects" : roleWord(session.operator.role)}</Menu.Label>
         <Menu.Item component="a" href="/api/docs/">
           REST API
         </Menu.Item>

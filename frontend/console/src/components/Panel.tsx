@@ -2,10 +2,18 @@ import { Group, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import classes from "./Panel.module.css";
 
+interface Props {
+  readonly title: string;
+  readonly tools?: ReactNode;
+  /** As high as what stands beside it. */
+  readonly fills?: boolean;
+  readonly children: ReactNode;
+}
+
 /** A part of a page, with its own heading and tools. */
-export function Panel({ title, tools, children }: { title: string; tools?: ReactNode; children: ReactNode }) {
+export function Panel({ title, tools, fills = false, children }: Props) {
   return (
-    <section className={classes.panel} aria-label={title}>
+    <section className={classes.panel} aria-label={title} data-fills={fills || undefined}>
       <Group justify="space-between" mb="sm" gap="xs">
         <Title order={2} size="h5">
           {title}

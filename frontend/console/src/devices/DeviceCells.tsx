@@ -40,7 +40,12 @@ export function LastPart({ of }: { of: Device }) {
   if (part == null) return <>–</>;
   return (
     <>
-      <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
+      <Anchor
+        component={Link}
+        to={`/federations/${part.federation}/rounds/${part.round}`}
+        size="sm"
+        style={{ whiteSpace: "nowrap" }}
+      >
         {part.federation_name}, {part.round_number}
       </Anchor>
       <div>

@@ -29,7 +29,7 @@ function Untold({ trained }: { trained: Found["trained"] }) {
   return (
     <Empty title="No personal model yet">
       {trained === null
-        ? "Under this plan devices train no model of their own beside the version. Where people differ, answer “Does a device keep a model of its own?” in the plan with fine tuned or ditto."
+        ? "Under this plan devices train no model of their own beside the version. Where people differ, answer “Does a device keep a model of its own?” in the plan with fine-tuned or Ditto."
         : UNTOLD[trained]}
     </Empty>
   );

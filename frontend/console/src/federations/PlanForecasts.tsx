@@ -20,6 +20,7 @@ import { Calibrations } from "./Calibrations";
 import { drawnOf, rangeIn, whole } from "./forecasts";
 import { type Federation, PLAN_FORECASTS, type Plan, type PlanForecast, planForecastsQuery } from "./queries";
 import { TryPlan } from "./TryPlan";
+import { profileOf, samplesOf } from "./triedOn";
 
 interface Props {
   readonly federation: Federation;
@@ -105,10 +106,10 @@ export function Shown({ of, federation }: { of: PlanForecast; federation: Federa
 
 /** What was tried, in a sentence. */
 export function whatOf(of: PlanForecast): string {
-  const samples = of.scenario ?? of.dataset_name;
+  const samples = samplesOf(of);
   return of.profile === null
     ? t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated devices like this fleet’s.`
-    : t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${of.profile}.`;
+    : t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${profileOf(of.profile)}.`;
 }
 
 function Standing({ of: { job } }: { of: PlanForecast }) {

@@ -9,34 +9,10 @@ import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
 import { datasetsQuery } from "../models/queries";
 import { type Federation, PLAN_FORECASTS, type Plan } from "./queries";
+import { FLEETS, OWN, SCENARIOS, SPLITS } from "./triedOn";
 
 type Asked = components["schemas"]["TryPlanRequest"];
 
-const SCENARIOS: readonly (readonly [NonNullable<Asked["scenario"]>, string])[] = [
-  ["digits-alike", t`Digits: all devices alike`],
-  ["digits-people", t`Digits: people who write differently`],
-  ["digits-stationary", t`Digits: some classes a device`],
-  ["digits-introduction", t`Digits: a new class arrives`],
-  ["digits-fluctuation", t`Digits: a class comes and goes`],
-  ["digits-shifted", t`Digits: labels that mean something else`],
-  ["activities-running", t`Activities: running`],
-  ["activities-stairs", t`Activities: stairs`],
-  ["activities-unknown", t`Activities: an unknown one`],
-  ["places", t`Places of persons`],
-];
-const SPLITS = [
-  { value: "iid", label: "every device sees the same mix" },
-  { value: "dirichlet:0.5", label: "mixes differ" },
-  { value: "dirichlet:0.1", label: "mixes differ much" },
-  { value: "pathological:2", label: "two classes a device" },
-];
-const OWN = "own";
-const FLEETS = [
-  { value: OWN, label: "this fleet, from its past" },
-  { value: "phones", label: "phones, which charge at night" },
-  { value: "kiosks", label: "kiosks" },
-  { value: "gateways", label: "gateways" },
-];
 const MOST_ROUNDS = 1000;
 
 interface Props {

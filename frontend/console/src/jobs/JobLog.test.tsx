@@ -31,5 +31,5 @@ it("tells every line of a log that is longer than a page, and how the job ended"
       .map((line) => line.textContent?.slice(-6)),
   ).toEqual(["line 1", "line 2"]);
   expect(screen.getByText(/it took too much/)).toBeDefined();
-  expect(screen.getByText("bootstrap of digits")).toBeDefined();
+  expect(screen.getByText("Bootstrap of digits")).toBeDefined();
 });

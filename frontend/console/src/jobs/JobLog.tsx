@@ -6,6 +6,7 @@ import { State } from "../components/State";
 import { When } from "../components/When";
 import { t } from "../language/t";
 import { Curve } from "./Curve";
+import { jobWords } from "./kinds";
 import { Lines } from "./Lines";
 import { type Job, jobQuery } from "./queries";
 import { Workers } from "./Workers";
@@ -33,7 +34,7 @@ export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
 }
 
 function titleOf(job: Job | undefined): string {
-  return job === undefined ? t`Job` : t`${job.kind} of ${job.pair_slug}`;
+  return job === undefined ? t`Job` : jobWords(job);
 }
 
 function Standing({ job }: { job: Job }) {
@@ -50,7 +51,7 @@ function Standing({ job }: { job: Job }) {
           )}
         </Text>
       </Group>
-      {job.error_code ? <Reason sentence={job.error_sentence ?? ""} code={job.error_code} /> : null}
+      {job.error_code ? <Reason sentence={job.error_sentence ?? ""} code={job.error_code} detailed /> : null}
     </div>
   );
 }

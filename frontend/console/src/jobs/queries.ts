@@ -6,17 +6,17 @@ import { asked, LIST } from "../table/rows";
 import { type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Job = components["schemas"]["TrainingJob"];
+export type JobKind = Job["kind"];
 
 export const JOBS = ["jobs"] as const;
 /** A log keeps twice as many lines. */
 const LINES_AT_ONCE = 500;
 
-export const KINDS = ["preflight", "bootstrap", "distill", "quantise", "simulation"] as const;
 export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
 
 /** Which jobs are shown. */
 interface JobsFilter {
-  readonly kind?: (typeof KINDS)[number];
+  readonly kind?: JobKind;
   readonly state?: (typeof STATES)[number];
 }
 export type JobsSearch = TableSearch & JobsFilter;

@@ -1,11 +1,10 @@
+import names from "../../language/languages.json" with { type: "json" };
+
 /** The language that this build of the console is in. */
 export const LANGUAGE = document.documentElement.lang || "en";
 
 /** Those that one may choose, each by its own name. */
-export const LANGUAGES = [
-  { value: "en", label: "English" },
-  { value: "de", label: "Deutsch" },
-] as const;
+export const LANGUAGES = Object.entries(names).map(([value, label]) => ({ value, label }));
 
 const COOKIE = "django_language";
 const A_YEAR_S = 365 * 86_400;

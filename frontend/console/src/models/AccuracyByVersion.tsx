@@ -23,7 +23,7 @@ export function AccuracyByVersion({ pair, versions }: { pair: string; versions: 
   );
   if (times.length < 2) return null;
   return (
-    <Panel title="Accuracy by version" tools={<TimeRange />}>
+    <Panel title="Accuracy" tools={<TimeRange />}>
       <Suspense fallback={<Loading height={200} />}>
         <TimeChart title="Accuracy by version" times={times} series={series} format={percent} bounds={SHARE} />
       </Suspense>

@@ -9,6 +9,7 @@ import { launcherChoices } from "../jobs/launchers";
 import { JOBS, launchersQuery, strategySchemaQuery } from "../jobs/queries";
 import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
+import { KindSelect } from "../plan/KindSelect";
 import { Definitions, startOf, type Values } from "../plan/schema";
 import { datasetsQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 
@@ -48,15 +49,14 @@ export function Bootstrap({ pair }: { pair: Pair }) {
           <Anchor component={Link} to="/models/datasets" size="sm">
             Upload another data set
           </Anchor>
-          <Select
+          <KindSelect
             label="Strategy"
             description={schema === undefined ? undefined : new Definitions(schema).description}
-            data={Object.keys(strategies ?? {})}
+            kinds={Object.keys(strategies ?? {})}
             value={String(strategy.kind)}
-            allowDeselect={false}
             onChange={(kind) => {
-              const next = kind === null ? undefined : strategies?.[kind];
-              if (kind !== null && next !== undefined) setStrategy(startOf(kind, new Definitions(next).fields));
+              const next = strategies?.[kind];
+              if (next !== undefined) setStrategy(startOf(kind, new Definitions(next).fields));
             }}
           />
           <Switch

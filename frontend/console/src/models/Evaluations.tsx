@@ -182,6 +182,6 @@ const PARTS: readonly SmallColumn<EvaluationPart>[] = [
 
 const EARLIER: readonly SmallColumn<Evaluation>[] = [
   { header: "Outcome", cell: (one) => <State of={one.state ?? "cancelled"} /> },
-  { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} brief /> },
+  { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} /> },
   { header: "Ended", align: "end", cell: (one) => <When at={one.ended_at} /> },
 ];

@@ -57,13 +57,14 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
       return { id: `${source} ${target}`, source, target, label, ariaLabel };
     });
   }, [graph]);
+  const isLevel = nodes.every((node) => node.position.y === nodes[0]?.position.y);
   const columns = useMatches({ base: 2, sm: 4, lg: SHOWN });
   const newest = useMemo(() => {
     const latest = Math.max(...nodes.map((node) => node.position.x));
     return nodes.filter((node) => node.position.x > latest - columns * STEP_X).map(({ id }) => ({ id }));
   }, [nodes, columns]);
   return (
-    <Box className={classes.canvas} data-helped={transfers.size > 0 || undefined}>
+    <Box className={classes.canvas} data-helped={transfers.size > 0 || undefined} data-level={isLevel || undefined}>
       <ReactFlow
         nodes={nodes}
         edges={edges}

@@ -6,6 +6,7 @@ import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, counted, duration } from "../components/units";
+import { jobWords } from "../jobs/kinds";
 import { Lines } from "../jobs/Lines";
 import { type Job, jobsOfQuery } from "../jobs/queries";
 import { t } from "../language/t";
@@ -42,7 +43,7 @@ function Going({ job }: { job: Job }) {
       }
     >
       <Stack gap="sm">
-        <Progress value={share} aria-label={`How far the ${job.kind} is`} />
+        <Progress value={share} aria-label={`How far it is: ${jobWords(job)}`} />
         <Text size="sm" role="status">
           {job.state === "queued" ? "It waits for its turn." : job.progress_sentence || "It begins."}
         </Text>
@@ -58,7 +59,7 @@ export function Rejected({ pair }: { pair: Pair }) {
   return (
     <Alert color="red" variant="light" title="It did not pass its pre-flight">
       <Stack gap="sm">
-        <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code ?? ""} />
+        <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code ?? ""} detailed />
         {fields.length > 0 && <Facts of={fields.map(([name, value]) => [name, String(value)] as const)} />}
         <Text size="sm">
           Change the model as the sentence says, export it again and{" "}

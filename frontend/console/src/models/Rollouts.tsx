@@ -156,7 +156,7 @@ const TRIALS: readonly SmallColumn<Trial>[] = [
 const ENDED: readonly SmallColumn<Rollout>[] = [
   { header: "Version", cell: (one) => one.version_number },
   { header: "Outcome", cell: (one) => <State of={one.state ?? "cancelled"} /> },
-  { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} brief /> },
+  { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} /> },
   { header: "Its error", align: "end", cell: (one) => errorsOf(one)?.candidate ?? "–" },
   { header: "The champion's", align: "end", cell: (one) => errorsOf(one)?.champion ?? "–" },
   { header: "Answers agree", align: "end", cell: (one) => besideOf(one)?.agreement ?? "–" },

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { jobWords } from "../jobs/kinds";
 import classes from "./Now.module.css";
 import type { Overview } from "./queries";
 
@@ -54,15 +55,10 @@ export function Now({ overview }: { overview: Overview }) {
         {jobs.map((job) => (
           <li key={job.id}>
             <Anchor component={Link} to="/jobs" size="sm" fw={550} c="inherit" underline="hover">
-              {job.kind} of {job.pair_slug}
+              {jobWords(job)}
             </Anchor>{" "}
             <State of={job.state ?? "queued"} />
-            <Progress
-              value={100 * (job.progress ?? 0)}
-              size="sm"
-              my={4}
-              aria-label={`${job.kind} of ${job.pair_slug}`}
-            />
+            <Progress value={100 * (job.progress ?? 0)} size="sm" my={4} aria-label={jobWords(job)} />
             <Text size="sm" c="var(--quiet)">
               {job.progress_sentence}
             </Text>

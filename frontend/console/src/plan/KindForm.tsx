@@ -10,6 +10,7 @@ import {
   Text,
   TextInput,
 } from "@mantine/core";
+import { KindSelect } from "./KindSelect";
 import { Definitions, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
 
 interface Props {
@@ -198,17 +199,15 @@ function Nested({
   return (
     <Fieldset legend={words.label}>
       <Stack gap="sm">
-        <Select
+        <KindSelect
           aria-label={words.label}
           description={words.description}
-          data={Object.keys(kinds)}
+          kinds={Object.keys(kinds)}
           value={kind}
-          allowDeselect={false}
           onChange={(next) => {
-            const chosen = next === null ? undefined : kinds[next];
-            if (next !== null && chosen !== undefined) onChange(startOf(next, fieldsOf(chosen)));
+            const chosen = kinds[next];
+            if (chosen !== undefined) onChange(startOf(next, fieldsOf(chosen)));
           }}
-          maw={420}
         />
         {schema !== undefined && (
           <Fields definitions={definitions} fields={fieldsOf(schema)} values={values} onChange={onChange} />

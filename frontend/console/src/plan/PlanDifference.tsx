@@ -1,5 +1,5 @@
 import { Table, Text } from "@mantine/core";
-import { differences } from "./difference";
+import { differences, pathWords, valueWords } from "./difference";
 
 /** What a changed plan does differently from the one that runs. */
 export function PlanDifference({ before, after }: { before: unknown; after: unknown }) {
@@ -23,9 +23,9 @@ export function PlanDifference({ before, after }: { before: unknown; after: unkn
       <Table.Tbody>
         {found.map(({ path, before: old, after: next }) => (
           <Table.Tr key={path}>
-            <Table.Td>{path}</Table.Td>
-            <Table.Td c="var(--quiet)">{old === undefined ? "–" : JSON.stringify(old)}</Table.Td>
-            <Table.Td>{next === undefined ? "–" : JSON.stringify(next)}</Table.Td>
+            <Table.Td title={path}>{pathWords(path)}</Table.Td>
+            <Table.Td c="var(--quiet)">{valueWords(path, old)}</Table.Td>
+            <Table.Td>{valueWords(path, next)}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

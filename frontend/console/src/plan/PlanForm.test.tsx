@@ -45,7 +45,7 @@ it("starts another kind of a slot with its defaults, and leaves the others alone
   await show(<Form seen={seen} />);
   await userEvent.click(screen.getByRole("button", { name: /How does a device learn/ }));
   await userEvent.click((await screen.findAllByRole("combobox", { name: "Kind" }))[0] as Element);
-  await userEvent.click(await screen.findByRole("option", { name: "prox" }));
+  await userEvent.click(await screen.findByRole("option", { name: /FedProx/ }));
   expect(seen).toHaveBeenLastCalledWith({ ...PLAN, local: { kind: "prox", mu: 0.1 } });
   expect(screen.getByText("All about prox.")).toBeDefined();
 });

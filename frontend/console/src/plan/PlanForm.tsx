@@ -1,6 +1,8 @@
-import { Accordion, Badge, Group, Select, Stack, Text } from "@mantine/core";
+import { Accordion, Badge, Group, Stack, Text } from "@mantine/core";
 import { t } from "../language/t";
 import { KindForm } from "./KindForm";
+import { KindSelect } from "./KindSelect";
+import { kindWords } from "./kinds";
 import { Definitions, type Schema, startOf, type Values } from "./schema";
 
 type Plan = Readonly<Record<string, Values>>;
@@ -81,23 +83,21 @@ function Slot({ slot, question, kinds, values, onChange }: SlotProps) {
           <Text size="sm" fw={550}>
             {question}
           </Text>
-          <Badge variant="light" tt="none">
-            {slot}: {kind.replaceAll("_", " ")}
+          <Badge variant="light" tt="none" title={`${slot}: ${kind}`}>
+            {kindWords(kind)}
           </Badge>
         </Group>
       </Accordion.Control>
       <Accordion.Panel>
         <Stack gap="md">
-          <Select
+          <KindSelect
             label="Kind"
             description={definitions?.description}
-            data={Object.keys(kinds)}
+            kinds={Object.keys(kinds)}
             value={kind}
-            allowDeselect={false}
-            maw={420}
             onChange={(next) => {
-              const chosen = next === null ? undefined : kinds[next];
-              if (next !== null && chosen !== undefined) onChange(startOf(next, new Definitions(chosen).fields));
+              const chosen = kinds[next];
+              if (chosen !== undefined) onChange(startOf(next, new Definitions(chosen).fields));
             }}
           />
           {schema !== undefined && <KindForm schema={schema} values={values} onChange={onChange} />}

@@ -162,7 +162,7 @@ const COLUMNS: readonly Column<DeviceUpdate>[] = [
   {
     id: "why",
     header: "Why",
-    cell: (part) => <Reason sentence={part.reason_sentence ?? ""} code={part.reason_code ?? ""} brief />,
+    cell: (part) => <Reason sentence={part.reason_sentence ?? ""} code={part.reason_code ?? ""} />,
   },
   { id: "former", header: "Agent before", cell: (part) => part.former },
   { id: "asked", header: "Asked", sort: "asked_at", cell: (part) => <When at={part.asked_at} /> },

@@ -87,7 +87,7 @@ const COLUMNS: readonly Column<AgentRollout>[] = [
   {
     id: "why",
     header: "Why",
-    cell: (rollout) => <Reason sentence={rollout.reason_sentence ?? ""} code={rollout.reason_code ?? ""} brief />,
+    cell: (rollout) => <Reason sentence={rollout.reason_sentence ?? ""} code={rollout.reason_code ?? ""} />,
   },
   {
     id: "far",

@@ -70,7 +70,7 @@ const COLUMNS: readonly Column<Question>[] = [
         <State of={question.state} />
         {question.reason_code !== "" && (
           <div>
-            <Reason sentence={question.reason_sentence} code={question.reason_code} brief />
+            <Reason sentence={question.reason_sentence} code={question.reason_code} />
           </div>
         )}
       </>

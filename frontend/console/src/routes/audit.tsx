@@ -118,9 +118,15 @@ function Audit() {
                 key={end}
                 type="date"
                 aria-label={end === "from" ? "First day" : "Last day"}
+                leftSection={
+                  <Text size="sm" c="var(--quiet)">
+                    {end === "from" ? "from" : "to"}
+                  </Text>
+                }
+                leftSectionWidth={46}
                 value={search[end] ?? ""}
                 onChange={(event) => narrow(end, event.currentTarget.value)}
-                w={150}
+                w={190}
               />
             ))}
           </>

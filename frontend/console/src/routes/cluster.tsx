@@ -1,6 +1,6 @@
-import { Stack } from "@mantine/core";
+import { Anchor, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, Link } from "@tanstack/react-router";
 import { type Cluster, clusterQuery, type Gang, type Host, type TeamUse } from "../cluster/queries";
 import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
@@ -40,7 +40,11 @@ function ClusterPage() {
             <Panel title="Queue">
               {gangs.length === 0 ? (
                 <Empty title="No job runs or waits">
-                  Jobs come here when a model pair is submitted, bootstrapped or distilled.
+                  Jobs come here when a model pair is submitted, bootstrapped or distilled.{" "}
+                  <Anchor component={Link} to="/models/new">
+                    Upload a pair
+                  </Anchor>
+                  .
                 </Empty>
               ) : (
                 <SmallTable label="Queue" columns={GANGS} rows={gangs} rowKey={(gang) => gang.job} minWidth={760} />
@@ -104,7 +108,7 @@ function Where({ gang }: { gang: Gang }) {
     <>
       {places}
       {places !== "" && gang.reason_code !== "" && "; "}
-      {gang.reason_code !== "" && <Reason sentence={gang.reason_sentence} code={gang.reason_code} brief />}
+      {gang.reason_code !== "" && <Reason sentence={gang.reason_sentence} code={gang.reason_code} />}
     </>
   );
 }

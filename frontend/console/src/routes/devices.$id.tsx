@@ -89,7 +89,7 @@ function Why({ id }: { id: string }) {
       <Stack gap={6} component="ul" m={0} pl="md">
         {why.reasons.map((reason) => (
           <li key={reason.code}>
-            <Reason {...reason} />
+            <Reason {...reason} detailed />
           </li>
         ))}
       </Stack>

@@ -170,7 +170,7 @@ const COLUMNS: readonly Column<Device>[] = [
     id: "tags",
     header: "Tags",
     cell: (device) => (
-      <Group gap={4}>
+      <Group gap={4} maw={260}>
         {device.tags.map((tag) => (
           <Badge key={tag} variant="light" color="gray" tt="none" fw={500} style={{ minWidth: "max-content" }}>
             {tag}
@@ -231,7 +231,7 @@ function FirstReason({ device }: { device: Device }) {
   if (first === undefined) return <>–</>;
   return (
     <>
-      <Reason {...first} brief />
+      <Reason {...first} />
       {others.length > 0 && ` and ${others.length} more`}
     </>
   );

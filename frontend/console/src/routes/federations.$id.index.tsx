@@ -241,7 +241,7 @@ function Progress({ federation, rounds, count }: ProgressProps) {
         </Panel>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 5 }}>
-        <Panel title="Traffic" tools={shown}>
+        <Panel title="Traffic" tools={shown} fills>
           <TimeChart
             title="Bytes uploaded in each round"
             times={times}

@@ -7,7 +7,7 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, counted, percent } from "../components/units";
+import { bytes, counted, duration, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { ComparedUpdates } from "../federations/ComparedUpdates";
@@ -65,7 +65,7 @@ function RoundPage() {
                   [t`Uploaded`, figure("update_bytes", bytes)],
                   [t`Accuracy before`, figure("accuracy_before", percent)],
                   [t`Accuracy`, figure("accuracy", percent)],
-                  [t`Merged in`, figure("merge_s", (seconds) => `${(1000 * seconds).toFixed(0)} ms`)],
+                  [t`Merged in`, figure("merge_s", duration)],
                 ]}
               />
             </Panel>

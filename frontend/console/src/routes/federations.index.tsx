@@ -16,6 +16,7 @@ import {
 } from "../federations/FederationCells";
 import { type Federation, federationFiguresQuery, federationsQuery } from "../federations/queries";
 import { t } from "../language/t";
+import { kindWords } from "../plan/kinds";
 import { ArchivedOnly } from "../table/ArchivedOnly";
 import { byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
@@ -113,7 +114,8 @@ const UNSAID = new Set(["none", "one", "at_once"]);
 function kinds(federation: Federation): string {
   const plan = federation.plan as Record<string, { kind?: string }> | undefined;
   const chosen = ["local", "merge", "personal", "help", "groups", "rollout", "fallback", "forgetting"]
-    .map((slot) => plan?.[slot]?.kind)
-    .filter((kind) => kind !== undefined && !UNSAID.has(kind));
-  return [...new Set(chosen)].join(", ").replaceAll("_", " ");
+    .flatMap((slot) => plan?.[slot]?.kind ?? [])
+    .filter((kind) => !UNSAID.has(kind))
+    .map(kindWords);
+  return [...new Set(chosen)].join(", ");
 }

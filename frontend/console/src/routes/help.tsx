@@ -51,7 +51,11 @@ function Help() {
           onSearch={(change) => navigate({ search: change, replace: true })}
           empty={
             <Empty title="Nobody has asked for help">
-              Devices ask by themselves when they drift, in federations whose plan has a kind of help other than none.
+              Devices ask by themselves when they drift, in{" "}
+              <Anchor component={Link} to="/federations">
+                federations
+              </Anchor>{" "}
+              whose plan says who helps.
             </Empty>
           }
         />
@@ -108,7 +112,7 @@ const COLUMNS: readonly Column<HelpRequest>[] = [
         <State of={request.state} />
         {request.reason_code !== "" && (
           <div>
-            <Reason sentence={request.reason_sentence} code={request.reason_code} brief />
+            <Reason sentence={request.reason_sentence} code={request.reason_code} />
           </div>
         )}
       </>
@@ -137,7 +141,7 @@ function Part({ transfer }: { transfer: Transfer }) {
       {transfer.way === "direct" && ", directly"}
       {transfer.way === "platform" && transfer.way_sentence !== "" && (
         <>
-          , by the platform: <Reason sentence={transfer.way_sentence} code={transfer.way_code} brief />
+          , by the platform: <Reason sentence={transfer.way_sentence} code={transfer.way_code} />
         </>
       )}
     </Text>

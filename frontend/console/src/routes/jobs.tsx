@@ -10,17 +10,8 @@ import { Reason } from "../components/Reason";
 import { choicesOf, State } from "../components/State";
 import { When } from "../components/When";
 import { JobLog } from "../jobs/JobLog";
-import {
-  JOBS,
-  type Job,
-  type JobsSearch,
-  jobsAsked,
-  jobsFilter,
-  jobsQuery,
-  jobsSearch,
-  KINDS,
-  STATES,
-} from "../jobs/queries";
+import { jobWords, KIND_CHOICES, kindWord } from "../jobs/kinds";
+import { JOBS, type Job, type JobsSearch, jobsAsked, jobsFilter, jobsQuery, jobsSearch, STATES } from "../jobs/queries";
 import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -73,7 +64,7 @@ function Jobs() {
               aria-label="Kind of job"
               placeholder="All kinds"
               clearable
-              data={KINDS}
+              data={KIND_CHOICES}
               value={search.kind ?? null}
               onChange={(kind) => narrow("kind", kind)}
               w={150}
@@ -121,13 +112,22 @@ const COLUMNS: readonly Column<Job>[] = [
         search={((now: object) => ({ ...now, job: job.id })) as never}
         replace
         size="sm"
-        aria-label={`Log of the ${job.kind} of ${job.pair_slug}`}
+        aria-label={`Log: ${jobWords(job)}`}
+        title={job.kind}
       >
-        {job.kind}
+        {kindWord(job.kind)}
       </Anchor>
     ),
   },
-  { id: "pair", header: "Model pair", cell: (job) => job.pair_slug },
+  {
+    id: "pair",
+    header: "Model pair",
+    cell: (job) => (
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {job.pair_slug}
+      </Text>
+    ),
+  },
   { id: "state", header: "State", sort: "state", cell: (job) => <State of={job.state ?? "queued"} /> },
   { id: "progress", header: "How far", cell: (job) => <Standing job={job} /> },
   { id: "created", header: "Asked for", sort: "created_at", cell: (job) => <When at={job.created_at} /> },
@@ -136,11 +136,12 @@ const COLUMNS: readonly Column<Job>[] = [
 ];
 
 function Standing({ job }: { job: Job }) {
-  if (job.error_code) return <Reason sentence={job.error_sentence ?? ""} code={job.error_code} brief />;
+  if (job.error_code) return <Reason sentence={job.error_sentence ?? ""} code={job.error_code} />;
   const share = 100 * (job.progress ?? 0);
+  const isOver = job.state === "succeeded" || job.state === "cancelled";
   return (
     <Stack gap={3} miw={180}>
-      <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
+      {!isOver && <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />}
       <Text size="xs" c="var(--quiet)">
         {job.progress_sentence}
       </Text>

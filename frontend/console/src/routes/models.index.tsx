@@ -86,7 +86,7 @@ const COLUMNS: readonly Column<Pair>[] = [
     cell: (pair) => (
       <>
         <State of={pair.state ?? "checking"} />{" "}
-        {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} brief /> : null}
+        {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} /> : null}
       </>
     ),
   },

@@ -1,4 +1,4 @@
-import { Fieldset, FileInput, NumberInput, Select, Stack, Switch, TagsInput, Text, TextInput } from "@mantine/core";
+import { Fieldset, FileInput, NumberInput, Stack, Switch, TagsInput, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
@@ -12,11 +12,16 @@ import { t } from "../language/t";
 import { PAIRS, type Pair } from "../models/queries";
 import { firstRecipe, labelsNeeded, type Recipe, type RecipeSchema, recipeSchemaQuery } from "../models/recipe";
 import { KindForm } from "../plan/KindForm";
+import { KindSelect } from "../plan/KindSelect";
 import { Definitions, startOf } from "../plan/schema";
 
 export const Route = createFileRoute("/models/new")({ component: NewPair });
 
 const PROGRAM = ".pt2";
+const SWITCHES = [
+  ["clipping", t`clipping of gradients`],
+  ["distillation", t`distillation`],
+] as const;
 const PARTS = [
   ["loss", t`What is the loss?`],
   ["optimiser", t`What makes a step of the gradient?`],
@@ -127,10 +132,10 @@ function NewPair() {
                       {...form.getInputProps("loss")}
                     />
                   )}
-                  {(["clipping", "distillation"] as const).map((name) => (
+                  {SWITCHES.map(([name, words]) => (
                     <Switch
                       key={name}
-                      label={name}
+                      label={words}
                       description={schemas[name].description}
                       checked={recipe[name]}
                       onChange={(event) => setRecipe({ ...recipe, [name]: event.currentTarget.checked })}
@@ -189,17 +194,14 @@ function Part({ question, kinds, values, onChange }: PartProps) {
   return (
     <Fieldset legend={question}>
       <Stack gap="sm">
-        <Select
+        <KindSelect
           aria-label={question}
           description={definitions?.description}
-          data={Object.keys(kinds).map((kind) => ({ value: kind, label: kind.replaceAll("_", " ") }))}
+          kinds={Object.keys(kinds)}
           value={values.kind}
-          allowDeselect={false}
-          maw={420}
           onChange={(next) => {
-            const chosen = next === null ? undefined : kinds[next];
-            if (next === null || chosen === undefined) return;
-            onChange(startOf(next, new Definitions(chosen).fields) as Recipe["loss"]);
+            const chosen = kinds[next];
+            if (chosen !== undefined) onChange(startOf(next, new Definitions(chosen).fields) as Recipe["loss"]);
           }}
         />
         {schema !== undefined && definitions !== undefined && definitions.fields.length > 0 && (

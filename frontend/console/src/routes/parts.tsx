@@ -74,7 +74,15 @@ function Parts() {
             )}
           </>
         }
-        empty={<Empty title="No device has had a part">Parts begin when a round asks devices to train.</Empty>}
+        empty={
+          <Empty title="No device has had a part">
+            Parts begin when a round asks devices to train.{" "}
+            <Anchor component={Link} to="/federations">
+              Start a federation
+            </Anchor>
+            .
+          </Empty>
+        }
       />
     </>
   );
@@ -107,7 +115,7 @@ const COLUMNS: readonly Column<Part>[] = [
         <State of={part.state} />
         {part.reason_code !== "" && (
           <div>
-            <Reason sentence={part.reason_sentence} code={part.reason_code} brief />
+            <Reason sentence={part.reason_sentence} code={part.reason_code} />
           </div>
         )}
       </>

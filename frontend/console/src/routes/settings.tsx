@@ -60,7 +60,7 @@ function Settings() {
           <Tabs.Tab value="password">Password</Tabs.Tab>
           <Tabs.Tab value="second-factor">Second factor</Tabs.Tab>
           <Tabs.Tab value="sessions">Sessions</Tabs.Tab>
-          <Tabs.Tab value="writing">Dates and numbers</Tabs.Tab>
+          <Tabs.Tab value="writing">Language and dates</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="people">
           <People {...table} />

@@ -10,6 +10,7 @@ import { until } from "../components/until";
 import { When } from "../components/When";
 import { Shown } from "../federations/PlanForecasts";
 import { federationQuery } from "../federations/queries";
+import { profileOf, samplesOf, splitOf } from "../federations/triedOn";
 import { t } from "../language/t";
 import { PlanTable } from "../simulations/PlanTable";
 import { triedPlanQuery } from "../simulations/queries";
@@ -53,13 +54,13 @@ function TriedPlanPage() {
           <Stack gap="sm">
             <Facts
               of={[
-                [t`Samples`, tried.scenario ?? tried.dataset_name],
-                [t`Who has which`, tried.scenario === null ? tried.split : t`as the scenario says`],
+                [t`Samples`, samplesOf(tried)],
+                [t`Who has which`, tried.scenario === null ? splitOf(tried.split) : t`as the scenario says`],
                 [
                   t`Devices`,
                   tried.profile === null
                     ? t`${counted(tried.devices)} like this fleet’s`
-                    : `${counted(tried.devices)} ${tried.profile}`,
+                    : `${counted(tried.devices)} ${profileOf(tried.profile)}`,
                 ],
                 [t`Rounds`, t`${counted(tried.rounds)} at most`],
                 [t`Simulated time`, t`${counted(tried.days)} days at most`],

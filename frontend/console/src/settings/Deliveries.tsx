@@ -1,5 +1,6 @@
-import { Select, Text } from "@mantine/core";
+import { Anchor, Select, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
@@ -67,7 +68,15 @@ export function Deliveries({ search, onSearch }: { search: Search; onSearch: (ch
           <ExportCsv path="/api/webhook-deliveries/" query={deliveriesAsked(search)} />
         </>
       }
-      empty={<Empty title="Nothing was told">The log keeps what webhooks were told in the last thirty days.</Empty>}
+      empty={
+        <Empty title="Nothing was told">
+          The log keeps what webhooks were told in the last thirty days.{" "}
+          <Anchor component={Link} to="/settings" search={{ tab: "webhooks" } as never}>
+            Make a webhook
+          </Anchor>
+          , or try one.
+        </Empty>
+      }
     />
   );
 }

@@ -12,6 +12,7 @@ import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { When } from "../components/When";
 import { t } from "../language/t";
+import { ROLES_OR_NONE, type RoleOrNone, roleWord } from "../session/roles";
 import { useMay, useOperator } from "../session/session";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -19,18 +20,10 @@ import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
 type Person = components["schemas"]["Operator"];
-type Role = Person["role"];
 
 export const PEOPLE = ["operators"] as const;
 /** Where one chooses a password. */
 const PASSWORD = "/settings?tab=password";
-export const ROLES: { value: Role; label: string }[] = [
-  { value: "viewer", label: "viewer: sees everything" },
-  { value: "operator", label: "operator: runs fleets, models and federations" },
-  { value: "administrator", label: "administrator: manages people and settings, too" },
-];
-/** In the whole installation one may have none. */
-const ROLES_OR_NONE = [...ROLES, { value: "" as const, label: "none: only what projects give" }];
 
 export function peopleQuery(search: TableSearch) {
   return queryOptions({
@@ -106,17 +99,17 @@ function Name({ person }: { person: Person }) {
 
 function RoleOf({ person }: { person: Person }) {
   const may = useMay("accounts.change_operator");
-  const [role, setRole] = useState<Role>(person.role);
-  if (!may.allowed) return person.role === "" ? t`in projects` : person.role;
+  const [role, setRole] = useState<RoleOrNone>(person.role);
+  if (!may.allowed) return person.role === "" ? t`in projects` : roleWord(person.role);
   return (
     <Group gap="xs" wrap="nowrap">
       <Select
         aria-label={`Role of ${person.username}`}
         size="xs"
-        data={ROLES_OR_NONE.map(({ value }) => ({ value, label: value === "" ? "none" : value }))}
+        data={ROLES_OR_NONE.map(({ value }) => ({ value, label: roleWord(value) }))}
         value={role}
         allowDeselect={false}
-        onChange={(value) => setRole(value as Role)}
+        onChange={(value) => setRole(value as RoleOrNone)}
         w={140}
       />
       {role !== person.role && (
@@ -124,7 +117,9 @@ function RoleOf({ person }: { person: Person }) {
           action="accounts.change_operator"
           label="Change"
           primary
-          done={role === "" ? `${person.username} is of projects only now.` : `${person.username} is ${role} now.`}
+          done={
+            role === "" ? `${person.username} is of projects only now.` : `${person.username} is ${roleWord(role)} now.`
+          }
           changes={[PEOPLE, ["session"]]}
           call={(via) =>
             api.PATCH("/api/operators/{id}/", { params: { path: { id: person.id } }, body: { role }, ...via })
@@ -169,7 +164,7 @@ function Handles({ person, onLink }: { person: Person; onLink: (path: string) =>
 }
 
 function Invite({ onLink }: { onLink: (name: string, path: string) => void }) {
-  const form = useForm({ initialValues: { username: "", email: "", role: "viewer" as Role } });
+  const form = useForm({ initialValues: { username: "", email: "", role: "viewer" as RoleOrNone } });
   const { username, email, role } = form.values;
   return (
     <Panel title="Let a person in">

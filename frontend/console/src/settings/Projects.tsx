@@ -1,4 +1,4 @@
-import { Group, Select, Stack, TextInput } from "@mantine/core";
+import { Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
@@ -13,15 +13,12 @@ import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
-import { CustomRoles, customRolesQuery } from "./CustomRoles";
-import { ROLES } from "./People";
+import { CustomRoles } from "./CustomRoles";
+import { givenRole, NO_CHOICE, RoleFields, roleAsked, unchosen } from "./RoleFields";
+import { type Placed, SignOnRoles } from "./SignOnRoles";
 
 type Project = components["schemas"]["Project"];
 type Grant = components["schemas"]["Grant"];
-type Role = Grant["role"];
-
-/** Before the key of a custom role, among the values of a choice. */
-const CUSTOM = "custom:";
 
 const PROJECTS = ["projects"] as const;
 const ORGANISATIONS = ["organisations"] as const;
@@ -54,16 +51,16 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
   const projects = useQuery(projectsQuery);
   const organisations = useQuery(organisationsQuery);
   const rows = useQuery(grantsQuery(search));
-  const nameOf = (grant: Grant) => {
-    const project = projects.data?.results.find(({ id }) => id === grant.project);
+  const placeOf = (given: Placed) => {
+    const project = projects.data?.results.find(({ id }) => id === given.project);
     if (project !== undefined) return t`${project.name}, of ${project.organisation_name}`;
-    const organisation = organisations.data?.results.find(({ id }) => id === grant.organisation);
+    const organisation = organisations.data?.results.find(({ id }) => id === given.organisation);
     return organisation === undefined ? "–" : t`all of ${organisation.name}`;
   };
   const columns: readonly Column<Grant>[] = [
     { id: "person", header: "Person", sort: "username", cell: (grant) => grant.username },
-    { id: "role", header: "Role", sort: "role", cell: roleOf },
-    { id: "project", header: "Project", cell: nameOf },
+    { id: "role", header: "Role", sort: "role", cell: (grant) => <GivenRole grant={grant} /> },
+    { id: "project", header: "Project", cell: placeOf },
     { id: "given", header: "Given", sort: "given_at", cell: (grant) => <When at={grant.given_at} /> },
     {
       id: "actions",
@@ -76,7 +73,7 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
             action="accounts.take_role"
             label="Take away"
             danger
-            confirm={`${grant.username} is no longer ${roleOf(grant)} there.`}
+            confirm={`${grant.username} is no longer ${givenRole(grant)} there.`}
             changes={[GRANTS, SESSION]}
             call={(via) => api.DELETE("/api/grants/{id}/", { params: { path: { id: grant.id } }, ...via })}
           />
@@ -95,6 +92,7 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
         </Stack>
       </Panel>
       <CustomRoles organisations={organisations.data?.results ?? []} />
+      <SignOnRoles projects={projects.data?.results ?? []} placeOf={placeOf} />
       <GiveRole projects={projects.data?.results ?? []} />
       <DataTable
         label="Roles in projects"
@@ -106,14 +104,28 @@ export function Projects({ search, onSearch }: { search: TableSearch; onSearch: 
         onSearch={onSearch}
         tools={<ExportCsv path="/api/grants/" query={asked(search)} />}
         searchable="Name of the person"
-        empty={<Empty title="No roles in projects">People have the role that the whole installation gives them.</Empty>}
+        empty={
+          <Empty title="No roles in projects">
+            People have the role that the whole installation gives them. Give somebody another one above.
+          </Empty>
+        }
       />
     </Stack>
   );
 }
 
-function roleOf(grant: Grant): string {
-  return grant.custom_role_name || grant.role;
+function GivenRole({ grant }: { grant: Grant }) {
+  return (
+    <>
+      {givenRole(grant)}
+      {grant.by_sign_on && (
+        <Text component="span" size="sm" c="var(--quiet)">
+          {" "}
+          by single sign-on
+        </Text>
+      )}
+    </>
+  );
 }
 
 function Line({ project }: { project: Project }) {
@@ -174,38 +186,21 @@ function NewProject() {
 }
 
 function GiveRole({ projects }: { projects: readonly Project[] }) {
-  const custom = useQuery(customRolesQuery).data?.results ?? [];
-  const form = useForm({ initialValues: { username: "", role: "viewer", project: "" } });
-  const { username, role, project } = form.values;
-  const given = role.startsWith(CUSTOM) ? { custom_role: Number(role.slice(CUSTOM.length)) } : { role: role as Role };
-  const organisation = projects.find(({ id }) => String(id) === project)?.organisation;
-  const choices = custom.filter((one) => organisation === undefined || one.organisation === organisation);
-  const missing =
-    username.trim() === "" ? t`Name the person first.` : project === "" ? t`Choose a project first.` : undefined;
+  const form = useForm({ initialValues: { username: "", choice: NO_CHOICE } });
+  const { username, choice } = form.values;
   return (
     <Panel title="Give a role in a project">
       <Group align="flex-end" gap="sm">
         <TextInput label="Name of the person" {...form.getInputProps("username")} />
-        <Select
-          label="Role"
-          data={[...ROLES, ...choices.map(({ id, name }) => ({ value: `${CUSTOM}${id}`, label: name }))]}
-          allowDeselect={false}
-          w={330}
-          {...form.getInputProps("role")}
-        />
-        <Select
-          label="Project"
-          data={projects.map((one) => ({ value: String(one.id), label: `${one.organisation_name} / ${one.name}` }))}
-          {...form.getInputProps("project")}
-        />
+        <RoleFields projects={projects} value={choice} onChange={(chosen) => form.setFieldValue("choice", chosen)} />
         <Action
           action="accounts.give_role"
           label="Give"
           primary
-          blocked={missing}
+          blocked={username.trim() === "" ? "Name the person first." : unchosen(choice)}
           changes={[GRANTS, SESSION]}
           onDone={() => form.reset()}
-          call={(via) => api.POST("/api/grants/", { body: { username, ...given, project: Number(project) }, ...via })}
+          call={(via) => api.POST("/api/grants/", { body: { username, ...roleAsked(choice) }, ...via })}
         />
       </Group>
     </Panel>

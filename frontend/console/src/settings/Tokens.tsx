@@ -74,11 +74,18 @@ export function Tokens({ search, onSearch }: { search: TableSearch; onSearch: (c
 const COLUMNS: readonly Column<Token>[] = [
   { id: "name", header: "Token", sort: "name", cell: (token) => token.name },
   { id: "state", header: "State", cell: (token) => <State of={standing(token)} /> },
-  { id: "scopes", header: "Used for", cell: (token) => token.scopes?.join(", ") },
+  { id: "scopes", header: "Used for", cell: (token) => <span title={token.scopes?.join(", ")}>{usedFor(token)}</span> },
   { id: "used", header: "Last used", sort: "last_used_at", cell: (token) => <When at={token.last_used_at} /> },
   { id: "expires", header: "Expires", sort: "expires_at", cell: (token) => <When at={token.expires_at} /> },
   { id: "actions", header: "Actions", headless: true, align: "end", cell: (token) => <End token={token} /> },
 ];
+
+function usedFor({ scopes = [] }: Token): string {
+  if (scopes.length === SCOPES.length) return t`everything`;
+  return SCOPES.filter(({ value }) => scopes.includes(value))
+    .map(({ label }) => label)
+    .join(", ");
+}
 
 function standing(token: Token): string {
   if (token.revoked_at !== null) return "ended";

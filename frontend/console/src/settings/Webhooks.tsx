@@ -59,7 +59,13 @@ const COLUMNS: readonly Column<Webhook>[] = [
     id: "log",
     header: "Log",
     cell: (webhook) => (
-      <Anchor component={Link} to="/settings" search={{ tab: "deliveries", webhook: webhook.id } as never} size="sm">
+      <Anchor
+        component={Link}
+        to="/settings"
+        search={{ tab: "deliveries", webhook: webhook.id } as never}
+        size="sm"
+        style={{ whiteSpace: "nowrap" }}
+      >
         what it was told
       </Anchor>
     ),

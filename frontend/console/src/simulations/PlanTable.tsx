@@ -1,3 +1,6 @@
+import { valueWords } from "../plan/difference";
+import { kindWords, slotWords } from "../plan/kinds";
+import { labelOf } from "../plan/schema";
 import { SmallTable } from "../table/SmallTable";
 
 type Kind = Readonly<Record<string, unknown>>;
@@ -8,8 +11,8 @@ export function PlanTable({ plan }: { plan: object }) {
     <SmallTable
       label="The plan"
       columns={[
-        { header: "Slot", cell: ([slot]) => slot.replaceAll("_", " ") },
-        { header: "Kind", cell: ([, { kind }]) => String(kind ?? "–").replaceAll("_", " ") },
+        { header: "Slot", cell: ([slot]) => slotWords(slot) },
+        { header: "Kind", cell: ([, { kind }]) => (typeof kind === "string" ? kindWords(kind) : "–") },
         { header: "Hyperparameters", cell: ([, kind]) => hyperparametersOf(kind) },
       ]}
       rows={Object.entries(plan as Readonly<Record<string, Kind>>)}
@@ -21,6 +24,17 @@ export function PlanTable({ plan }: { plan: object }) {
 
 function hyperparametersOf({ kind: _kind, ...values }: Kind): string {
   return Object.entries(values)
-    .map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${labelOf(name)} ${isKind(value) ? within(value) : valueWords(name, value)}`)
     .join(", ");
+}
+
+/** A kind among the hyperparameters of another. */
+function within(nested: Kind): string {
+  const set = hyperparametersOf(nested);
+  const name = kindWords(String(nested.kind));
+  return set === "" ? name : `${name} (${set})`;
+}
+
+function isKind(value: unknown): value is Kind {
+  return typeof value === "object" && value !== null && "kind" in value;
 }

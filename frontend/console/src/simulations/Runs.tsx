@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Empty } from "../components/Empty";
+import { choicesOf } from "../components/State";
 import { counted } from "../components/units";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
@@ -42,7 +43,7 @@ export function Runs({ search, onSearch }: Props) {
             aria-label="How runs stand"
             placeholder="All states"
             clearable
-            data={SIMULATION_STATES}
+            data={choicesOf(SIMULATION_STATES)}
             value={state ?? null}
             onChange={(chosen) => {
               const { state: _old, ...others } = filters;
@@ -96,6 +97,7 @@ function columnsOf(varied: ReadonlyMap<string, string>): readonly Column<Run>[] 
           c="inherit"
           underline="hover"
           size="sm"
+          style={{ whiteSpace: "nowrap" }}
           title="The runs of this sweep"
         >
           {nameOf(run)}

@@ -2,8 +2,10 @@ import { Anchor, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
+import { choicesOf } from "../components/State";
 import { counted } from "../components/units";
 import { When } from "../components/When";
+import { profileOf, samplesOf } from "../federations/triedOn";
 import { t } from "../language/t";
 import { type Column, DataTable } from "../table/DataTable";
 import { PAGE_SIZE } from "../table/rows";
@@ -37,7 +39,7 @@ export function TriedPlans({ search, onSearch }: Props) {
           aria-label="How they stand"
           placeholder="All states"
           clearable
-          data={SIMULATION_STATES}
+          data={choicesOf(SIMULATION_STATES)}
           value={state ?? null}
           onChange={(chosen) => onSearch({ ...kept, ...(chosen !== null && { state: chosen }) })}
           w={150}
@@ -66,12 +68,14 @@ const COLUMNS: readonly Column<TriedPlan>[] = [
       </Anchor>
     ),
   },
-  { id: "samples", header: "Samples", cell: (plan) => plan.scenario ?? plan.dataset_name },
+  { id: "samples", header: "Samples", cell: samplesOf },
   {
     id: "fleet",
     header: "Fleet",
     cell: (plan) =>
-      plan.profile === null ? t`${counted(plan.devices)} like its own` : `${counted(plan.devices)} ${plan.profile}`,
+      plan.profile === null
+        ? t`${counted(plan.devices)} like its own`
+        : `${counted(plan.devices)} ${profileOf(plan.profile)}`,
   },
   { id: "state", header: "How far", sort: "state", cell: (plan) => <Far of={plan} /> },
   { id: "rounds", header: "Rounds", align: "end", cell: (plan) => counted(plan.rounds) },

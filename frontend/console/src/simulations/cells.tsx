@@ -21,7 +21,7 @@ export function Far({ of }: { of: Standing }) {
         <State of={state} />
         {reason_code !== "" && (
           <div>
-            <Reason sentence={reason_sentence} code={reason_code} brief />
+            <Reason sentence={reason_sentence} code={reason_code} />
           </div>
         )}
       </>

@@ -24,5 +24,5 @@ it("tells what one has and another has not", () => {
 });
 
 it("names a plan by its kinds", () => {
-  expect(kindsOf({ local: { kind: "sgd" }, merge: { kind: "fed_avg" }, help: { kind: "none" } })).toBe("sgd, fed avg");
+  expect(kindsOf({ local: { kind: "sgd" }, merge: { kind: "fed_avg" }, help: { kind: "none" } })).toBe("SGD, FedAvg");
 });

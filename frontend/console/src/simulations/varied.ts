@@ -1,9 +1,11 @@
-import { differences } from "../plan/difference";
+import { differences, valueWords } from "../plan/difference";
+import { kindWords, slotWords } from "../plan/kinds";
+import { labelOf } from "../plan/schema";
 import type { Run } from "./queries";
 
 type Wanted = Run["wanted"];
 
-/** In what runs of a fleet differ from one another, by the run: "learning_rate 0.1, seed 1". */
+/** In what runs of a fleet differ from one another, by the run: "learning rate 0.1, seed 1". */
 export function variedOf(runs: readonly Pick<Run, "id" | "fleet" | "wanted">[]): ReadonlyMap<string, string> {
   const paths = new Map<string, Set<string>>();
   const first = new Map<string, Wanted>();
@@ -31,11 +33,12 @@ export function variedOf(runs: readonly Pick<Run, "id" | "fleet" | "wanted">[]):
 function told(wanted: Wanted, path: string): string {
   const parts = path.split(".");
   const value = parts.reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], wanted);
-  return `${parts.at(-1)?.replaceAll("_", " ")} ${typeof value === "string" ? value : value === undefined ? "–" : JSON.stringify(value)}`;
+  const name = parts.at(-1) ?? "";
+  return `${name === "kind" ? slotWords(parts.at(-2) ?? "") : labelOf(name)} ${valueWords(path, value)}`;
 }
 
 /** The kinds that say most of a plan: how devices learn, who is asked when, and how updates meet. */
 export function kindsOf(plan: Readonly<Record<string, unknown>>): string {
   const kinds = ["local", "pace", "merge"].flatMap((slot) => (plan[slot] as { kind?: string } | undefined)?.kind ?? []);
-  return kinds.map((kind) => kind.replaceAll("_", " ")).join(", ");
+  return kinds.map(kindWords).join(", ");
 }
