@@ -107,7 +107,7 @@ function columnsOf(varied: ReadonlyMap<string, string>): readonly Column<Run>[] 
     { id: "state", header: "How far", sort: "state", cell: (run) => <Far of={run} /> },
     { id: "rounds", header: "Rounds", align: "end", cell: (run) => counted(run.wanted.rounds) },
     ...FIGURES,
-    { id: "started", header: "Started", cell: (run) => <When at={run.started_at} /> },
+    { id: "started", header: "Started", optional: true, cell: (run) => <When at={run.started_at} /> },
     { id: "by", header: "By", cell: (run) => run.asked_by || "–" },
     {
       id: "asked",

@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<TriedPlan>[] = [
   { id: "state", header: "How far", sort: "state", cell: (plan) => <Far of={plan} /> },
   { id: "rounds", header: "Rounds", align: "end", cell: (plan) => counted(plan.rounds) },
   ...FIGURES,
-  { id: "started", header: "Started", cell: (plan) => <When at={plan.started_at} /> },
+  { id: "started", header: "Started", optional: true, cell: (plan) => <When at={plan.started_at} /> },
   { id: "by", header: "By", cell: (plan) => plan.asked_by || "–" },
   {
     id: "asked",

@@ -1,4 +1,4 @@
-import { Progress, Stack, Text } from "@mantine/core";
+import { Box, Progress, Stack, Text } from "@mantine/core";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { duration } from "../components/units";
@@ -20,9 +20,9 @@ export function Far({ of }: { of: Standing }) {
       <>
         <State of={state} />
         {reason_code !== "" && (
-          <div>
+          <Box miw={180}>
             <Reason sentence={reason_sentence} code={reason_code} />
-          </div>
+          </Box>
         )}
       </>
     );
