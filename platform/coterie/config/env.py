@@ -23,6 +23,7 @@ LISTS = {
     "copies",
     "trusted_proxies",
     "webhook_hosts",
+    "android_apps",
     "exporters",
     "second_factor_for",
     "oidc_administrators",
@@ -46,6 +47,8 @@ IN_FILE = "_file"
 """Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 SHORTEST_HISTORY_DAYS = 30
+FINGERPRINT = "[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}"
+"""Of a certificate, as ``keytool -list -v`` prints it."""
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +82,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """What uploads under way may take there in each process; one takes twice its size."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
+    android_apps: tuple[str, ...] = ()
+    """Android apps that show the phone's page as theirs: ``PACKAGE=SHA-256 of the signing certificate``, by commas."""
     email_host: str = ""
     """The mail server that alerts are sent through; blank: there is none."""
     email_port: Annotated[int, Meta(ge=1, le=65535)] = 587
@@ -244,6 +249,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env._check_history()
         env._check_certificates()
         env._check_launcher()
+        env.certificates_of_apps()
         env.quotas()
         return env
 
@@ -283,6 +289,18 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_ADMINISTRATORS, _OPERATORS or _VIEWERS, or nobody may in"
             )
+
+    def certificates_of_apps(self) -> dict[str, str]:
+        """By package, the fingerprint of the certificate that signs it. Raises msgspec.ValidationError."""
+        found = {}
+        for item in self.android_apps:
+            package, _, fingerprint = (part.strip() for part in item.partition("="))
+            if re.fullmatch(r"\w+(\.\w+)+", package) is None or re.fullmatch(FINGERPRINT, fingerprint) is None:
+                raise msgspec.ValidationError(
+                    "COTERIE_ANDROID_APPS must look like org.example.fleet=14:6D:E9:..., 32 pairs of hexadecimal digits"
+                )
+            found[package] = fingerprint.upper()
+        return found
 
     def quotas(self) -> dict[str, int]:
         """Places by team. Raises msgspec.ValidationError."""

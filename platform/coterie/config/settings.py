@@ -135,6 +135,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 SECOND_FACTOR_FOR = ENV.second_factor_for
 WEBHOOK_HOSTS = ENV.webhook_hosts
+ANDROID_APPS = ENV.certificates_of_apps()
 EMAIL_HOST, EMAIL_PORT = ENV.email_host, ENV.email_port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENV.email_user, ENV.email_password
 EMAIL_USE_TLS, EMAIL_USE_SSL = ENV.email_security == "starttls", ENV.email_security == "tls"

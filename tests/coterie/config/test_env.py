@@ -33,6 +33,11 @@ def test_reads_what_is_given() -> None:
     assert (env.state, env.debug, env.allowed_hosts) == (Path("/srv"), True, ("a.example", "b.example"))
 
 
+def test_reads_apps_with_their_certificates() -> None:
+    env = Env.read({"COTERIE_ANDROID_APPS": f"org.example.fleet={':'.join(['0f'] * 32)}"})
+    assert env.certificates_of_apps() == {"org.example.fleet": ":".join(["0F"] * 32)}
+
+
 @pytest.mark.parametrize(
     ("environ", "named"),
     [
@@ -42,6 +47,8 @@ def test_reads_what_is_given() -> None:
         ({"COTERIE_OIDC_ISSUER": "http://id.example"}, "https"),
         ({"COTERIE_OIDC_ISSUER": "https://id.example"}, "COTERIE_OIDC_CLIENT_ID"),
         ({**PROVIDER, "COTERIE_OIDC_VIEWERS": ""}, "nobody"),
+        ({"COTERIE_ANDROID_APPS": "org.example.fleet=AB:CD"}, "COTERIE_ANDROID_APPS"),
+        ({"COTERIE_ANDROID_APPS": f"fleet={':'.join(['AB'] * 32)}"}, "COTERIE_ANDROID_APPS"),
         ({"COTERIE_KEEP_HISTORY_DAYS": "7"}, "COTERIE_KEEP_HISTORY_DAYS"),
         ({"COTERIE_TLS_KEY": "key.pem"}, "COTERIE_TLS_CERTIFICATE"),
         ({"COTERIE_DEVICE_CA_KEY": "0f"}, "hexadecimal"),
