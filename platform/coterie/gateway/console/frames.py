@@ -224,6 +224,7 @@ class SimulationsDocument(Document, frozen=True, tag="simulations"):
     running: int
     succeeded: int
     failed: int
+    cancelled: int
     done: float
     """Shares of the rounds that those which run have held, summed."""
 
