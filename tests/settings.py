@@ -16,6 +16,7 @@ from coterie.config.settings import *  # noqa: E402, F403
 
 CONSOLE_PAGE = STATE / "console" / "index.html"  # noqa: F405 - the tests do not depend on what has been built
 REQUESTS_PER_MINUTE = 1_000_000
+WHITENOISE_AUTOREFRESH = True  # else each client of a test looks through all static files when it is made
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SPOOL.mkdir(parents=True, exist_ok=True)  # noqa: F405 - as the server does
 atexit.register(shutil.rmtree, SPOOL.parent, ignore_errors=True)  # noqa: F405
