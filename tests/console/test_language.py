@@ -20,7 +20,8 @@ PLATFORM_SAYS = frozenset(
     {
         "Try again",  # a button beside repairs
         *("accuracy", "loss"),  # names of figures
-        *("administrator", "on call", "on-call channel"),  # names that the seeded fleet gives
+        *("administrator", "operator", "viewer"),  # whom the seeded fleet has
+        *("on call", "on-call channel"),  # names that it gives
     }
 )
 """What the platform says in English in any language, in the words of some message of the console's."""
