@@ -77,9 +77,13 @@ class Peers:
         agent.ingest(*samples(2 * BATCH, (0, NEW), seed=99))
 
     def request(self, **query: str) -> dict[str, Any] | None:
-        """The first help request that the query asks for, once there is one: the device may ask again at once."""
+        """The first request for help with the new class that the query asks for, once there is one.
+
+        A device may ask for help with the familiar classes before, while it has hardly learned them, and for the same
+        again at once.
+        """
         requests = self.site.operator.list("/help-requests/", federation=self.federation, **query)
-        return requests[-1] if requests else None
+        return next((request for request in reversed(requests) if NEW in request["classes"]), None)
 
     def reaches(self, state: str) -> dict[str, Any]:
         return eventually(lambda: self.request(state=state))
