@@ -1,12 +1,32 @@
 """What is wrong with a page as it is shown: what axe finds, and whether it scrolls sideways."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.sync_api import Page
 
+from tests.console.browser import Scheme, settle
 from tests.system.processes import ROOT
 
 AXE = ROOT / "frontend" / "console" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+class Look(NamedTuple):
+    """How a page is looked at."""
+
+    scheme: Scheme
+    width: int
+    """Of the window, in CSS pixels."""
+
+
+def faults_in(page: Page, looks: tuple[Look, ...]) -> list[str]:
+    """Those of the page that is open, in each of the looks, which come one after the other without opening it anew."""
+    found: list[str] = []
+    for look in looks:
+        page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": look.width, "height": 900})
+        settle(page)
+        found += [f"{look.scheme}, {look.width} pixels: {fault}" for fault in faults(page)]
+    return found
 
 
 def faults(page: Page) -> list[str]:

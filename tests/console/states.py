@@ -15,7 +15,11 @@ SOCKET = re.compile(r"/console/v1/socket")
 # In the page: Playwright would wait for a route that is never answered, and for one whose page was left meanwhile.
 SILENCE = """{
   const which = new RegExp(WHICH), ask = window.fetch;
-  window.fetch = (asked, how) => which.test(asked.url ?? asked) ? new Promise(() => {}) : ask(asked, how);
+  const silent = new Promise((end) => { window.endSilence = end; });
+  window.fetch = async (asked, how) => {
+    if (which.test(asked.url ?? asked)) await silent;
+    return ask(asked, how);
+  };
 }"""
 NO_ROWS = """{
   const which = new RegExp(WHICH), ask = window.fetch;
@@ -31,9 +35,10 @@ NO_ROWS = """{
 PROBLEM = {"code": "internal", "detail": "The platform failed at this. Its log says how.", "fields": {}}
 
 
-def stall(page: Page, which: re.Pattern[str] = API) -> None:
-    """Requests are never answered; call it before the page is opened."""
+def stall(page: Page, which: re.Pattern[str] = API) -> Callable[[], None]:
+    """Requests are not answered; call it before the page is opened. What it returns lets them be answered."""
     page.add_init_script(SILENCE.replace("WHICH", json.dumps(which.pattern)))
+    return lambda: page.evaluate("window.endSilence()")
 
 
 def refuse(page: Page, which: re.Pattern[str] = API) -> None:
@@ -69,5 +74,5 @@ def cut_off(page: Page) -> Callable[[], None]:
     return cut
 
 
-STATES: Mapping[str, Callable[[Page], None]] = {"loading": stall, "error": refuse, "empty": empty}
+STATES: Mapping[str, Callable[[Page], object]] = {"loading": stall, "error": refuse, "empty": empty}
 """Those that a page is in from the start."""

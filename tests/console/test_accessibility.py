@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.console.axe import faults
-from tests.console.browser import Scheme, settle
+from tests.console.axe import Look, faults_in
+from tests.console.browser import settle
 from tests.console.conftest import Visit
 from tests.console.pages import PAGES
 from tests.console.seeded import ADMINISTRATOR, SeededFleet
@@ -19,33 +19,30 @@ BESIDE = (
 """Looks of pages that are no pages of their own."""
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int) -> None:
-    assert_accessible(_opened(visit, seeded, scheme, width), [*_addresses(seeded), *BESIDE])
+def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet) -> None:
+    looks = Look("light", 1280), Look("dark", 390)
+    assert_accessible(_opened(visit, seeded), [*_addresses(seeded), *BESIDE], looks)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 390)])
-def test_pages_with_nothing_to_show_are_accessible(
-    visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int
-) -> None:
-    page = _opened(visit, seeded, scheme, width)
+def test_pages_with_nothing_to_show_are_accessible(visit: Visit, seeded: SeededFleet) -> None:
+    page = _opened(visit, seeded)
     empty(page)
-    assert_accessible(page, _addresses(seeded))
+    assert_accessible(page, _addresses(seeded), (Look("dark", 1280), Look("light", 390)))
 
 
-def _opened(visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int) -> Page:
-    return visit("/", at=seeded.url, name=ADMINISTRATOR, password=seeded.password, scheme=scheme, width=width)
+def _opened(visit: Visit, seeded: SeededFleet) -> Page:
+    return visit("/", at=seeded.url, name=ADMINISTRATOR, password=seeded.password)
 
 
 def _addresses(seeded: SeededFleet) -> list[str]:
     return [page.at(seeded.keys) for page in PAGES.values()]
 
 
-def assert_accessible(page: Page, addresses: list[str]) -> None:
+def assert_accessible(page: Page, addresses: list[str], looks: tuple[Look, ...]) -> None:
     """Open each in turn, and say everything that is wrong with any of them."""
     found: list[str] = []
     for address in addresses:
         page.goto(address)
         settle(page)
-        found += [f"{address}: {fault}" for fault in faults(page)]
+        found += [f"{address}, {fault}" for fault in faults_in(page, looks)]
     assert not found, "\n".join(found)

@@ -8,13 +8,13 @@ from playwright.sync_api import Browser, expect
 
 from coterie.config.announce import FirstOperator
 from coterie.config.settings import CONSOLE_PAGE
-from tests.console.axe import faults
-from tests.console.browser import Scheme, person, settle, sign_in
+from tests.console.axe import Look, faults_in
+from tests.console.browser import person, settle, sign_in
 from tests.console.pages import PAGES
 from tests.system.processes import Platform
 
 pytestmark = pytest.mark.console
-WIDTHS = (1280, 390)
+LOOKS = (Look("light", 1280), Look("dark", 1280), Look("light", 390), Look("dark", 390))
 NOBODY = "/devices/00000000-0000-4000-8000-000000000000"
 """A link to what is not there, or not any more."""
 FULL = ("audit", "people", "sessions")
@@ -33,13 +33,10 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         platform.stop()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_says_that_nothing_is_there_and_has_no_fault(
-    chromium: Browser, fresh: Platform, scheme: Scheme
-) -> None:
+def test_every_page_says_that_nothing_is_there_and_has_no_fault(chromium: Browser, fresh: Platform) -> None:
     (administrator,) = fresh.told(FirstOperator)
     found: list[str] = []
-    with person(chromium, fresh.url, scheme=scheme) as context:
+    with person(chromium, fresh.url) as context:
         page = context.new_page()
         page.on("pageerror", lambda error: found.append(str(error)))
         sign_in(page, "/", name=administrator.name, password=Path(administrator.password_file).read_text())
@@ -48,10 +45,7 @@ def test_every_page_says_that_nothing_is_there_and_has_no_fault(
         for name, address in [*((name, its.address) for name, its in of_no_row.items()), ("nobody", NOBODY)]:
             page.goto(address)
             settle(page)
-            for width in WIDTHS:
-                page.set_viewport_size({"width": width, "height": 900})
-                settle(page)
-                found += [f"{address}, {width} pixels: {fault}" for fault in faults(page)]
+            found += [f"{address}, {fault}" for fault in faults_in(page, LOOKS)]
             empty = PAGES[name].empty if name in PAGES and name not in FULL else None
             if empty is not None:
                 expect(page.get_by_role("main").get_by_text(empty).first).to_be_visible()

@@ -14,9 +14,6 @@ from tests.console.states import API, PARTS, PROBLEM, cut_off, empty, refuse, st
 pytestmark = pytest.mark.console
 OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts", "run")
 """Pages about one row, which is there before their parts are."""
-every_page = pytest.mark.parametrize("name", PAGES)
-every_page_that_asks = pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.asks])
-every_page_of_one_row = pytest.mark.parametrize("name", OF_ONE_ROW)
 
 
 @pytest.fixture(scope="module")
@@ -38,42 +35,40 @@ def page(signed_in: BrowserContext) -> Iterator[Page]:
     tab.close()
 
 
-@every_page_that_asks
-def test_it_says_that_it_waits(page: Page, seeded: SeededFleet, name: str) -> None:
-    stall(page)
-    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
-    expect(waiting(page).first).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-
-
-@every_page_of_one_row
-def test_its_parts_say_that_they_wait(page: Page, seeded: SeededFleet, name: str) -> None:
-    stall(page, PARTS)
-    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
-    expect(waiting(page).first).to_be_visible()
-
-
-@every_page_that_asks
-def test_it_says_that_it_failed_and_is_right_when_asked_again(page: Page, seeded: SeededFleet, name: str) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_it_waits_fails_is_right_when_asked_again_and_keeps_what_it_shows_when_the_platform_is_gone(
+    page: Page, seeded: SeededFleet, name: str
+) -> None:
+    """In one visit: a page takes seconds to open, and meets these states one after the other for people, too."""
+    answer, cut = stall(page), cut_off(page)
     refuse(page)
     page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
-    expect(failures(page).first).to_contain_text(str(PROBLEM["detail"]))
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(waiting(page)).to_have_count(0)
-    page.unroute(API)
-    while failures(page).count():
-        before = failures(page).count()
-        failures(page).first.get_by_role("button", name="Try again").click()
-        expect(failures(page)).not_to_have_count(before)
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    if PAGES[name].asks:
+        says_that_it_waits(page)
+        answer()
+        says_that_it_failed(page)
+        expect(title(page)).to_be_visible()
+        page.unroute(API)
+        ask_again(page)
+    else:
+        answer()
+        page.unroute(API)
+    wait_until_shown(page)
+    shown = page.get_by_role("main").get_by_role("heading").all_inner_texts()
+    cut()
+    expect(page.get_by_text("The platform does not answer: this is how things were before.")).to_be_visible()
+    still_shown = page.get_by_role("main").get_by_role("heading").all_inner_texts()
+    assert [heading for heading in still_shown if heading in shown] == shown, "and what was on its way may have come"
 
 
-@every_page_of_one_row
-def test_its_parts_say_that_they_failed(page: Page, seeded: SeededFleet, name: str) -> None:
+@pytest.mark.parametrize("name", OF_ONE_ROW)
+def test_its_parts_wait_and_fail_by_themselves(page: Page, seeded: SeededFleet, name: str) -> None:
+    answer = stall(page, PARTS)
     refuse(page, PARTS)
     page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
-    expect(failures(page).first).to_contain_text(str(PROBLEM["detail"]))
-    expect(waiting(page)).to_have_count(0)
+    says_that_it_waits(page)
+    answer()
+    says_that_it_failed(page)
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.empty is not None])
@@ -83,18 +78,30 @@ def test_it_says_that_nothing_is_there(page: Page, seeded: SeededFleet, name: st
     expect(page.get_by_role("main").get_by_text(re.compile(re.escape(PAGES[name].empty or ""))).first).to_be_visible()
 
 
-@every_page
-def test_it_keeps_what_it_shows_and_says_that_it_is_old_when_the_platform_is_gone(
-    page: Page, seeded: SeededFleet, name: str
-) -> None:
-    cut = cut_off(page)
-    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
-    wait_until_shown(page)
-    shown = page.get_by_role("main").get_by_role("heading").all_inner_texts()
-    cut()
-    expect(page.get_by_text("The platform does not answer: this is how things were before.")).to_be_visible()
-    still_shown = page.get_by_role("main").get_by_role("heading").all_inner_texts()
-    assert [heading for heading in still_shown if heading in shown] == shown, "and what was on its way may have come"
+def says_that_it_waits(page: Page) -> None:
+    """Something is awaited, and what it belongs to has its title already."""
+    expect(waiting(page).first).to_be_visible()
+    expect(title(page)).to_be_visible()
+
+
+def says_that_it_failed(page: Page) -> None:
+    """Why, and nothing is awaited any more."""
+    expect(failures(page).first).to_contain_text(str(PROBLEM["detail"]))
+    expect(waiting(page)).to_have_count(0)
+
+
+def ask_again(page: Page) -> None:
+    """Press every "Try again" until nothing has failed."""
+    while failures(page).count():
+        before = failures(page).count()
+        failures(page).first.get_by_role("button", name="Try again").click()
+        expect(failures(page)).not_to_have_count(before)
+    expect(title(page)).to_be_visible()
+
+
+def title(page: Page) -> Locator:
+    """The page's."""
+    return page.get_by_role("heading", level=1)
 
 
 def waiting(page: Page) -> Locator:
