@@ -7,17 +7,17 @@ from django.db import transaction
 
 from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
-from coterie.rollouts.selectors import active_rollout
+from coterie.rollouts.selectors import active_rollout, active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.assigning import are_parts_lost, drop_absent
 from coterie.rounds.carrying import end_carried, take_waiting
-from coterie.rounds.clock import follow_clock
+from coterie.rounds.clock import follow_clock, is_ahead
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.folding import gather
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
 from coterie.rounds.routing import are_shed, shed
-from coterie.rounds.selectors import active_federation_ids, active_round, view_of, waiting_parts, why_collecting
+from coterie.rounds.selectors import active_federations, active_round, view_of, waiting_parts, why_collecting
 from coterie.rounds.teaching import make_teachers
 from coterie.rounds.transitions import explain
 
@@ -31,12 +31,15 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     members are counted.
     """
     federation = Federation.objects.filter(pk=federation_id).first()
-    if federation is None:
-        return
-    round_ = active_round(federation)
-    if round_ is None or active_rollout(round_.federation) is not None or not _rests(round_, now):
+    if federation is not None:
+        _advance_if_due(federation, active_round(federation), active_rollout(federation) is not None, now)
+
+
+def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> None:
+    """`round_` is its active one; `rolls_out` says whether it has a roll-out."""
+    if round_ is None or rolls_out or not _rests(round_, now):
         make_teachers(federation=federation, round_=round_, now=now)
-        _advance(federation_id, now)
+        _advance(federation.pk, now)
 
 
 @transaction.atomic
@@ -72,11 +75,14 @@ def sweep(*, now: datetime) -> None:
     """Find everything that is due in any federation; this alone is enough for every round to end.
 
     A failure in one federation does not delay the others. Raises ExceptionGroup after all were processed.
+
+    Most of the time nothing is due anywhere, so that what is looked at of every federation is read at once.
     """
     failures: list[Exception] = []
-    for federation_id in active_federation_ids():
+    rolling_out = set(active_rollouts().values_list("federation", flat=True))
+    for federation, round_ in active_federations().items():
         try:
-            advance_federation(federation_id=federation_id, now=now)
+            _advance_if_due(federation, round_, federation.pk in rolling_out, now)
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
@@ -86,8 +92,8 @@ def sweep(*, now: datetime) -> None:
 def _rests(round_: Round, now: datetime) -> bool:
     """Whether nothing is due in it except to record what it waits for."""
     if round_.state == Round.State.PLANNED and round_.federation.state == Federation.State.RUNNING:
-        if round_.opens_at > now:
-            return False  # the pause may have to follow the clock
+        if is_ahead(round_, now=now):
+            return False
         reason = why_not_open(round_=round_, now=now)
         if reason is not None:
             explain(round_, reason, now=now)

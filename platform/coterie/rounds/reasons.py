@@ -1,5 +1,6 @@
 """Why rounds and devices wait, and why rounds are abandoned: stable codes, and sentences made of counts."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from coterie_learning.negotiation import NeededKind
@@ -9,6 +10,8 @@ from coterie_wire.conditions import Reason
 MAX_CHARACTERS = 400
 NEEDS_DEVICES = "rounds.needs_devices"
 ROLLING_OUT = "rounds.rolling_out"
+PAUSE_STEPS_S = ((7200, 3600), (120, 60), (10, 10), (0, 5))
+"""From how much time left on it is told in which steps, in seconds."""
 
 NO_FEDERATION = Reason("rounds.no_federation", "no federation that is running asks this device")
 HOLDS_NONE = Reason("rounds.holds_none", "the plan holds no rounds: every device learns by itself")
@@ -106,8 +109,11 @@ def resending(count: int) -> Reason:
 
 
 def pause(seconds: float) -> Reason:
-    """The next round's time has not come."""
-    return Reason("rounds.pause", f"the next round may open in {seconds:.0f} s")
+    """The next round's time has not come. Said in steps that are as long as one reads, and not anew each second."""
+    step_s = next(step_s for from_s, step_s in PAUSE_STEPS_S if seconds >= from_s)
+    left = math.ceil(seconds / step_s) * step_s
+    said = f"{left} s" if left < 120 else f"{left // 60} min" if left < 7200 else f"{left // 3600} h"
+    return Reason("rounds.pause", f"the next round may open in {said}")
 
 
 def needs_devices(*, needed: int, eligible: int, others: Mapping[str, int]) -> Reason:

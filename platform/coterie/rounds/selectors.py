@@ -2,7 +2,6 @@
 
 from collections import Counter
 from datetime import datetime
-from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -146,8 +145,8 @@ def why_collecting(round_: Round) -> Reason:
     )
 
 
-def active_federation_ids() -> list[UUID]:
-    """Federations in which something may be due."""
+def active_federations() -> dict[Federation, Round | None]:
+    """Federations in which something may be due, with the round that is planned or under way."""
     active = Round.objects.filter(federation=OuterRef("pk"), state__in=Round.ACTIVE)
     rolling = active_rollouts().filter(federation=OuterRef("pk"))
     carried = Assignment.objects.filter(
@@ -156,4 +155,6 @@ def active_federation_ids() -> list[UUID]:
     due = Federation.objects.filter(
         Q(state=Federation.State.RUNNING) | Exists(active) | Exists(rolling) | Exists(carried)
     )
-    return list(due.values_list("pk", flat=True))
+    rounds = Round.objects.filter(state__in=Round.ACTIVE).select_related("federation", "base_version").order_by()
+    held = {round_.federation_id: round_ for round_ in rounds}
+    return {federation: held.get(federation.pk) for federation in due}

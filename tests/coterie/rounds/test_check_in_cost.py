@@ -196,3 +196,16 @@ def test_a_very_large_round_asks_in_parts_and_asks_nobody_twice(monkeypatch: pyt
         asked.append(Assignment.objects.count())
     assert asked == [7, 14, 18, 18]
     assert Round.objects.get().places == 0
+
+
+def test_a_sweep_asks_no_more_of_several_federations_in_their_pauses_than_of_one() -> None:
+    def sweeping(name: str) -> int:
+        pair = make_pair(slug=name)
+        make_version(pair)
+        make_federation(pair, name=name, pause_s=100)
+        sweep(now=START)  # plans its round
+        Round.objects.update(opens_at=later(100))
+        sweep(now=later(1))  # says why it waits
+        return len(queries(lambda: sweep(now=later(1))))
+
+    assert sweeping("first") == sweeping("second") == sweeping("third") <= 5

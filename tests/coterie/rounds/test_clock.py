@@ -3,6 +3,7 @@
 import pytest
 
 from coterie.federations.models import Federation
+from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
@@ -59,3 +60,20 @@ def test_a_pause_is_at_most_as_long_again(federation: Federation) -> None:
     for each in devices:
         each.check_in(later(31))
     assert active(federation, 31).state == "open"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.4, "5 s"),
+        (5, "5 s"),
+        (8, "10 s"),
+        (31, "40 s"),
+        (110.5, "2 min"),
+        (121, "3 min"),
+        (7199, "2 h"),
+        (7201, "3 h"),
+    ],
+)
+def test_a_pause_is_told_in_steps_and_never_as_shorter_than_it_is(seconds: float, said: str) -> None:
+    assert reasons.pause(seconds).sentence == f"the next round may open in {said}"
