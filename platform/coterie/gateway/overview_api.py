@@ -22,6 +22,7 @@ from coterie.repairs.services import shown
 from coterie.rounds.models import Round
 from coterie.rounds.operator_api import RoundSerializer
 from coterie.rounds.reasons import what_keeps
+from coterie.rounds.selectors import INVITED
 from coterie.rounds.traffic import Day, traffic_by_day
 
 HISTORY_ROUNDS = 200
@@ -127,7 +128,7 @@ def _overview(now: datetime) -> dict[str, object]:
         for (status, code), count in sorted(totals.items(), key=lambda item: -item[1])
     ]
     present = [line for line in lines if line["status"] not in ENDED]
-    rounds = Round.objects.select_related("federation", "merge").annotate(devices=Count("assignments"))
+    rounds = Round.objects.select_related("federation", "merge").annotate(devices=INVITED)
     jobs = TrainingJob.objects.select_related("pair").filter(state__in=TrainingJob.ACTIVE)
     return {
         "at": now,

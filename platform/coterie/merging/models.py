@@ -159,6 +159,8 @@ class Update(UpdateFacts, Separated):
     """The partial aggregate that it came in, and no file of its own; none: it came by itself."""
     norm = models.FloatField(null=True, blank=True)
     """L2 norm, as whoever verified it measured it; None: it came before that was kept."""
+    offered_at = models.DateTimeField(null=True, blank=True)
+    """When its device was asked for it, where the assignment that says so was folded into it; None: it was not."""
     received_at = models.DateTimeField()
     verified_at = models.DateTimeField(null=True, blank=True)
     """When its file was last compared with its hash by scrubbing; None: never yet."""

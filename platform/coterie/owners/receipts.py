@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
+from django.db.models import OuterRef, Subquery
 
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
@@ -55,8 +56,12 @@ def receipts_of(device: Device) -> list[Receipt]:
 
 
 def _updates(device: Device) -> Iterator[Receipt]:
-    updates = Update.objects.filter(device=device).select_related(
-        "federation", "merge__result_version", "partial", "assignment__round"
+    # The round that asked for it: its assignment may have been folded into it.
+    asked = Round.objects.filter(pk=OuterRef("cohort"))
+    updates = (
+        Update.objects.filter(device=device)
+        .select_related("federation", "merge__result_version", "partial", "assignment__round")
+        .annotate(covering_plan=Subquery(asked.values("plan")))
     )
     for update in updates.iterator(chunk_size=500):
         fate, sentence, version = _fate_of(update)
@@ -68,7 +73,7 @@ def _updates(device: Device) -> Iterator[Receipt]:
             size_bytes=update.size_bytes,
             count=1,
             federation=update.federation.slug,
-            privacy=_privacy(update.assignment.round.plan),
+            privacy=_privacy(update.covering_plan),
             fate=fate,
             sentence=sentence,
             version=version,

@@ -77,6 +77,8 @@ class Round(Stateful, Separated):
     """Whether its assignments go on after its end: their updates go into later rounds."""
     tidied_at = models.DateTimeField(null=True, blank=True)
     """When the files of its updates were removed."""
+    removed_parts = models.PositiveIntegerField(default=0, db_default=0)
+    """Assignments of its cohort that are no longer kept: they came to nothing, or were folded into their updates."""
 
     class Meta:
         ordering = ["-opens_at", "-number"]
@@ -123,9 +125,33 @@ class Round(Stateful, Separated):
         return None if self.merge is None else self.merge.result_version
 
     def all_parts(self) -> "list[Assignment]":
-        """Its cohort, and the assignments of earlier cohorts whose updates it took."""
+        """Its cohort, and the assignments of earlier cohorts whose updates it took.
+
+        Those that were folded into updates are made of these anew, without their seeds, and are no rows.
+        """
         own = list(self.assignments.all())
-        return own + [entry for entry in self.entries.all() if entry.round_id != self.pk]
+        return own + [entry for entry in self.entries.all() if entry.round_id != self.pk] + self._folded_parts()
+
+    def _folded_parts(self) -> "list[Assignment]":
+        if self.merge is None:
+            return []
+        folded = self.merge.updates.filter(offered_at__isnull=False).select_related("device")
+        return [
+            Assignment(
+                id=update.pk,
+                round_id=update.cohort,
+                device=update.device,
+                base_version_id=update.base_version_id,
+                state=Assignment.State.DELIVERED,
+                update=update,
+                taken_by=self,
+                steps_done=update.steps_done,
+                steps_total=update.steps_total,
+                offered_at=update.offered_at,
+                changed_at=update.received_at,
+            )
+            for update in folded.order_by("offered_at", "pk")
+        ]
 
     def updates_by_age(self) -> list[dict[str, int]]:
         """How many of the updates that went into its merge were how stale, and how many of them were left out."""
@@ -213,6 +239,12 @@ class Assignment(Stateful, Separated):
             models.Index(fields=["device", "state"], name="part_of_device"),
             models.Index(
                 fields=["changed_at"], condition=Q(state__in=["released", "dropped", "rejected"]), name="part_in_vain"
+            ),
+            # What may be folded one day, oldest first; without what never is.
+            models.Index(
+                fields=["changed_at"],
+                condition=Q(state="delivered", update__isnull=False, taken_by__isnull=False, teacher=None),
+                name="part_to_fold",
             ),
         ]
         constraints = [

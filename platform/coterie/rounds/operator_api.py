@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -18,6 +18,7 @@ from coterie.rounds.errors import NothingToMerge
 from coterie.rounds.list_figures import accuracy_of, rounds_before
 from coterie.rounds.merging_again import merge_again, why_not_again
 from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.rounds.selectors import INVITED
 
 
 class UpdateSerializer(serializers.ModelSerializer[Update]):
@@ -210,7 +211,7 @@ class RoundViewSet(ListedViewSet[Round]):
 
     queryset = (
         Round.objects.select_related("federation", "merge")
-        .annotate(devices=Count("assignments"))
+        .annotate(devices=INVITED)
         .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import datetime
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, present_members, ready_members
@@ -21,6 +21,9 @@ from coterie.rounds.models import Assignment, Round
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_wire.conditions import Reason
+
+INVITED = Count("assignments") + F("removed_parts")
+"""Devices that a round has asked, whether or not their parts are still kept."""
 
 
 def active_round(federation: Federation, *, lock: bool = False) -> Round | None:

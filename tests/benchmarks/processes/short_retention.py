@@ -17,7 +17,10 @@ TIDY_S = 60.0
 FILES = timedelta(minutes=6)
 """Of the updates of a round that has ended; new blobs that no row names are spared for half of it."""
 ROWS = timedelta(minutes=12)
-"""Of events of rounds, what devices have reported, and deliveries of webhooks."""
+"""Of events of rounds, what devices have reported, deliveries of webhooks, and history."""
+ROUNDS = 20
+"""The latest of a federation, whose parts devices are chosen by."""
+KEEP_HISTORY_DAYS = ROWS / timedelta(days=1)
 
 CELERY_BEAT_SCHEDULE = {
     **PLATFORM_SCHEDULE,
@@ -40,9 +43,10 @@ class ShortRetention(AppConfig):
         """In this process, before it does anything."""
         from coterie.fleet import observing
         from coterie.registry import collecting
-        from coterie.rounds import tidying
+        from coterie.rounds import histories, tidying
         from coterie.webhooks import delivering
 
         tidying.RETENTION = FILES
         collecting.GRACE = FILES / 2
+        histories.REMEMBERED = ROUNDS
         tidying.EVENT_RETENTION = delivering.RETENTION = observing.RETENTION = ROWS

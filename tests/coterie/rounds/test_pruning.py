@@ -13,11 +13,12 @@ from coterie.federations.models import Federation
 from coterie.merging.models import Update
 from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.pruning import OLD_ROWS
+from coterie.rounds.selectors import INVITED
 from tests.coterie.world import START, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 LATER = START + timedelta(days=366)
-(PARTS_IN_VAIN,) = OLD_ROWS
+PARTS_IN_VAIN, _ = OLD_ROWS
 IN_VAIN = ("released", "dropped", "rejected")
 
 
@@ -84,7 +85,7 @@ def ended(federation: Federation, number: int, *, after: timedelta = timedelta()
 
 def prune_parts(*, parts: int = PARTS) -> int:
     """How many parts are removed a year later."""
-    return {one.table: one.rows for one in pruning.prune(now=LATER, parts=parts)}.get("rounds.Assignment", 0)
+    return {one.name: one.rows for one in pruning.prune(now=LATER, parts=parts)}.get(PARTS_IN_VAIN.name, 0)
 
 
 def states(round_: Round) -> list[str]:
@@ -102,6 +103,15 @@ def test_what_came_to_nothing_goes_and_the_rest_stays(federation: Federation) ->
     assert Route.objects.filter(assignment__round=old).count() == 1
     assert Round.objects.count() == 2
     assert prune_parts() == 0
+
+
+def test_how_many_a_round_has_asked_is_known_when_their_parts_are_gone(federation: Federation) -> None:
+    ended(federation, 1)
+    ended(federation, 2, tidied_at=None)
+    for _ in range(2):
+        found = Round.objects.annotate(devices=INVITED).order_by("number").values_list("devices", flat=True)
+        assert list(found) == [4, 4]
+        prune_parts()
 
 
 def test_what_may_still_be_merged_again_or_delivered_stays(federation: Federation) -> None:

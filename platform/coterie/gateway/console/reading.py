@@ -41,6 +41,7 @@ from coterie.repairs.services import shown
 from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.reasons import what_keeps
+from coterie.rounds.selectors import INVITED
 from coterie.simulation_runs.models import SimulationRun
 from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
@@ -121,7 +122,7 @@ def _live_and_latest(rows: QuerySet[M], live: Collection[str], *, begun: Sequenc
 
 
 def _rounds(_now: datetime) -> Iterable[AnyDocument]:
-    rounds = Round.objects.select_related("federation", "merge").annotate(devices=Count("assignments"))
+    rounds = Round.objects.select_related("federation", "merge").annotate(devices=INVITED)
     return [
         RoundDocument(
             id=str(round_.pk),
