@@ -54,7 +54,8 @@ def _lines(found: Plan) -> list[str]:
         "worker cores": f"{found.worker_cores}; a merge takes {_size(found.worker_memory_bytes)} of memory and "
         f"{_size(found.worker_disk_bytes)} of temporary disk",
         "beats": "2, of which one acts",
-        "PostgreSQL": f"{_size(found.database_bytes)} after a year, {_size(found.wal_bytes_per_day)} of log a day",
+        "PostgreSQL": f"{_size(found.database_bytes)} after a year and {_size(found.database_bytes_per_year)} more "
+        f"with each further one, {_size(found.wal_bytes_per_day)} of log a day",
         "object storage": f"{_size(found.stored_update_bytes)} of updates, and the versions that are kept",
         "network": f"{_size(found.down_bytes_per_day)} a day down to devices, {_size(found.up_bytes_per_day)} up",
     }

@@ -26,7 +26,9 @@ MISSED_CHECK_INS = 2.5
 DEVICE_BYTES = 2.8e3
 """What is kept of an enrolled device, with indexes."""
 PART_BYTES = 0.71e3
-"""What stays of a device's part in a round: the assignment, and of nine in ten the update, with indexes."""
+"""What is kept of a device's part in a round for a year: assignment, and of nine in ten the update, with indexes."""
+FOLDED_PART_BYTES = 0.33e3
+"""What stays of it then, of ten parts' nine updates."""
 ROUND_BYTES = 3.8e3
 """What stays of a round beside its parts: itself, its merge and its version, with indexes."""
 TIMELINE_BYTES = 0.41e3
@@ -75,6 +77,8 @@ class Plan(NamedTuple):
     """Of each: copies of the updates of one merge."""
     database_bytes: float
     """Devices, and the rounds of a year."""
+    database_bytes_per_year: float
+    """By which that grows in each further year, in which assignments of the year before go."""
     wal_bytes_per_day: float
     stored_update_bytes: float
     down_bytes_per_day: float
@@ -102,6 +106,7 @@ def plan(fleet: Fleet) -> Plan:
         database_bytes=fleet.devices * DEVICE_BYTES
         + 365 * (assigned * PART_BYTES + fleet.rounds_per_day * ROUND_BYTES)
         + TIMELINE_DAYS * assigned * TIMELINE_BYTES,
+        database_bytes_per_year=365 * (assigned * FOLDED_PART_BYTES + fleet.rounds_per_day * ROUND_BYTES),
         wal_bytes_per_day=changes * DAY_S * CHANGE_WAL_BYTES
         + check_ins * DAY_S / _check_ins_a_renewal(every_s) * RENEWAL_WAL_BYTES
         + assigned * PART_WAL_BYTES,

@@ -136,22 +136,7 @@ class Round(Stateful, Separated):
         if self.merge is None:
             return []
         folded = self.merge.updates.filter(offered_at__isnull=False).select_related("device")
-        return [
-            Assignment(
-                id=update.pk,
-                round_id=update.cohort,
-                device=update.device,
-                base_version_id=update.base_version_id,
-                state=Assignment.State.DELIVERED,
-                update=update,
-                taken_by=self,
-                steps_done=update.steps_done,
-                steps_total=update.steps_total,
-                offered_at=update.offered_at,
-                changed_at=update.received_at,
-            )
-            for update in folded.order_by("offered_at", "pk")
-        ]
+        return [_folded_part(update, self) for update in folded.order_by("offered_at", "pk")]
 
     def updates_by_age(self) -> list[dict[str, int]]:
         """How many of the updates that went into its merge were how stale, and how many of them were left out."""
@@ -270,6 +255,23 @@ class Assignment(Stateful, Separated):
     def has_time(self) -> bool:
         """Whether its round, or a later one, takes its update."""
         return self.round.state == Round.State.OPEN or self.round.carries_on
+
+
+def _folded_part(update: Update, taken_by: Round) -> Assignment:
+    assert update.offered_at is not None, "an update with a folded part says when its device was asked"
+    return Assignment(
+        id=update.pk,
+        round_id=update.cohort,
+        device=update.device,
+        base_version_id=update.base_version_id,
+        state=Assignment.State.DELIVERED,
+        update=update,
+        taken_by=taken_by,
+        steps_done=update.steps_done,
+        steps_total=update.steps_total,
+        offered_at=update.offered_at,
+        changed_at=update.received_at,
+    )
 
 
 HAS_TIME = Q(round__state="open") | Q(round__carries_on=True)

@@ -29,6 +29,7 @@ def test_ten_million_devices() -> None:
     assert found.wal_bytes_per_day == pytest.approx(40e6 * 3.8e3 + 463 * 86_400 / 2 * 3.4e3 + 3.12e6 * 9.8e3)
     rounds = 3.12e6 * (365 * 0.71e3 + 30 * 0.41e3) + 365 * 2400 * 3.8e3
     assert found.database_bytes == pytest.approx(10e6 * 2.8e3 + rounds)
+    assert found.database_bytes_per_year == pytest.approx(365 * (3.12e6 * 0.33e3 + 2400 * 3.8e3))
 
 
 @pytest.mark.parametrize(("every_s", "check_ins"), [(600, 136), (6 * 3600, 2), (12 * 3600, 1)])
