@@ -16,6 +16,7 @@ from coterie.evaluation.scoring import open_session
 from coterie.simulation.fleet.block import Base, Block, Found
 from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
 from coterie.simulation.fleet.draws import epoch_orders
+from coterie.simulation.fleet.in_place import InPlace
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.splits import Int64
 from coterie_learning.client.order import steps_per_epoch
@@ -60,7 +61,7 @@ class SideBySide:
     session: onnxruntime.InferenceSession
     inputs: frozenset[str]
     carried: Mapping[str, str]
-    """What a step gives to the next: by the name of the output that of the input."""
+    """What a step gives to the next: by the name of the input that of the output."""
     devices: int
     """Of a block, at most."""
 
@@ -76,9 +77,9 @@ class SideBySide:
         if "momentum" in zeros:  # then what a step remembers of the one before weighs nothing
             state = [name for name in state if not name.startswith("velocity.")]
         differ = {tensor.name for tensor in spec.inputs} | {TARGET, "sample_weight", *parameters, *state}
-        carried = {f"next.{name}": name for name in (*parameters, *state)}
+        carried = {name: f"next.{name}" for name in (*parameters, *state)}
         try:
-            made = for_many_devices(train_step, differ=differ, outputs=["loss", *carried], zeros=zeros)
+            made = for_many_devices(train_step, differ=differ, outputs=["loss", *carried.values()], zeros=zeros)
         except Unsupported as error:
             raise OneByOne(f"its train step has no form for many devices: {error}") from error
         return cls(open_session(made.graph), made.inputs, carried, devices)
@@ -99,27 +100,25 @@ class SideBySide:
             min(one.steps, local.steps_wanted(steps_per_epoch(len(held), size)))
             for one, held in zip(members, own, strict=True)
         ]
-        longest = max(steps)
         batches, weights = self._order(setting, block, own, steps)
-        feeds, done = _held(self._begun(local, spec, base, block)), np.asarray(steps)
+        given, losses = self._given(local, spec, base, block), np.empty(count, np.float32)
+        bound = {name: one for name, one in given.items() if name in self.inputs}
+        training = InPlace(self.session, bound, self._begun(spec, base, count), self.carried, losses)
         kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
-        is_finite, outputs = np.ones(count, bool), ["loss", *self.carried]
-        for step in range(longest):
-            scalars = local.step_scalars(step).scalars(spec.scalars, step=step)
-            given = {
-                **{name: np.asarray(one, np.float32) for name, one in scalars.items() if name in self.inputs},
-                **self._batch(setting, batches[step], weights[step]),
-            }
-            # What a step gives the next stays where it is: no copy of it is made.
-            loss, *after = self.session.run_with_ort_values(outputs, {**feeds, **_held(given)})
-            is_finite &= np.isfinite(loss.numpy()) | (step >= done)
-            feeds |= dict(zip(self.carried.values(), after, strict=True))
+        is_finite, done = np.ones(count, bool), np.asarray(steps)
+        for step in range(max(steps)):
+            for name, number in local.step_scalars(step).scalars(spec.scalars, step=step).items():
+                given[name][...] = number
+            self._fill(setting, given, batches[step], weights[step])
+            training.run()
+            is_finite &= np.isfinite(losses) | (step >= done)
             ending = np.flatnonzero(done == step + 1)
+            after = {name: training.state[f"param.{name}"] for name in kept}
             if len(ending) == count:
-                kept = {name: feeds[f"param.{name}"].numpy() for name in kept}
+                kept = after
                 break
             for name, tensor in kept.items() if len(ending) else ():
-                tensor[ending] = feeds[f"param.{name}"].numpy()[ending]
+                tensor[ending] = after[name][ending]
         samples = [
             min(len(held), number * size) if good else 0
             for held, number, good in zip(own, steps, is_finite.tolist(), strict=True)
@@ -148,34 +147,34 @@ class SideBySide:
         each = len(own), -1, size
         return batches.reshape(each).swapaxes(0, 1).copy(), weights.reshape(each).swapaxes(0, 1).copy()
 
-    def _begun(self, local: Local, spec: ModelSpec, base: Base, block: Block) -> dict[str, Array]:
-        """What all steps share, and what the first begins with."""
+    def _given(self, local: Local, spec: ModelSpec, base: Base, block: Block) -> dict[str, Array]:
+        """What no step changes: what all share, and room for what is written before each."""
         roles = local.begin(Broadcast(base.parameters, base.server, block.round), NO_STATE)
-        fixed: dict[str, Array] = {
-            f"{role}.{tensor.name}": roles.get(role, base.parameters)[tensor.name]
-            for role in PER_PARAMETER
-            for tensor in spec.parameters
+        shape = len(block.members), spec.batch_size
+        return {
+            **{
+                f"{role}.{tensor.name}": roles.get(role, base.parameters)[tensor.name]
+                for role in PER_PARAMETER
+                for tensor in spec.parameters
+            },
+            **{name: np.empty((), np.float32) for name in spec.scalars},
+            **{one.name: np.empty((*shape, *one.shape), np.float32) for one in spec.inputs},
+            TARGET: np.empty(shape, np.int64),
+            "sample_weight": np.empty(shape, np.float32),
         }
+
+    def _begun(self, spec: ModelSpec, base: Base, count: int) -> dict[str, Float32]:
+        """What the first step begins with, of each device."""
         begun: dict[str, Float32] = {one.name: np.zeros(one.shape, np.float32) for one in spec.optimiser_state}
         begun |= {f"param.{one.name}": base.parameters[one.name] for one in spec.parameters}
-        count = len(block.members)
-        feeds = {name: one for name, one in fixed.items() if name in self.inputs}
-        feeds.update({name: np.repeat(begun[name][None], count, axis=0) for name in self.carried.values()})
-        return feeds
+        return {name: np.repeat(begun[name][None], count, axis=0) for name in self.carried}
 
-    def _batch(self, setting: Setting, rows: Int64, weights: Float32) -> Mapping[str, Array]:
+    def _fill(self, setting: Setting, given: Mapping[str, Array], rows: Int64, weights: Float32) -> None:
         """Padding is any sample, which weighs nothing."""
-        inputs = setting.data.inputs
-        given: dict[str, Array] = {
-            name: np.asarray(numbers.take(rows, axis=0), np.float32) for name, numbers in inputs.items()
-        }
-        given.update({TARGET: setting.data.classes.take(rows), "sample_weight": weights})
-        return {name: numbers for name, numbers in given.items() if name in self.inputs}
-
-
-def _held(given: Mapping[str, Array]) -> dict[str, onnxruntime.OrtValue]:
-    """As onnxruntime takes them, without a copy."""
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numbers) for name, numbers in given.items()}
+        for name, numbers in setting.data.inputs.items():
+            given[name][...] = numbers.take(rows, axis=0)
+        given[TARGET][...] = setting.data.classes.take(rows)
+        given["sample_weight"][...] = weights
 
 
 @lru_cache(maxsize=4096)
@@ -209,32 +208,31 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
 def _differences(
     setting: Setting, base: Base, block: Block, trained: _Trained
 ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
-    """Updates as they are, summed as agents' are; as many at a time as are added at once."""
+    """Updates as they are, summed as agents' are."""
     members, parameters = block.members, trained.parameters
     ends = np.cumsum([base.parameters[name].size for name in parameters])
-    total, norms, sound = np.zeros(ends[-1], np.int64), list[float](), list[bool]()
-    for begin in range(0, len(members), TOGETHER):
-        some = slice(begin, begin + TOGETHER)
-        with np.errstate(invalid="ignore", over="ignore"):
-            each = [tensor[some] - base.parameters[name] for name, tensor in parameters.items()]
-            changes = np.concatenate([change.reshape(len(change), -1) for change in each], axis=1)
-            wide = changes.astype(np.float64)
-            squares, bound = np.einsum("ij,ij->i", wide, wide), np.abs(changes).max(axis=1, initial=0)
-        good = (np.asarray(trained.samples[some]) > 0) & np.isfinite(squares) & (bound < LARGEST)
-        norms += np.sqrt(squares).tolist()
-        sound += good.tolist()
-        updates = [
-            WeightedNumbers(change, one.weight)
-            for one, change, is_good in zip(members[some], changes, good, strict=True)
-            if is_good and one.weight
-        ]
-        if updates:
-            add_numbers(total, updates)
+    changes = np.empty((len(members), ends[-1]), np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for (name, tensor), columns in zip(parameters.items(), np.split(changes, ends[:-1], axis=1), strict=True):
+            np.subtract(tensor.reshape(columns.shape), base.parameters[name].reshape(-1), out=columns)
+        wide = changes.astype(np.float64)
+        squares, bound = np.einsum("ij,ij->i", wide, wide), np.maximum(changes.max(axis=1), -changes.min(axis=1))
+    good = (np.asarray(trained.samples) > 0) & np.isfinite(squares) & (bound < LARGEST)
+    updates = [
+        WeightedNumbers(change, one.weight)
+        for one, change, is_good in zip(members, changes, good.tolist(), strict=True)
+        if is_good and one.weight
+    ]
+    total = np.zeros(ends[-1], np.int64)
+    for begin in range(0, len(updates), TOGETHER):
+        add_numbers(total, updates[begin : begin + TOGETHER])
     sums = {key_of(DELTA, name): part for name, part in zip(parameters, np.split(total, ends[:-1]), strict=True)}
     size_bytes = update_bytes(setting.plan.local, setting.plan.codec, setting.graphs.spec).usual
     found = [
         Found(one.device, samples, norm, size_bytes) if good else Found(one.device, 0)
-        for one, samples, norm, good in zip(members, trained.samples, norms, sound, strict=True)
+        for one, samples, norm, good in zip(
+            members, trained.samples, np.sqrt(squares).tolist(), good.tolist(), strict=True
+        )
     ]
     return found, sums
 
