@@ -7,8 +7,8 @@ from operator import or_
 from django.db.models import Max, Q, QuerySet
 
 from coterie.core.pruning import OldRows
-from coterie.exports.models import Exported, ExportedUntil
-from coterie.exports.services import waiting_for
+from coterie.exports.models import Exported
+from coterie.exports.services import note_kept, waiting_for
 
 
 def old_exported(before: datetime) -> QuerySet[Exported]:
@@ -23,11 +23,7 @@ def note_until(rows: QuerySet[Exported]) -> None:
     """Before rows go: note that rounds that ended as early count as told."""
     latest = rows.order_by().values("exporter").annotate(until=Max("round__finished_at"))
     for exporter, until in latest.values_list("exporter", "until"):
-        held = ExportedUntil.objects.select_for_update()
-        mark, _ = held.get_or_create(exporter=exporter, defaults={"until": until})
-        if mark.until < until:
-            mark.until = until
-            mark.save(update_fields=["until"])
+        note_kept(exporter=exporter, until=until)
 
 
 def _before_all_that_wait(exporter: str) -> Q:

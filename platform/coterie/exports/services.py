@@ -1,8 +1,9 @@
 """Tells exporters of rounds that have ended, each once, in the order of their ends; rounds never wait for it."""
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from coterie.core.rows import insert_all
@@ -16,6 +17,8 @@ from coterie.rounds.models import Round
 logger = logging.getLogger(__name__)
 AT_ONCE = 50
 """Rounds of one call of an exporter."""
+SETTLED = timedelta(hours=1)
+"""So long after a round's end everyone sees it, whatever hosts' clocks say and however long a transaction took."""
 
 
 def sweep(*, now: datetime) -> None:
@@ -28,12 +31,26 @@ def sweep(*, now: datetime) -> None:
 
 
 def export_next(name: str, exporter: Exporter, *, now: datetime) -> int:
-    """Have `exporter` keep the next rounds; how many. Killed anywhere, they come again. Raises NotTaken."""
+    """Have `exporter` keep the next rounds; how many. Killed anywhere, they come again. Raises NotTaken.
+
+    Where none wait, those that ended long ago are not looked at again.
+    """
     rounds = list(waiting_for(name)[:AT_ONCE])
     if rounds:
         exporter.export([fact_of(round_) for round_ in rounds])
         insert_all([Exported(exporter=name, round=one, state=one.state, at=now) for one in rounds], or_nothing=True)
+    elif not ExportedUntil.objects.filter(exporter=name, until__gte=now - 2 * SETTLED).exists():
+        note_kept(exporter=name, until=now - SETTLED)
     return len(rounds)
+
+
+@transaction.atomic
+def note_kept(*, exporter: str, until: datetime) -> None:
+    """Note that it keeps every round that has ended by `until`."""
+    mark, _ = ExportedUntil.objects.select_for_update().get_or_create(exporter=exporter, defaults={"until": until})
+    if mark.until < until:
+        mark.until = until
+        mark.save(update_fields=["until"])
 
 
 def waiting_for(exporter: str) -> QuerySet[Round]:

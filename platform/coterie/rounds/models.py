@@ -87,6 +87,9 @@ class Round(Stateful, Separated):
                 fields=["state"], condition=Q(state__in=["planned", "open", "closing", "merging"]), name="active_round"
             ),
             models.Index(fields=["finished_at"], condition=Q(tidied_at=None), name="untidied_round"),
+            models.Index(
+                fields=["finished_at", "id"], condition=Q(state__in=["published", "abandoned"]), name="ended_round"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["federation", "number"], name="round_number_once"),

@@ -4,13 +4,15 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -21,7 +23,7 @@ from coterie.exports.errors import NotTaken
 from coterie.exports.installed import chosen_exporters
 from coterie.exports.interface import RoundFact, VersionFact
 from coterie.exports.mlflow import Mlflow
-from coterie.exports.models import Exported
+from coterie.exports.models import Exported, ExportedUntil
 from coterie.exports.pruning import OLD_ROWS
 from coterie.exports.tensorboard import TensorBoard
 from coterie.federations.services import create_federation, start_federation
@@ -144,6 +146,31 @@ class TestSweep:
         assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 1, "it ended again"
         assert [told.number for told in keeping.told] == [1, 8, 8]
         assert services.export_next("another", keeping, now=later(YEAR_S)) == 2, "who came later is told all"
+
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="another database reads a small table as it is")
+    def test_rounds_that_were_kept_long_ago_are_not_read_again(self) -> None:
+        round_, keeping = a_published_round(), Keeping()
+        assert services.export_next("keeping", keeping, now=later(60)) == 1
+        assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 0
+        assert ExportedUntil.objects.get().until > round_.finished_at  # type: ignore[operator]
+        with CaptureQueriesContext(connection) as queries:
+            assert services.export_next("keeping", keeping, now=later(YEAR_S)) == 0
+        assert len(queries) == 3, "where it stands, the rounds since, and whether to note that"
+        (reading,) = [query["sql"] for query in queries if "rounds_round" in query["sql"]]
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {reading}")
+            plan = [row[3] for row in cursor.fetchall()]
+        assert "SEARCH rounds_round USING INDEX ended_round (finished_at>?)" in plan, plan
+        assert not any("ORDER BY" in step for step in plan), "those since then are sorted"
+
+    def test_a_round_whose_end_is_seen_late_is_told(self) -> None:
+        round_, keeping = a_published_round(), Keeping()
+        assert round_.finished_at is not None
+        settled = round_.finished_at + services.SETTLED
+        Round.objects.update(finished_at=None)
+        assert services.export_next("keeping", keeping, now=settled - timedelta(seconds=1)) == 0
+        Round.objects.update(finished_at=round_.finished_at)
+        assert services.export_next("keeping", keeping, now=settled + timedelta(days=1)) == 1
 
     def test_nothing_is_asked_where_no_exporter_is_chosen(self, django_assert_num_queries: Any) -> None:
         with django_assert_num_queries(0):
