@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from coterie.simulation.fleet.plain_graph import Shapes, needed, without_zeros
+from coterie.simulation.fleet.plain_graph import Shapes, early_products, needed, without_zeros
 
 DEVICES = "devices"
 Attribute = int | Sequence[int]
@@ -52,7 +52,7 @@ def for_many_devices(
     """
     model = onnx.load_from_string(train_step)
     shapes = Shapes.of(model)
-    nodes = needed(without_zeros(model.graph, shapes, zeros), outputs)
+    nodes = early_products(needed(without_zeros(model.graph, shapes, zeros), outputs), shapes, outputs)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     rewriting = _Rewriting(shapes, constants, frozenset(differ))
     for node in nodes:

@@ -26,7 +26,7 @@ class InPlace:
         self.state: Mapping[str, Float32] = begun
         """What the next step begins with."""
         self._session, self._given, self._outputs, self._losses = session, given, outputs, losses
-        after = {name: np.empty_like(one) for name, one in begun.items()}
+        after: Mapping[str, Float32] = {name: np.empty_like(one) for name, one in begun.items()}
         self._turns = (self._binding(begun, after), after), (self._binding(after, begun), begun)
 
     def run(self) -> None:
