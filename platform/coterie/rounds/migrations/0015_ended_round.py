@@ -5,7 +5,7 @@ from coterie.core.migrating import AddIndexBeside
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("rounds", "0012_parts_in_vain")]
+    dependencies = [("rounds", "0014_parts_to_fold")]
 
     operations = [
         AddIndexBeside(
