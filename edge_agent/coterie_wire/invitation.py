@@ -28,6 +28,8 @@ class Learned(Message, frozen=True):
     """What holds before and while a device trains."""
     privacy: str
     """The kind that hides updates, as a plan names it."""
+    help: str = "none"
+    """The kind by which devices help each other, as a plan names it."""
 
 
 class Invitation(Message, frozen=True):

@@ -167,7 +167,15 @@ MESSAGES: tuple[Message, ...] = (
     Invitation(
         devices_left=3,
         expires_s=3600.5,
-        learned=(Learned(name="Digits", labels=("none", "eins", "zwölf"), requirements=REQUIREMENTS, privacy="clip"),),
+        learned=(
+            Learned(
+                name="Digits",
+                labels=("none", "eins", "zwölf"),
+                requirements=REQUIREMENTS,
+                privacy="clip",
+                help="cartel",
+            ),
+        ),
     ),
     Enrol(protocol=1, token="coterie-once", name="kitchen", capabilities=CAPABILITIES),
     Enrolled(device="d-1", credential="secret", platform_key=verify_key_of(SIGNING_KEY), check_in_s=30.0),

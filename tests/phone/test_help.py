@@ -90,7 +90,11 @@ def test_a_phone_helps_an_agent_and_keeps_nothing_of_it_once_it_has_left(
     operator = world.operator
     federation = operator.start_federation("phone-helps", pair=next(world.pairs), plan=PLAN)
     phone = phones("helper")
-    page = phone.join(operator.enrolment_token(tag="phone-helps"))
+    token = operator.enrolment_token(tag="phone-helps")
+    invited = phone.open(f"/phone/#join={token}").get_by_role("main")
+    expect(invited).to_contain_text("a part of that model may go to a device that asks for help")
+    phone.kill()
+    page = phone.join(token)
     phone.add_samples(tmp_path, *samples(LEARNED, KNOWS_ALL, seed=6))
     its = device_named(world, "helper")
     assert "cartel" in its["capabilities"]["kinds"]["help"]

@@ -27,4 +27,5 @@ def _learned(federation: Federation) -> Learned:
         labels=tuple(federation.pair.labels[:MAX_LABELS_TOLD]),
         requirements=plan.requirements,
         privacy=plan.privacy.name,
+        help=plan.help.name,
     )

@@ -38,6 +38,16 @@ def test_it_tells_of_the_federations_that_the_device_would_belong_to() -> None:
     assert read_invitation(ReadInvitation(elsewhere), now).learned == ()
 
 
+def test_it_tells_whether_devices_help_each_other() -> None:
+    now = timezone.now()
+    federation = make_federation(make_pair())
+    _, secret = issue()
+    assert [one.help for one in read_invitation(ReadInvitation(secret), now).learned] == ["none"]
+    federation.plan = {**federation.plan, "help": {"kind": "cartel"}}
+    federation.save(update_fields=["plan"])
+    assert [one.help for one in read_invitation(ReadInvitation(secret), now).learned] == ["cartel"]
+
+
 def test_reading_uses_nothing_up_and_a_token_that_is_says_so() -> None:
     token, secret = issue()
     now = timezone.now()

@@ -8,7 +8,13 @@ const Invitation = v.object({
   expires_s: v.number(),
   learned: v.optional(
     v.array(
-      v.object({ name: v.string(), labels: v.array(v.string()), requirements: Requirements, privacy: v.string() }),
+      v.object({
+        name: v.string(),
+        labels: v.array(v.string()),
+        requirements: Requirements,
+        privacy: v.string(),
+        help: v.optional(v.string(), "none"),
+      }),
     ),
     [],
   ),
@@ -31,11 +37,28 @@ const PRIVACY: Readonly<Record<string, string>> = {
   none: "The platform can read what your device learned, though not your data.",
   clip: "The platform can read what your device learned, though not your data; no device counts too much.",
   central_noise: "The platform adds noise before anybody sees what all devices learned together.",
+  correlated_noise: "The platform adds noise before anybody sees what all devices learned together.",
+  local_noise: "Your device adds noise to what it learned before anything of it leaves.",
+  secure_aggregation: "Nobody can read what your device learned, only what many devices learned together.",
+  distributed_noise: "Nobody can read what your device learned, only what many learned together, with noise of theirs.",
 };
 
 /** What hides the updates of a plan, in plain words. */
 export const privacyOf = (kind: string): string =>
   PRIVACY[kind] ?? "This browser cannot take part in it yet: how it hides what devices learned needs the full agent.";
+
+const HELP: Readonly<Record<string, string>> = {
+  cartel:
+    "Devices help each other: yours tells how its own model does on each class, and a part of that model may go to a " +
+    "device that asks for help, by the platform; yours may ask, too. What it tells, and whether it helps, you choose " +
+    "after joining.",
+};
+
+/** How the devices of a plan help each other, in plain words; null: they do not. */
+export const helpOf = (kind: string): string | null =>
+  kind === "none"
+    ? null
+    : (HELP[kind] ?? "Devices help each other in a way that this browser cannot take part in yet.");
 
 /** What holds before and while a device trains, in plain words. */
 export function conditionsOf(asked: Requirements): string {

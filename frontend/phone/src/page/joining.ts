@@ -1,7 +1,7 @@
 /** The page of a device that has not joined: who asks, what is learned, what leaves, how to stop. */
 import { Refused, reasonOf } from "../device/failure";
 import { el, list, section } from "./dom";
-import { conditionsOf, type Invitation, privacyOf, readInvitation } from "./invitation";
+import { conditionsOf, helpOf, type Invitation, privacyOf, readInvitation } from "./invitation";
 
 type Join = (token: string, name: string) => void;
 
@@ -35,13 +35,13 @@ function asked({ learned }: Invitation): HTMLElement[] {
   const what =
     learned.length === 0
       ? [el("p", {}, "Nothing yet: whoever runs the platform has not started anything for devices like yours.")]
-      : learned.map(({ name, labels, requirements, privacy }) =>
+      : learned.map(({ name, labels, requirements, privacy, help }) =>
           el(
             "div",
             {},
             el("p", {}, el("strong", {}, name), labels.length > 0 ? `: to tell apart ${labels.join(", ")}.` : "."),
             el("p", {}, `It trains ${conditionsOf(requirements)}.`),
-            el("p", {}, privacyOf(privacy)),
+            ...[privacyOf(privacy), helpOf(help)].map((told) => (told === null ? null : el("p", {}, told))),
           ),
         );
   return [
@@ -51,6 +51,7 @@ function asked({ learned }: Invitation): HTMLElement[] {
       list([
         "how a model's numbers changed when your device trained it on your samples",
         "how many samples of each class you have, and how well the model does on them",
+        ...(learned.some(({ help }) => help !== "none") ? ["parts of its model, for devices that ask for help"] : []),
         "whether the device is charging and its kind of network, the number of its processor cores, and the name below",
       ]),
       el(
