@@ -44,6 +44,12 @@ export const LOSSES: { readonly [Name in keyof Values]: Loss<Values[Name]> } = {
       "the key by which others know this device was damaged on the disk; " +
       "leave and join again, as a device that others do not know yet",
   },
+  logEnd: {
+    code: "agent.log_damaged",
+    sentence:
+      "the end of the log of identities was damaged on the disk, so nothing tells whether the platform still has the " +
+      "same; leave and join again",
+  },
   sum: SUM,
   masked: VECTOR,
   questionSum: SUM,

@@ -33,6 +33,7 @@ type Kept = Pick<
   | "signing"
   | "logLength"
   | "logHead"
+  | "logEnd"
   | "appendLog"
   | "logged"
 >;

@@ -114,6 +114,12 @@ export interface Logged extends LogEntry {
   readonly head: Uint8Array;
 }
 
+/** How far the device has ever read the log of identities, and the head of that. */
+export interface LogEnd {
+  readonly length: number;
+  readonly head: Uint8Array;
+}
+
 /** Something that left the device. */
 export interface Receipt {
   readonly id?: number;
@@ -245,6 +251,8 @@ export interface Values {
   spooled: Spooled;
   /** The secret half of the key by which the device is known in secure sums. */
   signing: Uint8Array;
+  /** More than is kept of the log where damaged entries were removed: what is read again must end so. */
+  logEnd: LogEnd;
   sum: SumState;
   masked: Uint8Array;
   /** The same of the question that is being answered. */

@@ -5,6 +5,7 @@ import { type Fields, Kept, Platform } from "../testing/sums";
 import { toBase64 } from "../wire/bytes";
 import type { CodedError } from "../wire/errors";
 import { checked } from "../wire/messages";
+import { Unreachable } from "./failure";
 import type { Link } from "./link";
 import { type Part, SecureSum } from "./secure_sum";
 import { Situation } from "./situation";
@@ -85,6 +86,29 @@ test.each([
   },
   20_000,
 );
+
+test("a log that the disk has damaged is read again as it was, and not as another", async () => {
+  const read = async (changed: boolean): Promise<string> => {
+    const [platform, stores] = [new Platform(), NAMES.map(() => new Kept())];
+    await Promise.all(NAMES.map((name, at) => sumOf(name, platform, stores[at] as Kept).run()));
+    const [kept] = stores as [Kept];
+    expect(kept.end).toEqual({ length: 3, head: kept.log[2]?.head });
+    kept.log = kept.log.slice(0, 1);
+    kept.held = null;
+    if (changed) platform.log[1] = [platform.log[1]?.[0] as string, toBase64(new Uint8Array(32).fill(7))];
+    platform.members.clear();
+    const answer = platform.answer.bind(platform);
+    platform.answer = (name, device, fields) => {
+      if (name === "join-sum") throw new Unreachable("the log has been read");
+      return answer(name, device, fields);
+    };
+    const ended = await code(sumOf("one", platform, kept).run());
+    expect(kept.log.length).toBe(changed ? 1 : 3);
+    return ended;
+  };
+  expect(await read(true)).toBe("secure_sum.other_log");
+  expect(await read(false)).toBe("link.unreachable");
+});
 
 test("a member that the log of identities does not have is refused", async () => {
   const platform = new Platform();

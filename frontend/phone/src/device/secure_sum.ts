@@ -33,7 +33,7 @@ export interface Part {
   /** What the device adds to a sum of so many members. */
   readonly vector: (members: number) => Promise<Vector>;
   readonly link: Link;
-  readonly store: Pick<Store, "signing" | "logLength" | "logHead" | "appendLog" | "logged">;
+  readonly store: Pick<Store, "signing" | "logLength" | "logHead" | "logEnd" | "appendLog" | "logged">;
   /** Of sums of this kind. */
   readonly shelf: SumShelf;
   readonly situation: Situation;
@@ -143,28 +143,31 @@ export class SecureSum {
 
   /**
    * Read the entries that the device lacks; its own is among them then. Throws CodedError `secure_sum.other_log` where
-   * the log has become shorter or has a device twice.
+   * the log has changed, has become shorter or has a device twice, and `agent.log_damaged`.
    */
   private async readLog(signing: Uint8Array): Promise<void> {
     const { link, store } = this.part;
     const identity = toBase64(ed25519.getPublicKey(signing));
     for (;;) {
-      const known = await store.logLength();
+      const [known, end] = [await store.logLength(), await store.logEnd()];
       const { entries, length } = await link.call("read-log", { identity, known }, LogEntries);
       let head = (await store.logHead(known)) ?? EMPTY;
-      const headed = entries.map((one) => {
+      const headed = entries.map((one, at) => {
         head = nextHead(head, one);
+        if (known + at + 1 === end.length && !sameBytes(head, end.head)) {
+          throw otherLog(`the log of ${end.length} identities is another than before`);
+        }
         return { ...one, head };
       });
-      if (length < known + entries.length || (entries.length === 0 && length > known)) {
-        throw otherLog(`the log of identities has ${length} entries, of ${known}`);
+      if (length < Math.max(end.length, known + entries.length) || (entries.length === 0 && length > known)) {
+        throw otherLog(`the log of identities has ${length} entries, of ${end.length}`);
       }
       const devices = entries.map(({ device }) => device);
       if (new Set(devices).size < devices.length || (await store.logged(devices, known)).size > 0) {
         throw otherLog("the log of identities has a device twice");
       }
       await store.appendLog(known, headed);
-      if (known + entries.length === length) return;
+      if ((await store.logLength()) >= length) return;
     }
   }
 

@@ -49,6 +49,12 @@ const CLIENT = {
 const VECTOR = bytes(300, 6);
 const OFFER = { assignment: "a1", sha256: sha256Hex(VECTOR), size_bytes: VECTOR.length };
 
+const LOG = Array.from({ length: 5 }, (_, at) => ({
+  device: `d${at}`,
+  identity: bytes(32, 20 + at),
+  head: bytes(32, 40 + at),
+}));
+
 /** One of everything that there is one of. */
 const VALUES = {
   identity: {
@@ -63,6 +69,7 @@ const VALUES = {
   saved: { first: 1, last: 8, lossBefore: 1.5, accuracyBefore: 0.5, measureS: 0.1, trainS: 2.5, client: CLIENT },
   spooled: { offer: { assignment: "a1", samples: 8 }, payload: bytes(500, 7), state: bytes(90, 8), privacy: "none" },
   signing: bytes(32, 9),
+  logEnd: { length: 5, head: LOG[4]?.head },
   sum: { assignment: "a1", state: PARTY, offer: OFFER },
   masked: VECTOR,
   questionSum: { assignment: "q1", state: PARTY, offer: null },
@@ -112,11 +119,6 @@ const answered = (answer: string, at: number) => ({
 });
 const told = (release: string) => ({ release, federation: "digits", mu2: 0.5, at: 3 });
 const PROMISE = { federation: "digits", agreed: { epsilon: 4, delta: 1e-6 }, asked: { epsilon: 8, delta: 1e-6 } };
-const LOG = Array.from({ length: 5 }, (_, at) => ({
-  device: `d${at}`,
-  identity: bytes(32, 20 + at),
-  head: bytes(32, 40 + at),
-}));
 const BLOB = bytes(700, 12);
 const TAUGHT = [1, 2, 3].map((sample) => ({
   sample,
@@ -193,7 +195,7 @@ const READS: Readonly<Record<keyof typeof ROW_LOSSES, Read>> = {
         ["d3", LOG[3]?.identity],
       ]),
     ],
-    (found) => (found as CodedError).code === "store.log_damaged",
+    (found) => ["store.log_damaged", "agent.log_damaged"].includes((found as CodedError).code),
   ],
   taught: [
     (store) => Promise.all([1, 2, 3].map((sample) => store.taught("c1", sample))),
@@ -401,7 +403,7 @@ test.each([1, 20, 300])("of %i flipped bits none is worked with", async (bits) =
 });
 
 /** What an edition before this one has kept, as it kept it: rows have seals from 6 on. */
-async function keptBy(edition: 5 | 6): Promise<void> {
+async function keptBy(edition: 5 | 6 | 7): Promise<void> {
   const opening = indexedDB.open(NAME, edition);
   opening.onupgradeneeded = () => {
     const { result: fresh } = opening;
@@ -418,11 +420,12 @@ async function keptBy(edition: 5 | 6): Promise<void> {
     };
     for (const [name, keyPath] of Object.entries(keys)) fresh.createObjectStore(name, { keyPath });
     fresh.createObjectStore("identity_log", { keyPath: "position" }).createIndex("device", "device", { unique: true });
+    if (edition === 7) fresh.createObjectStore("taught", { keyPath: "sample" });
   };
   const database = await promised(opening);
   const writing = database.transaction([...database.objectStoreNames], "readwrite");
   const rows: Record<string, readonly object[]> = {
-    samples: SAMPLES.map((one, at) => ({ ...one, id: at + 1 })),
+    samples: SAMPLES.map((one, at) => ({ ...one, id: at + 1, ...(edition === 7 ? { at } : {}) })),
     unlabelled: UNLABELLED.map((x, at) => ({ x, id: at + 1 })),
     finished: [1, 2, 3].map((at) => finished(`f${at}`, at)),
     answered: [1, 2, 3].map((at) => answered(`q${at}`, at)),
@@ -432,7 +435,7 @@ async function keptBy(edition: 5 | 6): Promise<void> {
     promises: [PROMISE],
     identity_log: LOG.map((one, at) => ({ ...one, position: at + 1 })),
   };
-  const isSealed = edition === 6;
+  const isSealed = edition > 5;
   for (const [name, some] of Object.entries(rows)) {
     const store = writing.objectStore(name);
     for (const row of some) {
@@ -440,7 +443,8 @@ async function keptBy(edition: 5 | 6): Promise<void> {
       store.add(isSealed ? sealed(`${name} ${key}`, row) : row);
     }
   }
-  const named = Object.entries(VALUES).map(([key, value]) => ["values", key, value] as const);
+  const { logEnd: _, ...before } = VALUES; // no edition before this one has noted it
+  const named = Object.entries(before).map(([key, value]) => ["values", key, value] as const);
   for (const [name, key, value] of [...named, ["states", "digits", VALUES.spooled.state] as const]) {
     writing.objectStore(name).put(isSealed ? sealed(`${name} ${key}`, { value }) : value, key);
   }
@@ -456,14 +460,22 @@ test.each([5, 6] as const)("what edition %i of the store has kept is read, and i
   const began = Date.now();
   const store = await Store.open();
   const { taught: _, ...reads } = READS;
-  const anew = { saved: null, tuning: null };
+  const otherwise: Record<string, unknown> = { saved: null, tuning: null };
   for (const [name, [read, written]] of Object.entries({ ...reads, ...VALUE_READS })) {
-    expect(await read(store), name).toEqual(name in anew ? null : written);
+    expect(await read(store), name).toEqual(name in otherwise ? otherwise[name] : written);
   }
   expect(await store.firstSince(began), "samples have come when it was noted").toBe(1);
   await flip("states", drawn(1));
   expect(await store.state("digits")).toBeNull();
   expect((await store.damage())[0]?.sentence).toBe(ROW_LOSSES.states);
+});
+
+test("what edition 7 of the store has kept stays, and where its log of identities ends is noted", async () => {
+  await keptBy(7);
+  const store = await Store.open();
+  expect(await store.logEnd()).toEqual(VALUES.logEnd);
+  expect(await store.get("saved")).toEqual(VALUES.saved);
+  expect(await store.firstSince(SAMPLES.length)).toBeNull();
 });
 
 test("an assignment that is damaged goes with its work, and the membership stays", async () => {
@@ -508,8 +520,26 @@ test("the log of identities is read again from the entry that is damaged", async
   });
   await expect(store.logged(["d2"], 5)).rejects.toMatchObject({ code: "store.log_damaged" });
   expect(await store.logLength()).toBe(2);
+  expect(await store.logEnd(), "what is read again must end as before").toEqual(VALUES.logEnd);
+  await store.appendLog(5, [LOG[0] as (typeof LOG)[number]]);
+  expect(await store.logLength(), "none follow on a gap").toBe(2);
   await store.appendLog(2, LOG.slice(2));
   expect(await store.logged(["d2"], 5)).toEqual(new Map([["d2", LOG[2]?.identity]]));
+});
+
+test("where the end of the log is damaged its last entry tells it, and where that is, too, nothing does", async () => {
+  const store = await Store.open();
+  await store.appendLog(0, LOG);
+  await damage("logEnd");
+  expect(await store.logEnd()).toEqual(VALUES.logEnd);
+  await damage("logEnd");
+  await behind(async (database) => {
+    const log = database.transaction("identity_log", "readwrite").objectStore("identity_log");
+    await promised(log.put({ ...(await promised(log.get(5))), identity: bytes(32, 0) }));
+  });
+  await expect(store.logEnd()).rejects.toMatchObject({ code: "agent.log_damaged" });
+  await expect(store.logHead(5)).rejects.toMatchObject({ code: "agent.log_damaged" });
+  expect(await store.logLength(), "nothing of the log is removed then").toBe(5);
 });
 
 test("a state that would follow from a damaged update is not followed by the one before", async () => {

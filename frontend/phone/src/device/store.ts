@@ -15,6 +15,7 @@ import {
 import { pays } from "../learning/accounting";
 import type { Sample } from "../learning/batches";
 import type { Labelling } from "../learning/labelling";
+import { EMPTY } from "../learning/secure_sum/identities";
 import type { PartyState } from "../learning/secure_sum/party";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
@@ -28,6 +29,7 @@ import type {
   Damage,
   Finished,
   Kept,
+  LogEnd,
   Logged,
   OwnModel,
   Promised,
@@ -65,6 +67,7 @@ type SealedStore = Exclude<StoreNames<Schema>, "blobs">;
 type RowStore = Exclude<SealedStore, "values">;
 type Key<N extends StoreNames<Schema>> = Schema[N]["key"];
 type Row<N extends SealedStore> = Omit<Schema[N]["value"], "seal">;
+type WritingLog = IDBPTransaction<Schema, ("identity_log" | "values")[], "readwrite">;
 type Writing<N extends StoreNames<Schema>> = IDBPObjectStore<Schema, StoreNames<Schema>[], N, "readwrite">;
 
 const RECEIPTS_KEPT = 1000;
@@ -77,7 +80,7 @@ export class Store {
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
-    const db = await openDB<Schema>("coterie-device", 7, {
+    const db = await openDB<Schema>("coterie-device", 8, {
       upgrade(fresh, from, _, upgrading) {
         makeStores(fresh, from);
         void bringUp(upgrading as Upgrading, from);
@@ -143,6 +146,7 @@ export class Store {
     if (keys.length === 0) return;
     const writing = this.db.transaction([name, "values"] as StoreNames<Schema>[], "readwrite", STRICT);
     const store = writing.objectStore(name);
+    if (name === "identity_log") await logEndIn(writing as WritingLog); // the entries that go may be what tells it
     let count = 0;
     for (const key of keys) {
       const kept = await store.get(key);
@@ -421,18 +425,30 @@ export class Store {
 
   /**
    * Keep the entries that follow the first `length`, each with its head; no device has two. Those that another sum of
-   * this device has read meanwhile stay as they are: heads tell whether they were others.
+   * this device has read meanwhile stay as they are: heads tell whether they were others. Where damaged ones were removed
+   * meanwhile none are kept.
    */
   async appendLog(length: number, entries: readonly (LogEntry & { head: Uint8Array })[]): Promise<void> {
-    const writing = this.db.transaction("identity_log", "readwrite", STRICT);
-    const known = await writing.store.count();
-    await Promise.all([
-      ...entries
-        .map((one, at) => ({ ...one, position: length + at + 1 }))
-        .filter(({ position }) => position > known)
-        .map((one) => writing.store.add(sealed(placeOf("identity_log", one.position), one))),
-      writing.done,
-    ]);
+    const writing: WritingLog = this.db.transaction(["identity_log", "values"], "readwrite", STRICT);
+    const log = writing.objectStore("identity_log");
+    const known = await log.count();
+    const numbered = entries.map((one, at) => ({ ...one, position: length + at + 1 }));
+    const last = numbered.at(-1);
+    if (known >= length && last !== undefined) {
+      for (const one of numbered.filter(({ position }) => position > known)) {
+        await log.add(sealed(placeOf("identity_log", one.position), one));
+      }
+      if (last.position > (await logEndIn(writing)).length) await keepLogEnd(writing, last);
+    }
+    await writing.done;
+  }
+
+  /** Throws CodedError `agent.log_damaged` where nothing tells it any more. */
+  async logEnd(): Promise<LogEnd> {
+    const writing: WritingLog = this.db.transaction(["identity_log", "values"], "readwrite", STRICT);
+    const end = await logEndIn(writing);
+    await writing.done;
+    return end;
   }
 
   /**
@@ -765,6 +781,28 @@ async function valueIn<K extends keyof Values>(values: Writing<"values">, name: 
   return row === null ? (instead?.() ?? null) : (row.value as Values[K]);
 }
 
+/**
+ * How far the log was ever read, as it was noted; where the disk has damaged that, as the last entry says, if it is sound.
+ * Throws CodedError `agent.log_damaged`.
+ */
+async function logEndIn(writing: WritingLog): Promise<LogEnd> {
+  const kept = await writing.objectStore("values").get("logEnd");
+  if (kept === undefined) return { length: 0, head: EMPTY };
+  const row = soundIn("values", "logEnd", kept);
+  if (row !== null) return row.value as LogEnd;
+  const last = await writing.objectStore("identity_log").openCursor(null, "prev");
+  const entry = last === null ? null : soundIn("identity_log", last.primaryKey, last.value);
+  const { code = "", sentence } = LOSSES.logEnd;
+  if (entry === null) throw new CodedError(code, sentence);
+  return await keepLogEnd(writing, entry);
+}
+
+async function keepLogEnd(writing: WritingLog, { position: length, head }: Logged): Promise<LogEnd> {
+  const end = { length, head };
+  await keep(writing.objectStore("values"), "logEnd", end);
+  return end;
+}
+
 /** Whether what is remembered of a sum is of `assignment`, also where the disk has damaged the rest of it. */
 async function isSumOf(values: Writing<"values">, sum: "sum" | "questionSum", assignment: string): Promise<boolean> {
   return ((await values.get(sum))?.value as SumState | undefined)?.assignment === assignment;
@@ -817,6 +855,8 @@ type Upgrading = IDBPTransaction<Schema, StoreNames<Schema>[], "versionchange">;
 async function bringUp(upgrading: Upgrading, from: number): Promise<void> {
   if (from === 0) return;
   if (from < 6) await sealAll(upgrading);
+  await noteLogEnd(upgrading);
+  if (from === 7) return;
   await dateSamples(upgrading);
   // Trainings have kept more since: those under way begin anew.
   for (const name of ["saved", "tuning"] as const) await upgrading.objectStore("values").delete(name);
@@ -833,6 +873,20 @@ async function sealAll(upgrading: Upgrading): Promise<void> {
       await cursor.update(sealed(placeOf(name, cursor.primaryKey), row) as typeof cursor.value);
       cursor = await cursor.continue();
     }
+  }
+}
+
+/** The log of identities that was kept before its end was noted ends with its last sound entry. */
+async function noteLogEnd(upgrading: Upgrading): Promise<void> {
+  let last = await upgrading.objectStore("identity_log").openCursor(null, "prev");
+  while (last !== null) {
+    const entry = soundIn("identity_log", last.primaryKey, last.value);
+    if (entry !== null) {
+      const end = { length: entry.position, head: entry.head };
+      await upgrading.objectStore("values").put(sealed(placeOf("values", "logEnd"), { value: end }), "logEnd");
+      return;
+    }
+    last = await last.continue();
   }
 }
 

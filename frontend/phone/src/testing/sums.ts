@@ -1,7 +1,7 @@
 /** A secure sum of three phones, without a network: what each keeps, and the platform that they share. */
 
 import { Unreachable } from "../device/failure";
-import type { SumState } from "../device/kept";
+import type { LogEnd, SumState } from "../device/kept";
 import type { SumShelf } from "../device/store";
 import { EMPTY, nextHead } from "../learning/secure_sum/identities";
 import type { PartyState } from "../learning/secure_sum/party";
@@ -15,6 +15,7 @@ export class Kept implements SumShelf {
   held: SumState | null = null;
   masked: Uint8Array | null = null;
   log: (LogEntry & { head: Uint8Array })[] = [];
+  end: LogEnd = { length: 0, head: EMPTY };
   private readonly secret = crypto.getRandomValues(new Uint8Array(32));
 
   async vector(): Promise<Uint8Array | null> {
@@ -44,12 +45,18 @@ export class Kept implements SumShelf {
     return this.log.length;
   }
 
+  async logEnd(): Promise<LogEnd> {
+    return this.end;
+  }
+
   async logHead(length: number): Promise<Uint8Array | null> {
     return this.log[length - 1]?.head ?? null;
   }
 
   async appendLog(length: number, entries: Kept["log"]): Promise<void> {
     this.log = [...this.log.slice(0, length), ...entries];
+    const head = this.log.at(-1)?.head ?? EMPTY;
+    if (this.log.length > this.end.length) this.end = { length: this.log.length, head };
   }
 
   async logged(devices: readonly string[], length: number): Promise<Map<string, Uint8Array>> {
