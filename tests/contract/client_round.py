@@ -19,7 +19,9 @@ from coterie_learning.client.personal import GivenPersonal, choose, personal_tra
 from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
 from coterie_learning.client.training import Learn
+from coterie_learning.client.update import LOCAL
 from coterie_learning.device_plan import parse_device_plan
+from coterie_learning.device_state import States
 from coterie_learning.teacher import quantise_weights, restore_weights
 from coterie_wire.tensors import Tensors, encode_tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, samples, train_step_graph
@@ -40,11 +42,27 @@ DISTILL: Mapping[str, object] = {
 }
 """Of two rounds: the first with samples of classes 0 and 2 alone, the second with all, where the first ended."""
 FIRST_SEEN = (0, 2)
+SUCCESSIVE: Mapping[str, Mapping[str, object]] = {
+    "scaffold": {**_REST, "local": {"kind": "scaffold", "steps": 14, "learning_rate": 0.3}},
+    "fed_dyn": {**_REST, "local": {"kind": "fed_dyn", "epochs": 2, "learning_rate": 0.3, "alpha": 0.5}},
+    "random_subset": {**_REST, "local": {"kind": "random_subset", "share": 0.5, "epochs": 2, "momentum": 0.5}},
+    "fed_per": {**_REST, "local": {"kind": "shared_body", "epochs": 2, "learning_rate": 0.3, "personal": "bias"}},
+    "fed_rep": {**_REST, "local": {"kind": "shared_body", "epochs": 1, "head_epochs": 2, "personal": "bias"}},
+    "multitask": {**_REST, "local": {"kind": "multitask", "epochs": 2, "learning_rate": 0.3, "mu": 0.5}},
+}
+"""Of two rounds each, the second under another version, with what the device and the platform remember."""
+SERVER = ("control", "direction_0", "direction_1", "direction_2")
 PERSONAL: Mapping[str, object] = {
     **_REST,
     "local": {"kind": "sgd", "learning_rate": 0.2, "momentum": 0.5},
     "personal": {"kind": "fine_tuned", "epochs": 12, "learning_rate": 1.0, "patience": 2},
 }
+DITTO: Mapping[str, object] = {
+    **_REST,
+    "local": {"kind": "sgd", "learning_rate": 0.2, "momentum": 0.5},
+    "personal": {"kind": "ditto", "mu": 0.5, "epochs": 12, "learning_rate": 1.0, "patience": 2},
+}
+"""Where the personal model has been trained before."""
 
 
 class Rows:
@@ -76,7 +94,12 @@ def client_round() -> Mapping[str, object]:
         "tolerance": TOLERANCE,
         "rounds": [{"name": name, "plan": plan, **_round(plan, rows)} for name, plan in PLANS.items()],
         "distill": {"plan": DISTILL, **_distill(rows)},
-        "personal": {"plan": PERSONAL, **_personal(rows)},
+        "later": _text(encode_tensors(parameters(seed=2))),
+        "own": _text(encode_tensors(parameters(seed=6))),
+        "server": {kind: _text(encode_tensors(dict(tensors))) for kind, tensors in _server().items()},
+        "successive": [{"name": name, "plan": plan, **_successive(plan, rows)} for name, plan in SUCCESSIVE.items()],
+        "personal": {"plan": PERSONAL, **_personal(rows, PERSONAL, None)},
+        "ditto": {"plan": DITTO, **_personal(rows, DITTO, parameters(seed=6))},
     }
 
 
@@ -103,6 +126,54 @@ def _round(plan: Mapping[str, object], rows: Rows) -> Mapping[str, object]:
             float(np.abs(client.training.trained()[name] - tensor).max()) for name, tensor in parameters(seed=1).items()
         ),
     }
+
+
+def _server() -> Mapping[str, Tensors]:
+    """What the platform remembers before the second of successive rounds."""
+    return {
+        kind: {name: tensor * np.float32(0.125) for name, tensor in parameters(seed=7 + number).items()}
+        for number, kind in enumerate(SERVER)
+    }
+
+
+def _successive(plan: Mapping[str, object], rows: Rows) -> Mapping[str, object]:
+    """Two rounds, the second of which begins with what the first has left on the device."""
+    parsed = parse_device_plan(json.dumps(plan).encode())
+    open_graph = open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={})
+    made: list[Mapping[str, object]] = []
+    states: States = {}
+    personal: Tensors | None = None
+    for number, seed in enumerate((1, 2)):
+        client = ClientRound(
+            Given(
+                plan=parsed,
+                model=SPEC,
+                received=parameters(seed=seed),
+                ids=range(1, SAMPLES + 1),
+                seen=(0, 1, 2),
+                seed=SEED + number,
+                secret=0,
+                states=states,
+                personal=personal,
+                server=_server() if number else {},
+                round=number + 1,
+            ),
+            open_graph,
+        )
+        result = take_part(client, rows)
+        trained = client.training.trained()
+        states = result.update.states
+        personal = trained if parsed.local.trains_personal_model() else None
+        made.append(
+            {
+                "update": _text(result.update.payload),
+                "samples": result.samples,
+                "steps": client.training.steps_done,
+                "trained": _text(encode_tensors(dict(trained))),
+                "remembered": _text(encode_tensors(dict(states[LOCAL].tensors))),
+            }
+        )
+    return {"rounds": made}
 
 
 def _distill(rows: Rows) -> Mapping[str, object]:
@@ -159,14 +230,14 @@ def _distill(rows: Rows) -> Mapping[str, object]:
     return {"weights": _text(weights), "rounds": made}
 
 
-def _personal(rows: Rows) -> Mapping[str, object]:
+def _personal(rows: Rows, document: Mapping[str, object], own: Tensors | None) -> Mapping[str, object]:
     """The training of a personal model, and which model answers by the samples held out."""
-    plan = parse_device_plan(json.dumps(PERSONAL).encode())
+    plan = parse_device_plan(json.dumps(document).encode())
     rules = plan.personal.rules(plan.local)
     assert rules is not None
     received = parameters(seed=1)
     given = GivenPersonal(
-        rules=rules, model=SPEC, received=received, personal=None, ids=range(1, SAMPLES + 1), seed=SEED
+        rules=rules, model=SPEC, received=received, personal=own, ids=range(1, SAMPLES + 1), seed=SEED
     )
     training = personal_training(given, open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={}))
     predictor = Predictor(predict_graph(), SPEC, received, {}, threads=1)

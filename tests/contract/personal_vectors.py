@@ -25,6 +25,8 @@ _PERSONAL: Sequence[Mapping[str, object]] = (
     {"kind": "none"},
     {"kind": "fine_tuned"},
     {"kind": "fine_tuned", "epochs": 3, "steps": 7, "learning_rate": 0.5, "patience": 2, "again_share": 0.5},
+    {"kind": "ditto"},
+    {"kind": "ditto", "mu": 0.25, "epochs": 3, "learning_rate": 0.5, "patience": 2, "again_share": 0.5},
 )
 _DUE: Sequence[tuple[Sequence[int], int | None, float]] = (
     (range(1, 6), None, 0.2),
@@ -95,6 +97,7 @@ def _rules(personal: Mapping[str, object]) -> Mapping[str, object]:
             "steps": rules.steps,
             "patience": rules.patience,
             "again_share": rules.again_share,
+            "starts_from": rules.starts_from,
             "scalars": finite,
         },
     }

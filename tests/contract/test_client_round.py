@@ -33,13 +33,27 @@ def test_the_agent_computes_what_is_written() -> None:
         assert len(then["losses"]) < old["plan"]["local"]["epochs"], "it stopped early"
         np.testing.assert_allclose(then["losses"], again["losses"], rtol=0, atol=TOLERANCE)
         _assert_same(then["trained"], again["trained"])
-    old, new = written["personal"], now["personal"]
-    for field in ("plan", "steps", "held_out", "answers"):
-        assert old[field] == new[field]
-    assert old["answers"] == "trained"
-    assert len(old["losses"]) < 1 + old["plan"]["personal"]["epochs"], "it stopped early"
-    np.testing.assert_allclose(old["losses"], new["losses"], rtol=0, atol=TOLERANCE)
-    _assert_same(old["trained"], new["trained"])
+    for kind in ("personal", "ditto"):
+        old, new = written[kind], now[kind]
+        for field in ("plan", "steps", "held_out", "answers"):
+            assert old[field] == new[field]
+        assert old["answers"] == "trained"
+        assert len(old["losses"]) < 1 + old["plan"]["personal"]["epochs"], "it stopped early"
+        np.testing.assert_allclose(old["losses"], new["losses"], rtol=0, atol=TOLERANCE)
+        _assert_same(old["trained"], new["trained"])
+
+
+def test_the_agent_computes_what_is_written_of_successive_rounds() -> None:
+    written, now = json.loads(WRITTEN.read_text(encoding="utf-8")), json.loads(json.dumps(client_round()))
+    for field in ("later", "own", "server"):
+        assert written[field] == now[field]
+    for old, new in zip(written["successive"], now["successive"], strict=True):
+        assert (old["name"], old["plan"]) == (new["name"], new["plan"])
+        for then, again in zip(old["rounds"], new["rounds"], strict=True):
+            assert (then["samples"], then["steps"]) == (again["samples"], again["steps"])
+            _assert_same(then["trained"], again["trained"])
+        first, second = (one["trained"] for one in old["rounds"])
+        assert first != second
 
 
 def _assert_same(one: str, other: str) -> None:

@@ -17,7 +17,7 @@ from tests.system.operator_client import OperatorClient
 from tests.system.processes import ROOT, Platform, environment, prepare_state
 from tests.system.real_agent import RealAgent
 
-PAIRS = 16
+PAIRS = 24
 expect.set_options(timeout=PATIENCE_MS)
 
 

@@ -16,6 +16,18 @@ from tests.system.real_agent import RealAgent
 
 pytestmark = pytest.mark.phone
 SAMPLES, MANY = 80, 200
+LOCAL_KINDS = [
+    "distill",
+    "fed_dyn",
+    "fed_nova",
+    "multitask",
+    "prox",
+    "q_fed_avg",
+    "random_subset",
+    "scaffold",
+    "sgd",
+    "shared_body",
+]
 PLAN: Json = {
     "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.05},
     "pace": {"kind": "sync", "target_updates": 2, "min_updates": 2, "over_selection": 1, "deadline_s": 120},
@@ -63,7 +75,7 @@ def test_a_phone_and_an_agent_publish_versions(
     offered = page.locator("#receipts details", has_text="offer-update").first
     offered.locator("summary").click()
     expect(offered.locator("pre")).to_contain_text('"samples":')
-    assert its["capabilities"]["kinds"]["local"] == ["distill", "fed_nova", "prox", "q_fed_avg", "sgd"]
+    assert its["capabilities"]["kinds"]["local"] == LOCAL_KINDS
 
 
 def test_a_tab_that_is_killed_and_opened_again_counts_once(world: World, phones: NewPhone, tmp_path: Path) -> None:

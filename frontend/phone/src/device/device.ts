@@ -40,7 +40,7 @@ import type { Finished, Identity, Spooled } from "./kept";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
 import type { Member, PeersStatus } from "./peers/member";
-import { isTuningDue, ownTensors, personalise, reportOn } from "./personal";
+import { answeringTensors, isTuningDue, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
 import { Predictor } from "./predictor";
 import { type Answering, Questions } from "./questions";
@@ -266,8 +266,9 @@ export class Device {
   private async outputs(manifest: Manifest, xs: readonly Float32Array[]): Promise<number[][]> {
     const { model } = manifest;
     const frozen = await frozenOf(manifest, (sha256) => this.part(sha256));
-    const own = ownTensors(await this.store.get("own"), manifest);
-    const version = own ?? readVersion(await this.part(manifest.parameters.sha256), model);
+    const [own, standing] = await Promise.all([this.store.get("own"), this.store.get("standing")]);
+    const received = readVersion(await this.part(manifest.parameters.sha256), model);
+    const version = answeringTensors(own, standing, manifest, received) ?? received;
     const predictor = await Predictor.open(await this.part(manifest.predict.sha256), model, frozen);
     try {
       return await predictor.outputs(version, xs);

@@ -42,10 +42,20 @@ export interface Saved {
 export interface Spooled {
   readonly offer: OfferUpdate;
   readonly payload: Uint8Array;
-  /** What replaces the federation's state once the platform has accepted the update. */
+  /** What the codec lost, which replaces the federation's state once the platform has accepted the update. */
   readonly state: Uint8Array;
+  /** What the kind of local training remembers from then on; left out: nothing. */
+  readonly remembered?: Uint8Array;
   /** What hides the update, for the owner. */
   readonly privacy: string;
+}
+
+/** What follows from the latest accepted update of a federation. */
+export interface KeptState {
+  /** What the codec lost. */
+  readonly value: Uint8Array;
+  /** What the kind of local training remembers; left out: nothing. */
+  readonly remembered?: Uint8Array;
 }
 
 export interface Finished {
@@ -224,6 +234,12 @@ export interface Serving {
   readonly payload: Uint8Array;
 }
 
+/** A portion of another device's model that was kept. */
+export interface OwnPortion extends KeptPortion {
+  /** The assignment that was being trained then, whose update does not begin with it; left out: none was. */
+  readonly during?: string;
+}
+
 /** How a request for help or a transfer ended on this device. */
 export interface Helped {
   /** Of the request or of the transfer. */
@@ -279,7 +295,7 @@ export interface Values {
   verdict: GiveVerdict;
   serving: Serving;
   /** Portions that were kept since the last accepted update, which the next one starts from, oldest first. */
-  portions: readonly KeptPortion[];
+  portions: readonly OwnPortion[];
   /** How the latest requests and transfers ended, newest first. */
   helped: readonly Helped[];
   unanswered: Unanswered;

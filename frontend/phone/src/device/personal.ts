@@ -1,5 +1,7 @@
 /** The personal model between rounds: a mirror of `coterie_agent.peers.personal_training`, for one worker that does one thing at a time. */
 import { makeBatch } from "../learning/batches";
+import { renewed } from "../learning/heads";
+import { type Scope, WHOLE } from "../learning/local/interface";
 import type { Measured } from "../learning/metrics";
 import type { PersonalRules } from "../learning/personal";
 import { choose, isDue, personalTraining, seedOf, stillAnswers } from "../learning/personal/training";
@@ -66,7 +68,8 @@ export async function personalise(standing: StandingPlan, manifest: Manifest, ar
   const began = tuning?.version ?? manifest.version;
   const ids = every.filter((id) => id <= last);
   return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
-    const given = { rules, model, received, frozen, ids, seed: seedOf(began, last) };
+    const personal = ownTensors(await store.get("own"), manifest);
+    const given = { rules, model, received, personal, frozen, ids, seed: seedOf(began, last) };
     const training = personalTraining(given, (feeds) => graph.run(feeds), tuning?.client ?? null);
     const save = (): Promise<void> =>
       store.put("tuning", {
@@ -94,6 +97,31 @@ export function ownTensors(own: OwnModel | null, { model }: Manifest): Tensors |
   } catch (error) {
     console.warn(`the personal model is not used: ${(error as Error).message}`);
     return null;
+  }
+}
+
+/**
+ * What answers instead of the `received` version; null: that itself does. Where the plan that holds between rounds has only
+ * some layers stay on the device, the others are the version's.
+ */
+export function answeringTensors(
+  own: OwnModel | null,
+  standing: StandingPlan | null,
+  manifest: Manifest,
+  received: Tensors,
+): Tensors | null {
+  const known = ownTensors(own, manifest);
+  if (known === null || own?.base === manifest.version || own?.federation !== standing?.federation) return known;
+  return standing === null ? known : renewed(known, received, manifest.model, scopeOf(standing));
+}
+
+/** What of the model the plan has devices train; all of it where it cannot be read. */
+function scopeOf({ plan }: StandingPlan): Scope {
+  try {
+    return parseDevicePlan(plan).local.scope;
+  } catch (error) {
+    if (!(error instanceof CodedError)) throw error;
+    return WHOLE;
   }
 }
 

@@ -8,6 +8,7 @@ import { choose, personalTraining } from "../learning/personal/training";
 import { parseDevicePlan } from "../learning/plan";
 import { modelOf, restoreWeights, storedProbabilities, type Teacher, taught } from "../learning/teacher";
 import type { Training, TrainingCheckpoint } from "../learning/training";
+import { NO_STATES, type States } from "../learning/update";
 import { nativeRound } from "../testing/golden";
 import type { ModelSpec } from "../wire/bundle";
 import { fromBase64 } from "../wire/bytes";
@@ -37,9 +38,10 @@ async function clientOf(
   more: Partial<Given> = {},
 ): Promise<ClientRound> {
   const graph = await graphOf();
-  const given = { plan: parseDevicePlan(plan), model: MODEL, received: RECEIVED, frozen: new Map(), lost: null };
+  const given = { plan: parseDevicePlan(plan), model: MODEL, received: RECEIVED, frozen: new Map() };
   const rest = { ids: IDS, seen: [0, 1, 2], seed: NATIVE.seed, secret: 0n, personal: null };
-  return new ClientRound({ ...given, ...rest, ...more }, (feeds) => graph.run(feeds), checkpoint);
+  const before = { states: NO_STATES, server: new Map(), round: 1 };
+  return new ClientRound({ ...given, ...rest, ...before, ...more }, (feeds) => graph.run(feeds), checkpoint);
 }
 
 type Answers = (ids: readonly number[]) => Float32Array | null;
@@ -72,6 +74,17 @@ function apart(one: Uint8Array, other: Uint8Array): { furthest: number; numbers:
   return { furthest, numbers };
 }
 
+/** The tensor files of an update, one after the other. */
+function filesOf(payload: Uint8Array): Uint8Array[] {
+  if (payload.length === 0) return [];
+  const size = 8 + Number(new DataView(payload.buffer, payload.byteOffset).getBigUint64(0, true));
+  const head: Record<string, { data_offsets?: [number, number] }> = JSON.parse(
+    new TextDecoder().decode(payload.subarray(8, size)),
+  );
+  const end = size + Math.max(...Object.values(head).map(({ data_offsets }) => data_offsets?.[1] ?? 0));
+  return [payload.slice(0, end), ...filesOf(payload.slice(end))];
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: of the written JSON
 test.each(NATIVE.rounds as any[])(
   "a round of $name gives the update of the native agent within the tolerance",
@@ -83,6 +96,43 @@ test.each(NATIVE.rounds as any[])(
     const { furthest, numbers } = apart(update.payload, fromBase64(round.update));
     expect(numbers).toBe(15);
     expect(furthest).toBeLessThanOrEqual(NATIVE.tolerance);
+  },
+);
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+test.each(NATIVE.successive as any[])(
+  "two rounds of $name in succession are the native agent's within the tolerance, also after a pause",
+  async ({ plan, rounds }) => {
+    const decoded = (text: string): Tensors => decodeFloats(fromBase64(text), MODEL.parameters);
+    const server = new Map(Object.entries<string>(NATIVE.server).map(([kind, text]) => [kind, decoded(text)]));
+    let [states, personal]: [States, Tensors | null] = [NO_STATES, null];
+    for (const [number, one] of rounds.entries()) {
+      const more = {
+        states,
+        personal,
+        seed: NATIVE.seed + number,
+        round: number + 1,
+        ...(number === 0 ? {} : { received: decoded(NATIVE.later), server }),
+      };
+      const stopped = await clientOf(plan, null, more);
+      await learn(stopped.training, 10);
+      const client: ClientRound = await clientOf(plan, stopped.training.checkpoint(), more);
+      await learn(client.training);
+      const trained = client.training.trained();
+      expect(apart(encodeTensors(trained), fromBase64(one.trained)).furthest).toBeLessThanOrEqual(NATIVE.tolerance);
+      const { update, samples } = client.finish(trained);
+      expect({ samples, steps: client.training.stepsDone }).toEqual({ samples: one.samples, steps: one.steps });
+      const [sent, expected] = [update.payload, fromBase64(one.update)].map(filesOf) as [Uint8Array[], Uint8Array[]];
+      expect(sent.map(({ length }) => length)).toEqual(expected.map(({ length }) => length));
+      for (const [at, file] of sent.entries()) {
+        expect(apart(file, expected[at] as Uint8Array).furthest).toBeLessThanOrEqual(NATIVE.tolerance);
+      }
+      const remembered = apart(encodeTensors(update.states.local.tensors), fromBase64(one.remembered));
+      expect(remembered.furthest).toBeLessThanOrEqual(NATIVE.tolerance);
+      expect(remembered.numbers).toBe(update.states.local.tensors.size > 0 ? 15 : 0);
+      states = update.states;
+      if (parseDevicePlan(plan).local.trainsPersonalModel) personal = trained;
+    }
   },
 );
 
@@ -183,29 +233,33 @@ test("a plan that needs steps along the gradient is refused where the model's ar
   await expect(clientOf(nova, null, { model: adaptive })).rejects.toMatchObject({ code: "plan.does_not_fit" });
 });
 
-async function personalOf(checkpoint: TrainingCheckpoint | null = null): Promise<Training> {
+async function personalOf(checkpoint: TrainingCheckpoint | null = null, which = "personal"): Promise<Training> {
   const graph = await graphOf();
-  const rules = parseDevicePlan(NATIVE.personal.plan).personal as PersonalRules;
-  const given = { rules, model: MODEL, received: RECEIVED, frozen: new Map(), ids: IDS, seed: NATIVE.seed };
+  const rules = parseDevicePlan(NATIVE[which].plan).personal as PersonalRules;
+  const personal = which === "ditto" ? decodeFloats(fromBase64(NATIVE.own), MODEL.parameters) : null;
+  const given = { rules, model: MODEL, received: RECEIVED, personal, frozen: new Map(), ids: IDS, seed: NATIVE.seed };
   return personalTraining(given, (feeds) => graph.run(feeds), checkpoint);
 }
 
-test("a personal model is that of the native agent within the tolerance, and stops at the same epoch", async () => {
-  const { personal, tolerance } = NATIVE;
-  const predictor = await predictorOf();
-  const training = await personalOf();
-  const losses = await learn(training);
-  expect(training.parts.heldOut).toEqual(personal.held_out);
-  expect([losses.length, training.stepsDone]).toEqual([personal.losses.length, personal.steps]);
-  for (const [at, loss] of losses.entries())
-    expect(Math.abs(loss - personal.losses[at])).toBeLessThanOrEqual(tolerance);
-  const trained = training.trained();
-  expect(apart(encodeTensors(trained), fromBase64(personal.trained)).furthest).toBeLessThanOrEqual(tolerance);
-  const [version, own] = await Promise.all(
-    [RECEIVED, trained].map((one) => predictor.each(one, load, training.parts.heldOut, () => false)),
-  );
-  expect(choose(version as Measured, own as Measured, null, false).answers).toBe(personal.answers);
-});
+test.each(["personal", "ditto"])(
+  "a personal model (%s) is that of the native agent within the tolerance, and stops at the same epoch",
+  async (which) => {
+    const { tolerance, [which]: personal } = NATIVE;
+    const predictor = await predictorOf();
+    const training = await personalOf(null, which);
+    const losses = await learn(training);
+    expect(training.parts.heldOut).toEqual(personal.held_out);
+    expect([losses.length, training.stepsDone]).toEqual([personal.losses.length, personal.steps]);
+    for (const [at, loss] of losses.entries())
+      expect(Math.abs(loss - personal.losses[at])).toBeLessThanOrEqual(tolerance);
+    const trained = training.trained();
+    expect(apart(encodeTensors(trained), fromBase64(personal.trained)).furthest).toBeLessThanOrEqual(tolerance);
+    const [version, own] = await Promise.all(
+      [RECEIVED, trained].map((one) => predictor.each(one, load, training.parts.heldOut, () => false)),
+    );
+    expect(choose(version as Measured, own as Measured, null, false).answers).toBe(personal.answers);
+  },
+);
 
 test("a personal model's training that is resumed gives the same bits as one that never stopped", async () => {
   const whole = await personalOf();

@@ -67,7 +67,13 @@ const VALUES = {
   owner: { policy: { ...OWNER_DEFAULT, hours: [22, 7] }, pausedUntil: 5 },
   assignment: { assignment: "a1", federation: "digits", round: 3, plan: { kind: "x", share: 0.25 }, seed: 11 },
   saved: { first: 1, last: 8, lossBefore: 1.5, accuracyBefore: 0.5, measureS: 0.1, trainS: 2.5, client: CLIENT },
-  spooled: { offer: { assignment: "a1", samples: 8 }, payload: bytes(500, 7), state: bytes(90, 8), privacy: "none" },
+  spooled: {
+    offer: { assignment: "a1", samples: 8 },
+    payload: bytes(500, 7),
+    state: bytes(90, 8),
+    remembered: bytes(70, 9),
+    privacy: "none",
+  },
   signing: bytes(32, 9),
   logEnd: { length: 5, head: LOG[4]?.head },
   sum: { assignment: "a1", state: PARTY, offer: OFFER },
@@ -163,7 +169,11 @@ const READS: Readonly<Record<keyof typeof ROW_LOSSES, Read>> = {
     [...UNLABELLED].reverse(),
     isWithin(UNLABELLED),
   ],
-  states: [(store) => store.state("digits"), VALUES.spooled.state, isNull],
+  states: [
+    (store) => store.state("digits"),
+    { value: VALUES.spooled.state, remembered: VALUES.spooled.remembered },
+    isNull,
+  ],
   finished: [
     (store) => store.finished(),
     [3, 2, 1].map((at) => finished(`f${at}`, at)),
@@ -460,7 +470,7 @@ test.each([5, 6] as const)("what edition %i of the store has kept is read, and i
   const began = Date.now();
   const store = await Store.open();
   const { taught: _, ...reads } = READS;
-  const otherwise: Record<string, unknown> = { saved: null, tuning: null };
+  const otherwise: Record<string, unknown> = { saved: null, tuning: null, states: { value: VALUES.spooled.state } };
   for (const [name, [read, written]] of Object.entries({ ...reads, ...VALUE_READS })) {
     expect(await read(store), name).toEqual(name in otherwise ? otherwise[name] : written);
   }

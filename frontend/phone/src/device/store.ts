@@ -29,6 +29,7 @@ import type {
   Damage,
   Finished,
   Kept,
+  KeptState,
   LogEnd,
   Logged,
   OwnModel,
@@ -50,7 +51,7 @@ interface Schema extends DBSchema {
   values: { key: keyof Values; value: Sealed<{ value: Values[keyof Values] }> };
   samples: { key: number; value: Sealed<Kept> };
   unlabelled: { key: number; value: Sealed<Unlabelled> };
-  states: { key: string; value: Sealed<{ value: Uint8Array }> };
+  states: { key: string; value: Sealed<KeptState> };
   finished: { key: string; value: Sealed<Finished> };
   answered: { key: string; value: Sealed<Answered> };
   /** Under their own hash. */
@@ -321,10 +322,16 @@ export class Store {
     ];
     if (finished.outcome === "accepted") {
       const { federation } = finished;
-      const state = (await valueIn(values, "spooled"))?.state;
-      if (state === undefined) await states.delete(federation);
-      else await states.put(sealed(placeOf("states", federation), { value: state }), federation);
-      if ((await valueIn(values, "standing"))?.federation === federation) await values.delete("portions");
+      const spooled = await valueIn(values, "spooled");
+      if (spooled === null) await states.delete(federation);
+      else await states.put(sealed(placeOf("states", federation), stateAfter(spooled)), federation);
+      if ((await valueIn(values, "standing"))?.federation === federation) {
+        const later = ((await valueIn(values, "portions")) ?? []).filter(
+          ({ during }) => during === finished.assignment,
+        );
+        if (later.length === 0) await values.delete("portions");
+        else await keep(values, "portions", later);
+      }
     }
     await ended.put(sealed(placeOf("finished", finished.assignment), finished));
     for (const key of ["assignment", "saved", "spooled", "sum", "masked"] as const) await values.delete(key);
@@ -479,8 +486,9 @@ export class Store {
     return (await this.all("finished")).sort((a, b) => b.at - a.at);
   }
 
-  async state(federation: string): Promise<Uint8Array | null> {
-    return (await this.row("states", federation))?.value ?? null;
+  /** null: no update was accepted, or the disk has damaged what followed from the latest. */
+  async state(federation: string): Promise<KeptState | null> {
+    return await this.row("states", federation);
   }
 
   /** Add samples in one go: all of them or, where the browser has no room, none. Throws CodedError `store.full`. */
@@ -754,6 +762,11 @@ export interface SumShelf {
   /** Remember the masked `vector` with the state that it leaves; the message that announces it. */
   keepVector(assignment: string, state: PartyState, vector: Uint8Array<ArrayBuffer>): Promise<OfferMasked>;
 }
+
+const stateAfter = ({ state, remembered }: Spooled): KeptState => ({
+  value: state,
+  ...(remembered === undefined ? {} : { remembered }),
+});
 
 const isOf = (part: StreamPart, other: StreamPart): boolean =>
   part.federation === other.federation && part.apart === other.apart;

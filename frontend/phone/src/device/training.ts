@@ -1,10 +1,12 @@
 /** One assignment, from the received parameters to the spooled update: a mirror of `coterie_agent.training.assignment`. */
 import { makeBatch } from "../learning/batches";
 import { ClientRound, type Given } from "../learning/client_round";
-import { decodeState, encodeState } from "../learning/device_state";
+import { decodeState, encodeState, NO_STATE, type State } from "../learning/device_state";
 import { drawnKey } from "../learning/noise";
 import { type DevicePlan, parseDevicePlan } from "../learning/plan";
+import { broadcastState } from "../learning/server_state";
 import type { Training, Wanted } from "../learning/training";
+import type { States } from "../learning/update";
 import type { Manifest, ModelSpec } from "../wire/bundle";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
@@ -53,7 +55,7 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
     throw new CodedError("data.no_samples", "no samples are left on the device that the plan would learn from");
   }
   const trainsOwn = await isPersonal(plan, assignment, store);
-  const seen = [...counts.keys()].filter((label) => (counts[label] as number) > 0);
+  const seen = seenOf(counts);
   const isPaused = (): boolean => halt(0) === "pause";
   if (teaching !== null && !(await teaching.ask(ids, model, isPaused))) return false;
   return withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
@@ -61,13 +63,15 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
       plan,
       model,
       received,
-      start: await withKeptPortions(store, assignment, model, received, seen),
+      start: await withKeptPortions(store, assignment, "before", { model, parameters: received, seen }),
       frozen,
       ids,
       seen,
       seed: assignment.seed,
       secret: drawnKey(),
-      lost: await lostOf(store, assignment.federation),
+      states: await statesOf(store, assignment.federation),
+      server: await serverOf(manifest, part),
+      round: assignment.round,
       personal: trainsOwn ? await personalOf(assignment, manifest, store) : null,
     };
     const client = new ClientRound(given, (feeds) => graph.run(feeds), saved?.client ?? null);
@@ -76,6 +80,10 @@ export async function train(assignment: Assignment, manifest: Manifest, around: 
     return start === null ? false : await run.toTheEnd(start, ids, received);
   });
 }
+
+/** The classes that there are samples of, ascending. */
+const seenOf = (counts: readonly number[]): number[] =>
+  [...counts.keys()].filter((label) => (counts[label] as number) > 0);
 
 /** The samples that the plan trains on: those of its period. */
 async function idsOf({ local }: DevicePlan, store: Store): Promise<number[]> {
@@ -97,30 +105,42 @@ async function personalOf({ federation }: Assignment, manifest: Manifest, store:
   return own?.federation === federation ? ownTensors(own, manifest) : null;
 }
 
-/** What the round begins from: the version, with the portions of others that the device has kept since its last update. */
+/**
+ * The parameters with the portions of others that the device has kept since its last update: those that the round begins
+ * with, or those that came after it had begun.
+ */
 async function withKeptPortions(
   store: Store,
-  { federation }: Assignment,
-  model: ModelSpec,
-  received: Tensors,
-  seen: readonly number[],
+  { federation, assignment }: Assignment,
+  which: "before" | "during",
+  given: { readonly model: ModelSpec; readonly parameters: Tensors; readonly seen: readonly number[] },
 ): Promise<Tensors> {
-  const [portions, standing] = await Promise.all([store.get("portions"), store.get("standing")]);
-  if (portions === null || standing?.federation !== federation) return received;
+  const { model, parameters, seen } = given;
+  const [kept, standing] = await Promise.all([store.get("portions"), store.get("standing")]);
+  const portions = (kept ?? []).filter(({ during }) => (during === assignment) === (which === "during"));
+  if (portions.length === 0 || standing?.federation !== federation) return parameters;
   const { withPortions } = await import("../learning/portions/payload"); // only now: most phones have none
-  return withPortions(received, model, portions, seen);
+  return withPortions(parameters, model, portions, seen);
 }
 
-/** What the codec lost of the last accepted update; a damaged state is forgotten. */
-async function lostOf(store: Store, federation: string): Promise<Tensors | null> {
-  const blob = await store.state(federation);
-  if (blob === null) return null;
-  try {
-    return decodeState(blob);
-  } catch (error) {
-    console.warn(`the state of ${federation} is forgotten: ${(error as Error).message}`);
-    return null;
-  }
+/** What the platform's merge remembers that came with the version. Throws CodedError `tensors.*`. */
+async function serverOf({ server_state, model }: Manifest, part: ReadPart): Promise<ReadonlyMap<string, Tensors>> {
+  return server_state === undefined ? new Map() : broadcastState(await part(server_state.sha256), model.parameters);
+}
+
+/** What follows from the last accepted update; a damaged state is forgotten. */
+async function statesOf(store: Store, federation: string): Promise<States> {
+  const kept = await store.state(federation);
+  const read = (blob: Uint8Array | undefined): State => {
+    if (blob === undefined) return NO_STATE;
+    try {
+      return decodeState(blob);
+    } catch (error) {
+      console.warn(`a state of ${federation} is forgotten: ${(error as Error).message}`);
+      return NO_STATE;
+    }
+  };
+  return { codec: read(kept?.value), local: read(kept?.remembered) };
 }
 
 class Run {
@@ -189,7 +209,8 @@ class Run {
         ...(classes.length > 0 ? { classes } : {}),
       },
       payload: update.payload,
-      state: encodeState(update.residual),
+      state: encodeState(update.states.codec),
+      remembered: encodeState(update.states.local),
       privacy: this.plan.privacy.sentence,
     };
     const own = await this.own(trained, start, compared, after);
@@ -218,10 +239,15 @@ class Run {
     if (!this.isPersonal) return null;
     const { version } = this.manifest;
     const { federation } = this.assignment;
-    const standing = await this.around.store.get("standing");
+    const { store, counts } = this.around;
+    const seen = seenOf(counts);
+    const { model } = this.manifest;
+    const given = { model, parameters: trained, seen };
+    const own = await withKeptPortions(store, this.assignment, "during", given);
+    const standing = await store.get("standing");
     const isCompared = standing !== null && compared.version !== null;
     return {
-      model: { base: version, federation, tensors: encodeTensors(trained) },
+      model: { base: version, federation, tensors: encodeTensors(own) },
       tuned: isCompared
         ? {
             digest: standing.digest,

@@ -4,13 +4,15 @@
  */
 import { type ModelSpec, versionOf } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
-import { type AnyTensor, decodeFloats, type Tensors } from "../wire/tensors";
+import { type AnyTensor, decodeFloats, type Tensor, type Tensors } from "../wire/tensors";
 import { TrainedPart } from "./heads";
+import { stepsOf } from "./local/interface";
 import { Optimisation, type RunStep } from "./optimisation";
 import { split, stepsPerEpoch } from "./order";
 import type { DevicePlan } from "./plan";
+import { chosen, drawOf } from "./subsets";
 import { Training, type TrainingCheckpoint } from "./training";
-import { makeUpdate, type Update } from "./update";
+import { makeUpdate, type States, type Update } from "./update";
 
 export interface Given {
   readonly plan: DevicePlan;
@@ -28,8 +30,11 @@ export interface Given {
   readonly seed: number;
   /** 256 bits that nobody else knows, for noise. */
   readonly secret: bigint;
-  /** What the codec lost of the last accepted update. */
-  readonly lost: Tensors | null;
+  readonly states: States;
+  /** Of what the platform's merge remembers what came with the version, by what it is. */
+  readonly server: ReadonlyMap<string, Tensors>;
+  /** The round's number in its federation. */
+  readonly round: number;
   /** The device's personal model, where it has one and the plan goes on with it. */
   readonly personal: Tensors | null;
 }
@@ -46,7 +51,7 @@ export class ClientRound {
     runStep: RunStep,
     checkpoint: TrainingCheckpoint | null = null,
   ) {
-    const { plan, model, received, start: from = received, frozen, ids, seen, seed, personal } = given;
+    const { plan, model, received, start: from = received, frozen, ids, seen, seed, personal, server, round } = given;
     const { local } = plan;
     if (local.plainDescent && model.scalars.includes("step")) {
       const detail = "it needs steps along the gradient, but the model was compiled with an adaptive one";
@@ -60,12 +65,25 @@ export class ClientRound {
     const start = personal === null ? this.part.begin(from) : this.part.goOn(personal, received);
     const parts = local.stopping === null ? split(ids) : split(ids, local.stopping.share);
     const { train } = parts;
-    const anchor = local.begin(this.begun).get("anchor") ?? start;
+    const parameters = new Map(model.parameters.map(({ name }) => [name, this.begun.get(name) as Tensor]));
+    const anchor = local.begin({ received: parameters, server, round }, given.states.local).get("anchor") ?? start;
+    const epoch = stepsPerEpoch(train.length, model.batch_size);
+    const { share } = local.scope;
     const optimisation = new Optimisation(
-      { model, start, anchor, frozen, train, scalars: local.scalars, seed, kept: this.part.kept() },
+      {
+        model,
+        start,
+        anchor,
+        frozen,
+        train,
+        scalars: local.scalars,
+        seed,
+        kept: this.part.kept(local, epoch),
+        ...(share === 1 ? {} : { chosen: chosen(model.parameters, share, drawOf(seed)) }),
+      },
       runStep,
     );
-    const stepsTotal = local.epochs * stepsPerEpoch(train.length, model.batch_size);
+    const stepsTotal = stepsOf(local, epoch);
     const { classes } = this.part;
     const judgedFirst = local.needsLoss ? this.begun : null;
     const wanted = { model, optimisation, parts, stepsTotal, stopping: local.stopping, classes, judgedFirst };
@@ -74,19 +92,20 @@ export class ClientRound {
 
   /** The update, and the number of samples that it was computed from. Throws CodedError `update.not_finite`. */
   finish(trained: Tensors): { update: Update; samples: number } {
-    const { plan, model, lost, seed, secret } = this.given;
+    const { plan, model, states, seed, secret, server, round } = this.given;
     const { parts, stepsDone, lossBefore } = this.training;
     const { classes } = this.part;
     const ended = this.part.end(this.begun, trained);
     const update = makeUpdate(this.begun, ended, {
       plan,
       model,
-      lost,
+      states,
       seed,
       secret,
       classes,
       steps: stepsDone,
       loss: lossBefore,
+      broadcast: { server, round },
     });
     return { update, samples: Math.min(parts.train.length, stepsDone * model.batch_size) };
   }

@@ -1,6 +1,6 @@
 /** An update as one vector, the numbers of its tensors in the order of their names: a mirror of `coterie_learning.flat`. */
 import { sha256Hex, utf8 } from "../wire/bytes";
-import { byCodePoints, countOf, type Tensors } from "../wire/tensors";
+import { byCodePoints, countOf, float32, type Tensor, type Tensors } from "../wire/tensors";
 
 type Shaped = ReadonlyMap<string, { readonly shape: readonly number[] }>;
 
@@ -17,6 +17,15 @@ export function flat(tensors: Tensors): Float32Array {
   for (const { name, start } of spans) vector.set(tensors.get(name)?.data ?? [], start);
   return vector;
 }
+
+/** The numbers of `vector` as tensors of the names and shapes of `tensors`. */
+export const unflat = (vector: Float32Array, tensors: Shaped): Tensors =>
+  new Map(
+    spansOf(tensors).map(({ name, start, stop }): [string, Tensor] => [
+      name,
+      float32(tensors.get(name)?.shape ?? [], vector.slice(start, stop)),
+    ]),
+  );
 
 /** The tensors' places, in the order in which the vector has them. */
 export function spansOf(tensors: Shaped): Span[] {

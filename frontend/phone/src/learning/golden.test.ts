@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { goldenBytes, goldenJson } from "../testing/golden";
+import { goldenBytes, goldenJson, statesOf } from "../testing/golden";
 import type { ModelSpec } from "../wire/bundle";
 import { fromBase64 } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
@@ -47,7 +47,7 @@ test.each(VECTORS.updates as any[])(
     const made = makeUpdate(tensors(received as string), tensors(trained as string), {
       plan: parseDevicePlan(plan),
       model: MODEL,
-      lost: state == null ? null : decodeState(fromBase64(state)),
+      states: statesOf(state),
       seed: Number(seed),
       secret: 0n,
       classes: [],
@@ -55,7 +55,7 @@ test.each(VECTORS.updates as any[])(
       loss: null,
     });
     expect(hex(made.payload)).toBe(hex(fromBase64(payload as string)));
-    expect(hex(encodeState(made.residual))).toBe(hex(fromBase64(state_after as string)));
+    expect(hex(encodeState(made.states.codec))).toBe(hex(fromBase64(state_after as string)));
   },
 );
 
@@ -87,7 +87,11 @@ test("a plan with a kind, a field or a value that the phone does not have is ref
 });
 
 test("a state that was changed on the disk is found out", () => {
-  const blob = encodeState(new Map([["delta.a", { dtype: "float32", shape: [2], data: Float32Array.of(1, 2) }]]));
-  expect(decodeState(blob).get("delta.a")?.data).toEqual(Float32Array.of(1, 2));
+  const blob = encodeState({
+    tensors: new Map([["delta.a", { dtype: "float32", shape: [2], data: Float32Array.of(1, 2) }]]),
+    values: { round: 3 },
+  });
+  expect(decodeState(blob).values).toEqual({ round: 3 });
+  expect(decodeState(blob).tensors.get("delta.a")?.data).toEqual(Float32Array.of(1, 2));
   expect(() => decodeState(blob.map((byte, at) => (at === blob.length - 1 ? byte ^ 1 : byte)))).toThrow(CodedError);
 });

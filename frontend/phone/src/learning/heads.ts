@@ -8,7 +8,8 @@
 import { classesOf, type ModelSpec, type TensorSpec, versionOf } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import { float32, type Tensor, type Tensors } from "../wire/tensors";
-import { type Scope, trainsAll } from "./local/interface";
+import { type Local, personalLayers, type Scope, trainsAll } from "./local/interface";
+import { chosen, chosenSpecs, pickChosen, placeChosen } from "./subsets";
 
 const UNSEEN_BIAS = -1e4;
 
@@ -45,8 +46,12 @@ export class TrainedPart {
     return this.classes.length > 0 ? maskUnseen(received, outputLayer(this.model), this.classes) : received;
   }
 
-  /** What training starts from with the personal model `own`: the rows of new classes are those `received`. */
-  goOn(own: Tensors, received: Tensors): Tensors {
+  /**
+   * What training starts from with the personal model `before`: shared layers, and the rows of new classes, are those
+   * `received`.
+   */
+  goOn(before: Tensors, received: Tensors): Tensors {
+    const own = renewed(before, received, this.model, this.scope);
     if (this.classes.length === 0) return own;
     const head = outputLayer(this.model);
     const masked = maskedClasses(own, head);
@@ -56,8 +61,25 @@ export class TrainedPart {
     return this.begin(begun);
   }
 
+  /**
+   * The names of the parameters and statistics that a step does not change, by its number (0-based), where a pass over the
+   * samples takes `epoch` steps.
+   */
+  kept({ frozenLayers }: Pick<Local, "frozenLayers">, epoch: number): (step: number) => ReadonlySet<string> {
+    const always = this.frozen();
+    const personal = personalLayers(this.scope, this.model);
+    const layers = {
+      personal,
+      shared: new Set(this.model.parameters.map(({ name }) => name).filter((name) => !personal.has(name))),
+    };
+    return (step) => {
+      const now = frozenLayers(step, epoch);
+      return now === null ? always : new Set([...always, ...layers[now]]);
+    };
+  }
+
   /** The names of the parameters and statistics that no step changes. */
-  kept(): ReadonlySet<string> {
+  private frozen(): ReadonlySet<string> {
     if (this.scope.body === "trained") return new Set();
     const { weight, bias } = outputLayer(this.model);
     return new Set(
@@ -79,22 +101,54 @@ export class TrainedPart {
   }
 }
 
+/**
+ * The personal model `own` once a version was `received`: its own layers stay, those that are shared are new. Where no
+ * layers stay on the device it is a model of its own, which no version changes.
+ */
+export function renewed(own: Tensors, received: Tensors, model: ModelSpec, scope: Scope): Tensors {
+  const kept = personalLayers(scope, model);
+  if (kept.size === 0) return own;
+  return new Map([...received].map(([name, tensor]) => [name, kept.has(name) ? of(own, name) : tensor]));
+}
+
 /** The tensors of an update, no more and no less. Throws CodedError `plan.no_head`. */
 export function updateSpecs(model: ModelSpec, scope: Scope, classes: readonly number[]): TensorSpec[] {
-  if (trainsAll(scope)) return model.parameters;
+  const specs = sentSpecs(model, scope, classes);
+  return scope.share === 1 ? specs : chosenSpecs(specs, scope.share);
+}
+
+/**
+ * The tensors that an update says something of, whole, where it may have a random subset of their parameters. Throws
+ * CodedError `plan.no_head`.
+ */
+function sentSpecs(model: ModelSpec, scope: Scope, classes: readonly number[]): TensorSpec[] {
+  const kept = personalLayers(scope, model);
+  const travelling = model.parameters.filter(({ name }) => !kept.has(name));
+  if (trainsAll(scope)) return travelling;
   const { weight, bias } = outputLayer(model);
   const rows = scope.head === "all" ? classesOf(model) : classes.length;
-  return model.parameters.flatMap((spec) => {
+  return travelling.flatMap((spec) => {
     const isOfHead = spec.name === weight || spec.name === bias;
     if (isOfHead) return [{ ...spec, shape: [rows, ...spec.shape.slice(1)] }];
     return scope.body === "trained" ? [spec] : [];
   });
 }
 
+/** What of whole updates travels. */
+export interface Travelling {
+  readonly model: ModelSpec;
+  readonly scope: Scope;
+  /** Those whose rows of a customised output layer are trained; empty where it has all. */
+  readonly classes: readonly number[];
+  /** What tells the random subset, where it is of one. */
+  readonly draw: number;
+}
+
 /** The part of a whole update that travels. */
-export function pick(update: Tensors, model: ModelSpec, scope: Scope, classes: readonly number[]): Tensors {
-  return new Map(
-    updateSpecs(model, scope, classes).map(({ name, shape }): [string, Tensor] => {
+export function pick(update: Tensors, { model, scope, classes, draw }: Travelling): Tensors {
+  const specs = sentSpecs(model, scope, classes);
+  const sent = new Map(
+    specs.map(({ name, shape }): [string, Tensor] => {
       const whole = of(update, name);
       if (`${whole.shape}` === `${shape}`) return [name, whole];
       const picked = float32(shape);
@@ -105,13 +159,17 @@ export function pick(update: Tensors, model: ModelSpec, scope: Scope, classes: r
       return [name, picked];
     }),
   );
+  return scope.share === 1 ? sent : pickChosen(sent, chosen(specs, scope.share, draw));
 }
 
 /** The inverse of `pick`: a whole update, zero wherever nothing was trained. */
-export function place(part: Tensors, model: ModelSpec, classes: readonly number[]): Tensors {
+export function place(part: Tensors, { model, scope, classes, draw }: Travelling): Tensors {
+  const specs = sentSpecs(model, scope, classes);
+  const zeros = new Map(specs.map(({ name, shape }) => [name, float32(shape)]));
+  const sent = scope.share === 1 ? part : placeChosen(part, chosen(specs, scope.share, draw), zeros);
   return new Map(
     model.parameters.map(({ name, shape }): [string, Tensor] => {
-      const found = part.get(name);
+      const found = sent.get(name);
       if (found === undefined) return [name, float32(shape)];
       if (`${found.shape}` === `${shape}`) return [name, found];
       const whole = float32(shape);

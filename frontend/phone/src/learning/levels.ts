@@ -94,6 +94,15 @@ export function multiplied(codes: Int8Array, scales: Float32Array): Float32Array
   return Float32Array.from(codes, (code, at) => code * (scales[Math.floor(at / width)] as number));
 }
 
+/** Each tensor of `update` as its codes and scales in `rounded` stand for it. */
+export const approximated = (update: Tensors, rounded: ReadonlyMap<string, Rounded>): Tensors =>
+  new Map(
+    [...update].map(([name, { shape }]): [string, Tensor] => {
+      const { codes, scales } = rounded.get(name) as Rounded;
+      return [name, float32(shape, multiplied(codes, scales))];
+    }),
+  );
+
 /** All scales in one tensor, in the order of the names. */
 export function joinedScales(scales: ReadonlyMap<string, Float32Array>): Float32Array {
   return Float32Array.from([...scales].sort(([a], [b]) => byCodePoints(a, b)).flatMap(([, one]) => [...one]));

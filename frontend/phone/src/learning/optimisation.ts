@@ -15,6 +15,7 @@ import { carried, checkModel, DISTILLATION, versionNames } from "./contract";
 import { NOT_ASKED, type StepScalars } from "./local/interface";
 import { BatchOrder } from "./order";
 import { stepSeed } from "./random";
+import { type Positions, pickChosen, placeChosen } from "./subsets";
 
 /** Runs a train step graph: all its inputs by name, to all its outputs by name. */
 export type RunStep = (feeds: ReadonlyMap<string, AnyTensor>) => Promise<ReadonlyMap<string, AnyTensor>>;
@@ -31,8 +32,10 @@ export interface Optimised {
   readonly train: readonly number[];
   readonly scalars: StepScalars;
   readonly seed: number;
-  /** Names of the tensors of a version that no step changes. */
-  readonly kept?: ReadonlySet<string>;
+  /** Names of the tensors of a version that step `step` (0-based) does not change; left out: it changes all. */
+  readonly kept?: (step: number) => ReadonlySet<string>;
+  /** Where some of a tensor's parameters are trained alone: the others stay as they are in `start`. */
+  readonly chosen?: Positions;
 }
 
 export interface Checkpoint {
@@ -46,26 +49,25 @@ export class Optimisation {
   private carried: ReadonlyMap<string, Tensor>;
   private readonly fixed: ReadonlyMap<string, AnyTensor>;
   private readonly order: BatchOrder;
-  /** By the names of the graph's inputs. */
-  private readonly kept: ReadonlySet<string>;
+  private readonly roles: ReadonlyMap<string, string>;
 
   /** Throws CodedError `plan.does_not_fit`. */
   constructor(
     private readonly given: Optimised,
     private readonly runStep: RunStep,
   ) {
-    const { model, start, anchor, frozen, train, seed, scalars, kept = new Set() } = given;
+    const { model, start, anchor, frozen, train, seed, scalars } = given;
     checkModel(model);
     checkScalars(scalars, model);
     this.order = new BatchOrder(train, seed, model.batch_size);
-    this.kept = new Set([...versionNames(model)].filter(([name]) => kept.has(name)).map(([, role]) => role));
+    this.roles = versionNames(model);
     this.fixed = new Map<string, AnyTensor>([
       ...model.parameters.map(({ name }): [string, AnyTensor] => [`anchor.${name}`, tensorOf(anchor, name)]),
       ...(model.scalars.includes(DISTILLATION) ? [["teacher", float32(teacherShape(model))] as const] : []),
       ...frozen,
     ]);
     this.carried = new Map([
-      ...[...versionNames(model)].map(([name, role]): [string, Tensor] => [role, tensorOf(start, name)]),
+      ...[...this.roles].map(([name, role]): [string, Tensor] => [role, tensorOf(start, name)]),
       ...model.slots.map(({ name, shape }): [string, Tensor] => [name, float32(shape)]),
     ]);
   }
@@ -87,13 +89,18 @@ export class Optimisation {
       throw new CodedError("agent.diverged", detail);
     }
     const next = (name: string): Tensor => found.get(`next.${name}`) as Tensor;
-    this.carried = new Map([...this.carried].map(([name, one]) => [name, this.kept.has(name) ? one : next(name)]));
+    const moved = new Map([...this.carried.keys()].map((role) => [role, next(role)]));
+    for (const name of this.given.kept?.(this.stepsDone) ?? []) {
+      const role = this.roles.get(name) as string;
+      moved.set(role, tensorOf(this.carried, role));
+    }
+    this.carried = this.withoutUnchosen(moved);
     this.stepsDone += 1;
   }
 
   /** The tensors of a version after the steps done so far. */
   parameters(): Tensors {
-    return new Map([...versionNames(this.given.model)].map(([name, role]) => [name, tensorOf(this.carried, role)]));
+    return new Map([...this.roles].map(([name, role]) => [name, tensorOf(this.carried, role)]));
   }
 
   checkpoint(): Checkpoint {
@@ -106,6 +113,17 @@ export class Optimisation {
     checkFinite(found);
     this.carried = found;
     this.stepsDone = stepsDone;
+  }
+
+  /** What a step has `moved`, but where parameters were not chosen as it was at the start. */
+  private withoutUnchosen(moved: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
+    const { chosen, start } = this.given;
+    if (chosen === undefined) return moved;
+    const after = new Map(
+      [...chosen.keys()].map((name) => [name, tensorOf(moved, this.roles.get(name) as string)] as const),
+    );
+    const found = placeChosen(pickChosen(after, chosen), chosen, start);
+    return new Map([...moved, ...[...found].map(([name, one]) => [this.roles.get(name) as string, one] as const)]);
   }
 
   private feeds(batch: Batch, teacher: Float32Array | null): Map<string, AnyTensor> {

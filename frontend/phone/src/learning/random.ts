@@ -47,4 +47,7 @@ export const stepSeed = (seed: number, step: number): number => Math.floor(deriv
 export const epochOrder = (samples: number, seed: number, epoch: number): number[] =>
   permutation(samples, seed, "epoch", epoch);
 
+/** The seed that part `part` of an update is encoded with; the first has the training's own. */
+export const partSeed = (seed: number, part: number): number => (part === 0 ? seed : deriveSeed(seed, "part", part));
+
 const digest = (seed: Seed, path: Path): Uint8Array => sha256(utf8([seed, ...path].join("/")));

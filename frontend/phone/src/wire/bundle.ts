@@ -119,4 +119,5 @@ export const partsOf = (manifest: Manifest): BlobRef[] => [
   manifest.predict,
   manifest.parameters,
   ...(manifest.frozen === null ? [] : [manifest.frozen]),
+  ...(manifest.server_state === undefined ? [] : [manifest.server_state]),
 ];

@@ -3,13 +3,15 @@
  * `coterie_agent.peers.local_training` and `.reading`.
  */
 import { makeBatch } from "../../learning/batches";
+import { NO_STATE } from "../../learning/device_state";
 import { TrainedPart } from "../../learning/heads";
+import { stepsOf } from "../../learning/local/interface";
 import { Optimisation, type RunStep } from "../../learning/optimisation";
 import { stepsPerEpoch } from "../../learning/order";
 import { watched } from "../../learning/watch";
 import { classesOf } from "../../wire/bundle";
 import { CodedError } from "../../wire/errors";
-import { type AnyTensor, encodeTensors, type Tensors } from "../../wire/tensors";
+import { type AnyTensor, encodeTensors, type Tensor, type Tensors } from "../../wire/tensors";
 import type { Reading } from "../kept";
 import { withOpened } from "../opened";
 import { otherTasks } from "../other_tasks";
@@ -44,7 +46,8 @@ export async function learn(membership: Membership, hasToTell: () => Promise<boo
   await withOpened(manifest, part, async ({ frozen, received, graph, predictor }) => {
     const begin = (parameters: Tensors): Tensors => trained.goOn(parameters, received);
     const runStep: RunStep = (feeds) => graph.run(feeds);
-    const learner = new Learner(membership, own, { begin, kept: trained.kept() }, runStep, frozen, predictor);
+    const kept = trained.kept.bind(trained);
+    const learner = new Learner(membership, own, { begin, kept }, runStep, frozen, predictor);
     while (!mustStop() && (await learner.next())) {
       if (await hasToTell()) return;
       await otherTasks();
@@ -68,8 +71,8 @@ const toJudge = ({ plan, manifest }: Membership, ids: readonly number[], { judge
 interface TrainedTensors {
   /** What training begins from with such parameters of the device's own. */
   readonly begin: (own: Tensors) => Tensors;
-  /** Names of those that no step changes. */
-  readonly kept: ReadonlySet<string>;
+  /** Names of those that a step does not change. */
+  readonly kept: TrainedPart["kept"];
 }
 
 class Learner {
@@ -113,20 +116,23 @@ class Learner {
     const { model } = manifest;
     const local = { ...plan.local, ...plan.local.betweenRounds };
     const start = this.trained.begin(this.own);
+    const parameters = new Map(model.parameters.map(({ name }) => [name, start.get(name) as Tensor]));
+    const broadcast = { received: parameters, server: new Map(), round: 0 };
+    const epoch = stepsPerEpoch(ids.length, model.batch_size);
     const optimisation = new Optimisation(
       {
         model,
         start,
-        anchor: local.begin(start).get("anchor") ?? start,
+        anchor: local.begin(broadcast, NO_STATE).get("anchor") ?? start,
         frozen: this.frozen,
         train: ids,
         scalars: local.scalars,
         seed: ids[0] as number,
-        kept: this.trained.kept,
+        kept: this.trained.kept(local, epoch),
       },
       this.runStep,
     );
-    const total = local.epochs * stepsPerEpoch(ids.length, model.batch_size);
+    const total = stepsOf(local, epoch);
     try {
       while (optimisation.stepsDone < total) {
         if (mustStop()) return false;

@@ -1,5 +1,6 @@
 /** One plan, one version, and what a device works with that is a member of a federation between rounds. */
 import { readVersion } from "../../learning/client_round";
+import { renewed } from "../../learning/heads";
 import type { HelpRules } from "../../learning/help";
 import type { DevicePlan } from "../../learning/plan";
 import { judge } from "../../learning/verdict";
@@ -105,7 +106,7 @@ export async function ownParameters(membership: Membership): Promise<Tensors> {
   const received = readVersion(await part(manifest.parameters.sha256), manifest.model);
   const isKept = !isElsewhere && plan.local.trainsPersonalModel;
   const stays = known !== null && (isKept || (await isBetter(membership, known, received, isElsewhere)));
-  const parameters = stays ? known : received;
+  const parameters = stays ? renewed(known, received, manifest.model, plan.local.scope) : received;
   const { federation } = standing;
   await write(membership, { own: { base: manifest.version, federation, tensors: encodeTensors(parameters) } });
   return parameters;

@@ -12,7 +12,7 @@ export const float32Codec = kind("codec", "float32", {}, (): Codec => {
     encode(update) {
       checkFinite(update, "update.not_finite");
       const nothing = new Map([...update].map(([name, { shape }]) => [name, float32(shape)]));
-      return { payload: encodeTensors(update, metadata), residual: nothing };
+      return { payload: encodeTensors(update, metadata), residual: nothing, sent: () => update };
     },
     decode: (payload, expected) => readPayload(payload, metadata, expected) as Tensors,
   };

@@ -6,7 +6,7 @@ import { sha256Hex } from "../../wire/bytes";
 import type { CodedError } from "../../wire/errors";
 import { type AnyTensor, decodeFloats, encodeTensors, float32, readTensors, type Tensors } from "../../wire/tensors";
 import { CODEC, type Codec } from "../codec";
-import { encodeState } from "../device_state";
+import { encodeState, NO_STATE, type State } from "../device_state";
 import { exactSum } from "../exact_sum";
 import { parseDevicePlan } from "../plan";
 import { randomBytes } from "../random";
@@ -44,7 +44,7 @@ function numbersOf(number: number): Tensors {
 
 const ZEROS: Tensors = new Map(MODEL.parameters.map(({ name, shape }) => [name, float32(shape)]));
 const NUMBERS = [0, 1].map(numbersOf);
-const LOST = new Map<string, Tensors>();
+const LOST = new Map<string, State>();
 
 // biome-ignore lint/suspicious/noExplicitAny: of the written JSON
 test.each(VECTORS.updates as any[])(
@@ -54,16 +54,16 @@ test.each(VECTORS.updates as any[])(
     const made = makeUpdate(ZEROS, NUMBERS[number] as Tensors, {
       plan: parseDevicePlan(plan),
       model: MODEL,
-      lost: LOST.get(key) ?? null,
+      states: { local: NO_STATE, codec: LOST.get(key) ?? NO_STATE },
       seed: VECTORS.seed + number,
       secret: 0n,
       classes: [],
       steps: 3,
       loss: null,
     });
-    LOST.set(key, made.residual);
+    LOST.set(key, made.states.codec);
     expect([made.payload.length, sha256Hex(made.payload)]).toEqual([size_bytes, payload]);
-    expect(sha256Hex(encodeState(made.residual))).toBe(state_after);
+    expect(sha256Hex(encodeState(made.states.codec))).toBe(state_after);
   },
 );
 

@@ -14,6 +14,8 @@ export interface Encoded {
   readonly payload: Uint8Array;
   /** What the encoding lost of each tensor, to be added to the next update. */
   readonly residual: Tensors;
+  /** The tensors as the platform reads them. */
+  readonly sent: () => Tensors;
 }
 
 export interface Codec {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { TensorSpec } from "../../wire/bundle";
 import { type AnyTensor, checkFinite, encodeTensors, float32, type Tensor } from "../../wire/tensors";
 import { kind } from "../kinds";
-import { joinedScales, MOST, restored, roundTensor, scalesOf } from "../levels";
+import { approximated, joinedScales, MOST, type Rounded, restored, roundTensor, scalesOf } from "../levels";
 import type { Codec } from ".";
 import { metadataOf } from "./metadata";
 import { readPayload } from "./payload";
@@ -19,16 +19,17 @@ export const int8Codec = kind(
       encode(update, seed) {
         checkFinite(update, "update.not_finite");
         const [stored, scales] = [new Map<string, AnyTensor>(), new Map<string, Float32Array>()];
-        const residual = new Map<string, Tensor>();
+        const [residual, every] = [new Map<string, Tensor>(), new Map<string, Rounded>()];
         for (const [name, tensor] of update) {
           const rounded = roundTensor(tensor, MOST, granularity, seed, name);
+          every.set(name, rounded);
           stored.set(`code.${name}`, { dtype: "int8", shape: tensor.shape, data: rounded.codes });
           scales.set(name, rounded.scales);
           residual.set(name, float32(tensor.shape, rounded.residual));
         }
-        const every = joinedScales(scales);
-        stored.set("scale", float32([every.length], every));
-        return { payload: encodeTensors(stored, metadata), residual };
+        const scale = joinedScales(scales);
+        stored.set("scale", float32([scale.length], scale));
+        return { payload: encodeTensors(stored, metadata), residual, sent: () => approximated(update, every) };
       },
       decode(payload, expected) {
         const scale = scalesOf(expected, granularity);

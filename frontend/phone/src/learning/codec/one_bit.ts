@@ -3,8 +3,8 @@
  * al. 2021, arXiv 2105.08339, §4 and §6): a mirror of `coterie_learning.codec.one_bit`.
  */
 import * as v from "valibot";
-import { type AnyTensor, checkFinite, encodeTensors, float32, type Tensor, type Tensors } from "../../wire/tensors";
-import { flat, layoutName, spansOf } from "../flat";
+import { type AnyTensor, checkFinite, encodeTensors, float32 } from "../../wire/tensors";
+import { flat, layoutName, unflat } from "../flat";
 import { kind } from "../kinds";
 import { largestMagnitude } from "../levels";
 import { hadamard, powerBlocks, randomSigns } from "../rotation";
@@ -25,7 +25,8 @@ export const oneBitCodec = kind(
       const numbers = flat(update);
       const blocks = powerBlocks(numbers.length);
       const packed = new Uint8Array(Math.ceil(numbers.length / 8));
-      const [scales, rest] = [new Float32Array(blocks.length), new Float32Array(numbers.length)];
+      const scales = new Float32Array(blocks.length);
+      const [rest, said] = [new Float32Array(numbers.length), new Float32Array(numbers.length)];
       for (const [index, { start, stop }] of blocks.entries()) {
         const block = numbers.subarray(start, stop);
         const signs = randomSigns(block.length, seed, index);
@@ -35,6 +36,7 @@ export const oneBitCodec = kind(
           packed[(start + at) >> 3] = (packed[(start + at) >> 3] as number) | (bit << ((start + at) & 7));
         }
         const back = rotatedBack(negative, signs, scale);
+        said.set(back, start);
         rest.set(
           block.map((number, at) => number - (back[at] as number)),
           start,
@@ -47,7 +49,8 @@ export const oneBitCodec = kind(
       ]);
       return {
         payload: encodeTensors(stored, metadataOf({ kind: "one_bit", feedback })),
-        residual: ofVector(rest, update),
+        residual: unflat(rest, update),
+        sent: () => unflat(said, update),
       };
     },
   }),
@@ -84,12 +87,3 @@ function exponentOf(number: number): number {
   while (2 ** (exponent - 1) > number) exponent -= 1;
   return exponent;
 }
-
-/** The numbers of `vector` in the shapes of the tensors of the update. */
-const ofVector = (vector: Float32Array, update: Tensors): Tensors =>
-  new Map(
-    spansOf(update).map(({ name, start, stop }): [string, Tensor] => [
-      name,
-      float32(update.get(name)?.shape ?? [], vector.slice(start, stop)),
-    ]),
-  );

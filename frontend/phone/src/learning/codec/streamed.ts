@@ -1,7 +1,7 @@
 /** What codecs share whose codes travel deflated: a mirror of `coterie_learning.codec._streamed`. */
 import { type AnyTensor, checkFinite, encodeTensors, float32, type Tensor, type Tensors } from "../../wire/tensors";
 import { deflated } from "../code_streams";
-import { joinedScales, type Rounded } from "../levels";
+import { approximated, joinedScales, type Rounded } from "../levels";
 import type { Packing } from "../packings";
 import type { Codec, Encoded } from ".";
 import { metadataOf } from "./metadata";
@@ -30,7 +30,11 @@ export function streamed(
         ...deflated(coded, packing),
         ["scale", float32([every.length], every)],
       ]);
-      return { payload: encodeTensors(stored, metadataOf(settings)), residual };
+      return {
+        payload: encodeTensors(stored, metadataOf(settings)),
+        residual,
+        sent: () => approximated(update, rounded),
+      };
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 import * as v from "valibot";
 import { kind, positive, within } from "../kinds";
-import { type Local, NOT_ASKED, PLAIN } from "./interface";
+import { type Local, NOT_ASKED, PLAIN, WHOLE } from "./interface";
 
 const DAY_S = 86_400;
 const whole = v.pipe(within(1, 1000), v.integer());
@@ -32,7 +32,7 @@ export const distill = kind(
       scalars: { ...scalars, distillation_weight: 1 - given.lambda_d },
       // Once through and from labels only: there is no teacher.
       betweenRounds: { epochs: 1, scalars },
-      scope: { head: given.head, body: given.body },
+      scope: { ...WHOLE, head: given.head, body: given.body },
       stopping: { patience: given.patience, share: given.validation_share },
       periodS: given.period_days * DAY_S,
       trainsPersonalModel: true,

@@ -5,7 +5,7 @@
 import * as v from "valibot";
 import { CodedError } from "../../wire/errors";
 import { kind, positive, within } from "../kinds";
-import { type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
+import { DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 
 export const fedNova = kind(
   "local",
@@ -31,10 +31,11 @@ export const fedNova = kind(
       epochs,
       scalars: { ...NOT_ASKED, learning_rate, momentum, proximal_weight: mu },
       plainDescent: true,
-      begin: (received) => new Map([["anchor", received]]),
-      end: ({ delta, steps }) => {
+      begin: ({ received }) => new Map([["anchor", received]]),
+      end: (_, { delta, steps }, state) => {
         const divisor = Math.fround(normaliser(steps));
-        return { delta: scaled(delta, { divisor }), scalars: new Map([["normaliser", divisor]]) };
+        const parts = new Map([[DELTA, scaled(delta, { divisor })]]);
+        return { parts, scalars: new Map([["normaliser", divisor]]), state };
       },
     };
   },

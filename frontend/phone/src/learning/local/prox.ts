@@ -12,6 +12,6 @@ export const prox = kind(
     ...PLAIN,
     epochs: given.epochs,
     scalars: scalarsOf(given, given.mu),
-    begin: (received) => new Map([["anchor", received]]),
+    begin: ({ received }) => new Map([["anchor", received]]),
   }),
 );

@@ -5,7 +5,7 @@
 import * as v from "valibot";
 import { exactSum } from "../exact_sum";
 import { kind, positive, within } from "../kinds";
-import { type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
+import { DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 
 const LEAST_LOSS = 1e-10;
 /** A device that has nothing left to learn counts so much, which float32 can still hold. */
@@ -25,7 +25,7 @@ export const qFedAvg = kind(
     epochs,
     scalars: { ...NOT_ASKED, learning_rate },
     needsLoss: true,
-    end: ({ delta, loss: received }) => {
+    end: (_, { delta, loss: received }, state) => {
       if (received === null) throw new Error("it needs the loss");
       const loss = (received + LEAST_LOSS) / loss_scale;
       const squares = [...delta.values()].map(({ data }) => data.reduce((sum, one) => sum + one * one, 0));
@@ -36,7 +36,7 @@ export const qFedAvg = kind(
         ["weight", weight],
         ["curvature", curvature],
       ]);
-      return { delta: scaled(delta, { factor: weight }), scalars };
+      return { parts: new Map([[DELTA, scaled(delta, { factor: weight })]]), scalars, state };
     },
   }),
 );

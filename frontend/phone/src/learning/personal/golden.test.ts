@@ -18,11 +18,12 @@ test("a plan's rules for the personal model are those of Python", () => {
       expect(found).toBeNull();
       continue;
     }
-    const { epochs, steps, patience, again_share, scalars } = rules;
+    const { epochs, steps, patience, again_share, starts_from, scalars } = rules;
     const clip_norm = scalars.clip_norm ?? Number.POSITIVE_INFINITY;
-    expect(found).toEqual({ epochs, steps, patience, againShare: again_share, scalars: { ...scalars, clip_norm } });
+    const [againShare, startsFrom] = [again_share, starts_from];
+    expect(found).toEqual({ epochs, steps, patience, againShare, startsFrom, scalars: { ...scalars, clip_norm } });
   }
-  expect(VECTORS.rules).toHaveLength(3);
+  expect(VECTORS.rules).toHaveLength(5);
 });
 
 test("when it is trained, and in which order, is decided as by Python", () => {
@@ -50,7 +51,7 @@ test.each(VECTORS.stopping as any[])("it stops early as in Python: patience $pat
   const ids = Array.from({ length: 12 }, (_, at) => at + 1);
   const marked = (mark: number): Tensors =>
     new Map(MODEL.parameters.map((spec) => [spec.name, { ...zeros(spec.shape), data: filled(spec.shape, mark) }]));
-  const fixed = { rules, model: MODEL, received: RECEIVED, frozen: new Map(), ids, seed: 1 };
+  const fixed = { rules, model: MODEL, received: RECEIVED, personal: null, frozen: new Map(), ids, seed: 1 };
   const training = personalTraining(fixed, () => Promise.reject(new Error("no step is taken")));
   let best = -1;
   for (const [at, loss] of given.losses.entries()) {

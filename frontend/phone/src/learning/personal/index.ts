@@ -1,10 +1,11 @@
 /** Slot `personal`: does a device keep a model of its own beside the version, and how is it trained? */
 import { Registry } from "../kinds";
 import type { Local, StepScalars } from "../local/interface";
+import { ditto } from "./ditto";
 import { fineTuned } from "./fine_tuned";
 import { noPersonal } from "./none";
 
-/** How a device trains its personal model, which begins with the version. */
+/** How a device trains its personal model. */
 export interface PersonalRules {
   /** Passes over its samples, at most. */
   readonly epochs: number;
@@ -13,6 +14,8 @@ export interface PersonalRules {
   /** Epochs without a lower loss on the samples held out after which it ends. */
   readonly patience: number;
   readonly scalars: StepScalars;
+  /** The personal model is where training goes on, once there is one. */
+  readonly startsFrom: "version" | "personal model";
   /** Share of the samples that must be new before it trains again under the same version. */
   readonly againShare: number;
 }
@@ -22,4 +25,4 @@ export interface Personal {
   rules(local: Local): PersonalRules | null;
 }
 
-export const PERSONAL = new Registry<Personal>("personal", [noPersonal, fineTuned]);
+export const PERSONAL = new Registry<Personal>("personal", [noPersonal, fineTuned, ditto]);

@@ -17,6 +17,8 @@ export interface GivenPersonal {
   readonly model: ModelSpec;
   /** The tensors of the version. */
   readonly received: Tensors;
+  /** Those of the personal model; null: there is none. */
+  readonly personal: Tensors | null;
   readonly frozen: ReadonlyMap<string, AnyTensor>;
   /** Numbers of the device's samples, ascending; enough to hold some out. */
   readonly ids: readonly number[];
@@ -28,7 +30,7 @@ export interface GivenPersonal {
  * Throws CodedError `plan.does_not_fit`, or of a damaged checkpoint `tensors.*`.
  */
 export function personalTraining(
-  { rules, model, received, frozen, ids, seed }: GivenPersonal,
+  { rules, model, received, personal, frozen, ids, seed }: GivenPersonal,
   runStep: RunStep,
   checkpoint: TrainingCheckpoint | null = null,
 ): Training {
@@ -37,7 +39,8 @@ export function personalTraining(
   const { train } = parts;
   const ofEpochs = rules.epochs * stepsPerEpoch(train.length, model.batch_size);
   const stepsTotal = Math.min(ofEpochs, rules.steps ?? Number.POSITIVE_INFINITY);
-  const optimised = { model, start: received, anchor: received, frozen, train, scalars, seed };
+  const start = (rules.startsFrom === "personal model" ? personal : null) ?? received;
+  const optimised = { model, start, anchor: received, frozen, train, scalars, seed };
   const optimisation = new Optimisation(optimised, runStep);
   const given = { model, optimisation, parts, stepsTotal, stopping: { patience }, judgesStart: true };
   return new Training(given, checkpoint);

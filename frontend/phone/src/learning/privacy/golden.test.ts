@@ -6,7 +6,7 @@ import { decodeFloats } from "../../wire/tensors";
 import { costOf, epsilonOf, mostOf, pays } from "../accounting";
 import { drawnKey, rint, wholeNoise } from "../noise";
 import { parseDevicePlan } from "../plan";
-import { makeUpdate } from "../update";
+import { makeUpdate, NO_STATES } from "../update";
 
 const VECTORS = goldenJson("privacy.json");
 const MODEL: ModelSpec = goldenJson("manifest.json").model;
@@ -18,7 +18,7 @@ function updateOf(case_: { plan: unknown; received: string; trained: string }, s
   const given = {
     plan: parseDevicePlan(case_.plan),
     model: MODEL,
-    lost: null,
+    states: NO_STATES,
     seed: 2 ** 40 + 17,
     secret,
     classes: [],
