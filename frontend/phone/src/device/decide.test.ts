@@ -65,3 +65,13 @@ test("what peers are told needs a network alone, and learning batch by batch the
   expect(done({ between: "tell-peers", blockers: because("conditions.offline") })).toBe("rest");
   expect(done({ between: "tell-peers", assigned: MINE })).toBe("accept");
 });
+
+test("peers are told between the steps of a round, and an update that is ready comes first", () => {
+  const inRound = { between: "tell-peers", inHand: MINE, assigned: MINE } as const;
+  expect(done(inRound)).toBe("tell-peers");
+  expect(done({ ...inRound, blockers: because("conditions.on_battery") })).toBe("tell-peers");
+  expect(done({ ...inRound, blockers: because("conditions.offline") })).toBe("rest");
+  expect(done({ ...inRound, spooled: true })).toBe("upload");
+  expect(done({ ...inRound, assigned: OTHER })).toBe("drop");
+  expect(done({ ...inRound, between: "learn-alone" })).toBe("train");
+});

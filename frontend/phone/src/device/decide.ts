@@ -16,7 +16,8 @@ export interface Facts {
   readonly blockers: readonly Reason[];
   /**
    * What is due between rounds: to train the personal model to its end, or to tell how that ended; or, where it learns
-   * batch by batch, the next of these, or something to tell the platform or another device.
+   * batch by batch, the next of these, or something to tell the platform or another device. The last is due while a round
+   * is in hand, too: training then waits for a moment.
    */
   readonly between: "personalise" | "tell-personal" | "learn-alone" | "tell-peers" | null;
 }
@@ -39,6 +40,7 @@ export function decide({ inHand, spooled, answered, assigned, champion, blockers
   if (inHand !== null) {
     if (spooled) return offline ? { do: "rest" } : { do: "upload", assignment: inHand };
     if (answered && assigned?.assignment !== inHand.assignment) return { do: "drop", assignment: inHand };
+    if (between === "tell-peers" && !offline) return { do: between };
     return blockers.length > 0 ? { do: "rest" } : { do: "train", assignment: inHand };
   }
   if (assigned !== null) return { do: "accept", assignment: assigned };

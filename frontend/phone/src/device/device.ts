@@ -39,6 +39,7 @@ import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import type { Finished, Identity, Spooled } from "./kept";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
+import { callsOf } from "./peers/duties";
 import type { Member, PeersStatus } from "./peers/member";
 import { answeringTensors, isTuningDue, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
@@ -95,6 +96,10 @@ export class Device {
   private member: Member | null = null;
   /** What had to be done when it began what it does there now. */
   private duties = "";
+  /** What the platform had it do at once for itself or others there when it began to train. */
+  private calls: readonly string[] = [];
+  /** Before that, on `performance.now`'s clock in seconds, nothing is told there, since it failed. */
+  private tellNotBefore = 0;
   /** The platform is to answer before the device's turn comes. */
   private isAnswerWanted = false;
 
@@ -430,12 +435,12 @@ export class Device {
       assigned,
       champion,
       blockers: now.blockers,
-      between: inHand === null && assigned === null ? await this.between() : null,
+      between: inHand !== null ? await this.between(true) : assigned === null ? await this.between(false) : null,
     });
   }
 
-  /** What is due for the personal model. */
-  private async between(): Promise<Facts["between"]> {
+  /** What is due for the personal model, and for peers; the latter alone while a round is in hand. */
+  private async between(isInRound: boolean): Promise<Facts["between"]> {
     const [standing, tuned, manifest] = await Promise.all([
       this.store.get("standing"),
       this.store.get("tuned"),
@@ -445,12 +450,15 @@ export class Device {
       this.member = null;
       return null;
     }
-    if (tuned !== null && !tuned.reported) return "tell-personal";
+    if (!isInRound && tuned !== null && !tuned.reported) return "tell-personal";
     if (this.unfit === unfitOf(standing, manifest)) return null;
     try {
       this.member = await this.memberOf(standing, manifest);
-      if (this.member !== null) return await this.member.due();
-      return (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
+      if (this.member !== null) {
+        const due = isInRound ? (await this.member.hasToTell()) && "tell-peers" : await this.member.due();
+        return due === false || (due === "tell-peers" && nowS() < this.tellNotBefore) ? null : due;
+      }
+      return !isInRound && (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
     } catch (error) {
       this.giveUp(standing, manifest, error);
       return null;
@@ -576,6 +584,7 @@ export class Device {
     const manifest = await this.fetch(assignment.manifest, stop, teacher === null ? [] : partsOfTeacher(teacher));
     if (manifest === null) return;
     this.report(assignment, "training");
+    this.calls = this.callsNow();
     const uploadS = (await this.store.get("upload_s")) ?? 0;
     const isDone = await train(assignment, manifest, {
       store: this.store,
@@ -723,6 +732,9 @@ export class Device {
   private async failed(action: Exclude<Action, { do: "rest" }>, error: unknown): Promise<void> {
     if (error instanceof Refused && error.isRevoked) {
       this.situation.replace({ ending: reasonOf(error) });
+    } else if (action.do === "tell-peers" && (isRetryable(error) || error instanceof Refused)) {
+      this.failures += 1; // a round in hand goes on meanwhile
+      this.tellNotBefore = nowS() + delayS(this.failures, Math.max(1, this.checkInS));
     } else if (isRetryable(error) || isFetchedAnew(error)) {
       await this.waitOut();
     } else if (action.do === "fetch") {
@@ -731,8 +743,7 @@ export class Device {
     } else if (action.do === "personalise" || action.do === "tell-personal") {
       await this.waitOut();
     } else if (action.do === "learn-alone" || action.do === "tell-peers") {
-      if (error instanceof Refused) await this.waitOut();
-      else await this.giveUpPeers(error);
+      await this.giveUpPeers(error);
     } else {
       await this.release(action.assignment, error);
     }
@@ -789,7 +800,17 @@ export class Device {
   private mustPause({ assignment }: Assignment): boolean {
     const { blockers, directive, ending } = this.situation.now;
     const isTaken = directive !== null && directive.assignment?.assignment !== assignment;
-    return ending !== null || blockers.length > 0 || isTaken;
+    return ending !== null || blockers.length > 0 || isTaken || this.isCalled();
+  }
+
+  /** Whether there is something to do at once for peers that there was not when training began. */
+  private isCalled(): boolean {
+    return this.callsNow().some((call) => !this.calls.includes(call));
+  }
+
+  private callsNow(): readonly string[] {
+    const { directive } = this.situation.now;
+    return this.member === null || directive === null ? [] : callsOf(directive);
   }
 
   private isHeldBack(): boolean {

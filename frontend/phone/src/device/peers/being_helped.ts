@@ -116,9 +116,15 @@ export async function tryOut(membership: HelpingMembership, asked: AskHelp, port
     return;
   }
   const { federation } = standing;
+  const [known, inHand, saved] = await Promise.all([
+    store.get("portions"),
+    store.get("assignment"),
+    store.get("saved"),
+  ]);
+  const during = saved === null || inHand === null ? {} : { during: inHand.assignment };
   const portions = [
-    ...((await store.get("portions")) ?? []),
-    { transfer, plan: standing.plan, classes: asked.classes, payload },
+    ...(known ?? []),
+    { transfer, plan: standing.plan, classes: asked.classes, payload, ...during },
   ].slice(-PORTIONS_KEPT);
   await write(membership, {
     verdict,

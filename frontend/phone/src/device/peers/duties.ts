@@ -2,7 +2,7 @@
 import type { HelpRules } from "../../learning/help";
 import { asksFor, isDrifting, isReportDue, troubled, type Watch } from "../../learning/watch";
 import { type AskHelp, ENDED, type GiveVerdict } from "../../wire/helping";
-import type { HelpNews, Portion, Serve } from "../../wire/messages";
+import type { Directive, HelpNews, Portion, Serve } from "../../wire/messages";
 import type { Helped } from "../kept";
 import type { PeersChoices } from "../sharing";
 
@@ -42,6 +42,16 @@ export function dutyOf(facts: PeersFacts): Duty | null {
 
 /** Whether the owner lets the device ask for help. */
 export const mayAsk = ({ ask, tell }: PeersChoices): boolean => ask && tell !== "nothing";
+
+/** Of the platform's answer what a member is to do at once, also while a round is in hand: each by a name of its own. */
+export function callsOf({ help, serve }: Pick<Directive, "help" | "serve">): readonly string[] {
+  const { portion = null, state = "asked", request = "" } = help ?? {};
+  const isAnswered = portion !== null || state === "unknown" || ENDED.has(state);
+  return [
+    ...(isAnswered ? [`${request} ${portion?.transfer ?? state}`] : []),
+    ...(serve === null ? [] : [serve.transfer]),
+  ];
+}
 
 function ownRequest({ rules, asked, verdict, news, watch }: PeersFacts): Duty | null {
   if (asked === null) return null;

@@ -7,7 +7,7 @@ import { encodePortion, termsOf } from "../../learning/portions/payload";
 import { nativeRound } from "../../testing/golden";
 import type { Manifest, ModelSpec } from "../../wire/bundle";
 import { fromBase64, sha256Hex } from "../../wire/bytes";
-import { checked, type Directive, type HelpNews } from "../../wire/messages";
+import { type Assignment, checked, type Directive, type HelpNews } from "../../wire/messages";
 import { decodeFloats, encodeTensors, float32, type Tensors } from "../../wire/tensors";
 import { Refused, Unreachable } from "../failure";
 import type { Link } from "../link";
@@ -15,6 +15,8 @@ import { OWNER_DEFAULT } from "../policy";
 import type { PeersChoices } from "../sharing";
 import { PEERS_DEFAULT } from "../sharing";
 import { Store } from "../store";
+import { train } from "../training";
+import { callsOf } from "./duties";
 import { Member } from "./member";
 
 const NATIVE = nativeRound();
@@ -251,6 +253,48 @@ test("a device whose model fails asks, keeps a portion that helps, and its next 
   expect(await device.store.get("portions"), "until an update that starts from it is accepted").not.toBeNull();
   await device.store.finish(finished);
   expect(await device.store.get("portions")).toBeNull();
+});
+
+test("a portion that comes while a round trains is in the own model after it, and the next update starts from it", async () => {
+  const device = await Device.of();
+  const { store } = device;
+  await device.take(KNOWN, KNOWN, NEW, NEW);
+  const plan = { ...PLAN, local: { kind: "distill", lambda_d: 1, head: "all", epochs: 3 } };
+  const assignment = { assignment: "a", federation: "digits", round: 1, plan, seed: 3 } as unknown as Assignment;
+  await store.accept(assignment, false);
+  const { counts } = await store.held();
+  const trains = async (most: number): Promise<boolean> => {
+    let steps = 0;
+    const report = (done: number): void => {
+      steps = done;
+    };
+    const halt = () => (steps >= most ? "pause" : null);
+    const part = async (sha256: string) => PARTS[sha256] as Uint8Array;
+    return await train(assignment, MANIFEST, { store, part, halt, report, teaching: null, counts });
+  };
+  expect(await trains(2)).toBe(false);
+  device.direct(await device.news("delivered", rows(GOOD)));
+  await device.live();
+  expect(await store.get("portions")).toMatchObject([{ transfer: "t-1", during: "a" }]);
+  expect(await trains(Number.POSITIVE_INFINITY)).toBe(true);
+  expect((await device.own()).get("bias")?.data[2]).toBe(0);
+  const finished = { federation: "digits", round: 1, at: 1, outcome: "accepted", sentence: "" } as const;
+  await store.finish({ ...finished, assignment: "a" });
+  expect(await store.get("portions"), "the update of the round does not have it").toHaveLength(1);
+  await store.finish({ ...finished, assignment: "b" });
+  expect(await store.get("portions")).toBeNull();
+});
+
+test("what the platform has a member do at once is named, and what waits for it is not", () => {
+  const help = (news: Partial<HelpNews>) =>
+    ({ request: "r", state: "asked", reason: null, portion: null, ...news }) as HelpNews;
+  const portion = { transfer: "t", content: { sha256: "", size_bytes: 0 }, remaining_s: 1 };
+  const served = { transfer: "s", federation: "f", digest: "", classes: [], remaining_s: 1 };
+  expect(callsOf({ help: null, serve: null })).toEqual([]);
+  expect(callsOf({ help: help({ state: "matched" }), serve: null })).toEqual([]);
+  expect(callsOf({ help: help({ state: "delivered", portion }), serve: null })).toEqual(["r t"]);
+  expect(callsOf({ help: help({ state: "unknown" }), serve: served })).toEqual(["r unknown", "s"]);
+  expect(callsOf({ help: help({ state: "unmatched" }), serve: null })).toEqual(["r unmatched"]);
 });
 
 test("help that does not help is undone", async () => {

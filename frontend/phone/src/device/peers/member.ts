@@ -66,13 +66,18 @@ export class Member {
   }
 
   async due(): Promise<"tell-peers" | "learn-alone" | null> {
-    if (!this.membership.isOffline() && (await this.duty()) !== null) return "tell-peers";
+    if (await this.hasToTell()) return "tell-peers";
     return (await hasToLearn(this.membership)) ? "learn-alone" : null;
+  }
+
+  /** Whether something is to be told to the platform or to another device, and can be. */
+  async hasToTell(): Promise<boolean> {
+    return !this.membership.isOffline() && (await this.duty()) !== null;
   }
 
   /** Learn until something is to be told, nothing is due or it must stop. Throws CodedError `data.*`, `model.*` or `tensors.*`. */
   async learn(): Promise<void> {
-    await learn(this.membership, async () => !this.membership.isOffline() && (await this.duty()) !== null);
+    await learn(this.membership, () => this.hasToTell());
   }
 
   /** Do the first thing that is due. Throws Unreachable, Refused, or CodedError `bundle.*`, `model.*` or `tensors.*`. */
