@@ -98,7 +98,7 @@ export class Device {
   private duties = "";
   /** What the platform had it do at once for itself or others there when it began to train. */
   private calls: readonly string[] = [];
-  /** Before that, on `performance.now`'s clock in seconds, nothing is told there, since it failed. */
+  /** Before that, on `performance.now`'s clock in seconds, nothing is told there, since it failed; 0: it did not. */
   private tellNotBefore = 0;
   /** The platform is to answer before the device's turn comes. */
   private isAnswerWanted = false;
@@ -450,13 +450,14 @@ export class Device {
       this.member = null;
       return null;
     }
+    if (nowS() >= this.tellNotBefore) this.tellNotBefore = 0;
     if (!isInRound && tuned !== null && !tuned.reported) return "tell-personal";
     if (this.unfit === unfitOf(standing, manifest)) return null;
     try {
       this.member = await this.memberOf(standing, manifest);
       if (this.member !== null) {
         const due = isInRound ? (await this.member.hasToTell()) && "tell-peers" : await this.member.due();
-        return due === false || (due === "tell-peers" && nowS() < this.tellNotBefore) ? null : due;
+        return due === false || (due === "tell-peers" && this.tellNotBefore > 0) ? null : due;
       }
       return !isInRound && (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
     } catch (error) {
@@ -579,12 +580,12 @@ export class Device {
     const plan = parseDevicePlan(assignment.plan);
     await this.budget.check(assignment, plan.privacy);
     this.situation.replace({ budgetWait: null });
+    this.calls = this.callsNow();
     const stop = (): boolean => this.mustPause(assignment);
     const teacher = this.teacherOf(assignment, plan);
     const manifest = await this.fetch(assignment.manifest, stop, teacher === null ? [] : partsOfTeacher(teacher));
     if (manifest === null) return;
     this.report(assignment, "training");
-    this.calls = this.callsNow();
     const uploadS = (await this.store.get("upload_s")) ?? 0;
     const isDone = await train(assignment, manifest, {
       store: this.store,
@@ -803,8 +804,9 @@ export class Device {
     return ending !== null || blockers.length > 0 || isTaken || this.isCalled();
   }
 
-  /** Whether there is something to do at once for peers that there was not when training began. */
+  /** Whether there is something to do at once for peers that there was not when training began, or to try again. */
   private isCalled(): boolean {
+    if (this.tellNotBefore > 0 && nowS() >= this.tellNotBefore) return true;
     return this.callsNow().some((call) => !this.calls.includes(call));
   }
 
