@@ -58,6 +58,8 @@ export interface Shown {
   readonly takes: Takes | null;
   /** How the latest training of a personal model ended; null: there was none. */
   readonly tuned: Tuned | null;
+  /** Whether rounds train the personal model, so that updates tell what it learned. */
+  readonly sendsOwn: boolean;
   readonly tuning: { readonly done: number; readonly total: number } | null;
   /** What the device does with others that help each other; null: its plan has it do nothing with them. */
   readonly peers: PeersStatus | null;

@@ -212,7 +212,7 @@ class Trainer {
   private async shown(device: Device): Promise<Shown> {
     const { store } = this;
     const { now } = device.situation;
-    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage, peers] =
+    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage, peers, sendsOwn] =
       await Promise.all([
         store.get("owner"),
         device.held(),
@@ -226,6 +226,7 @@ class Trainer {
         device.budget.told(),
         store.damage(),
         device.peers(),
+        device.sendsOwn(),
       ]);
     return {
       name: device.name,
@@ -244,6 +245,7 @@ class Trainer {
       labels,
       takes: now.takes,
       tuned,
+      sendsOwn,
       tuning: now.tuning,
       peers,
       finished: finished.slice(0, FINISHED_SHOWN),

@@ -41,7 +41,7 @@ import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
 import { callsOf } from "./peers/duties";
 import type { Member, PeersStatus } from "./peers/member";
-import { answeringTensors, isTuningDue, personalise, reportOn } from "./personal";
+import { answeringTensors, isTuningDue, localOf, personalise, reportOn } from "./personal";
 import { blocksNetwork, judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
 import { Predictor } from "./predictor";
 import { type Answering, Questions } from "./questions";
@@ -185,6 +185,12 @@ export class Device {
   /** What the device does with its peers; null: its plan has it do nothing with them. */
   async peers(): Promise<PeersStatus | null> {
     return (await this.member?.status()) ?? null;
+  }
+
+  /** Whether rounds train the model of its own, so that updates tell what that learned. */
+  async sendsOwn(): Promise<boolean> {
+    const standing = await this.store.get("standing");
+    return standing !== null && (localOf(standing)?.trainsPersonalModel ?? false);
   }
 
   /** What the platform knows of the device, by section. Throws Unreachable or Refused. */

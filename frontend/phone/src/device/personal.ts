@@ -1,7 +1,7 @@
 /** The personal model between rounds: a mirror of `coterie_agent.peers.personal_training`, for one worker that does one thing at a time. */
 import { makeBatch } from "../learning/batches";
 import { renewed } from "../learning/heads";
-import { type Scope, WHOLE } from "../learning/local/interface";
+import { type Local, WHOLE } from "../learning/local/interface";
 import type { Measured } from "../learning/metrics";
 import type { PersonalRules } from "../learning/personal";
 import { choose, isDue, personalTraining, seedOf, stillAnswers } from "../learning/personal/training";
@@ -112,16 +112,16 @@ export function answeringTensors(
 ): Tensors | null {
   const known = ownTensors(own, manifest);
   if (known === null || own?.base === manifest.version || own?.federation !== standing?.federation) return known;
-  return standing === null ? known : renewed(known, received, manifest.model, scopeOf(standing));
+  return standing === null ? known : renewed(known, received, manifest.model, localOf(standing)?.scope ?? WHOLE);
 }
 
-/** What of the model the plan has devices train; all of it where it cannot be read. */
-function scopeOf({ plan }: StandingPlan): Scope {
+/** How rounds train; null where the plan cannot be read. */
+export function localOf({ plan }: StandingPlan): Local | null {
   try {
-    return parseDevicePlan(plan).local.scope;
+    return parseDevicePlan(plan).local;
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
-    return WHOLE;
+    return null;
   }
 }
 

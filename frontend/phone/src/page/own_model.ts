@@ -4,15 +4,22 @@ import { el, section } from "./dom";
 import type { Part } from "./owner";
 
 /** None where the plan has the device keep no model of its own, or it has not been trained yet. */
-export function ownModelPart({ tuned, tuning, peers }: Shown): Part[] {
+export function ownModelPart({ tuned, tuning, sendsOwn, peers }: Shown): Part[] {
   if (tuned === null && tuning === null) return [];
-  const helps = peers !== null;
-  return [{ key: "own-model", state: [tuned, tuning, helps], make: () => ownModel({ tuned, tuning }, helps) }];
+  const leaves = whatLeaves(peers !== null, sendsOwn);
+  return [{ key: "own-model", state: [tuned, tuning, leaves], make: () => ownModel({ tuned, tuning }, leaves) }];
 }
 
-/** `helps`: the plan has it give parts of the model to others. */
-function ownModel({ tuned, tuning }: Pick<Shown, "tuned" | "tuning">, helps: boolean): HTMLElement {
-  const leaves = helps ? "Parts of that model go to devices that ask for help." : "That model never leaves it.";
+/** `helps`: the plan has it give parts of the model to others; `sends`: rounds train that model. */
+export function whatLeaves(helps: boolean, sends: boolean): string {
+  if (!helps && !sends) return "That model never leaves it.";
+  return [
+    ...(sends ? ["What it learns is sent with each round, but for layers that the plan has stay here."] : []),
+    ...(helps ? ["Parts of that model go to devices that ask for help."] : []),
+  ].join(" ");
+}
+
+function ownModel({ tuned, tuning }: Pick<Shown, "tuned" | "tuning">, leaves: string): HTMLElement {
   const made = section(
     "A model of your own",
     el("p", {}, `The device trains what all learned together further on your samples alone. ${leaves}`),
