@@ -16,7 +16,7 @@ PLANS: dict[str, Json] = {
     "scaffold": {"local": {"kind": "scaffold", "steps": 12, **TUNED}, "merge": {"kind": "scaffold"}},
     "fed-dyn": {"local": {"kind": "fed_dyn", "epochs": 2, **TUNED}, "merge": {"kind": "fed_dyn"}},
     "random-subset": {"local": {"kind": "random_subset", "share": 0.25, "epochs": 2, **TUNED}},
-    "fed-rep": {"local": {"kind": "shared_body", "head_epochs": 1, "epochs": 1, **TUNED}},
+    "fed-rep": {"local": {"kind": "shared_body", "personal": "*bias", "head_epochs": 1, "epochs": 1, **TUNED}},
     "mocha": {"local": {"kind": "multitask", "epochs": 2, **TUNED}, "merge": {"kind": "multitask"}},
 }
 REMEMBERING = {"scaffold", "fed-dyn", "mocha"}
