@@ -155,7 +155,8 @@ def _server_state() -> bytes:
 
 def _chosen(parameters: int, share: float, draw: int) -> list[int]:
     spec = TensorSpec("zwölf", "float32", (parameters,))
-    return chosen((spec,), share, draw)[spec.name].tolist()
+    positions: list[int] = chosen((spec,), share, draw)[spec.name].tolist()
+    return positions
 
 
 def _pattern(pattern: str, names: Sequence[str]) -> Mapping[str, object]:
