@@ -114,8 +114,10 @@ class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """On 127.0.0.1; 0: one that is free, written with the token to serve.json."""
     socket: str = "serve.sock"
     """Path of a Unix socket that only the owner can open; relative paths start at the agent's home; blank: none."""
-    deadline_ms: Annotated[float, Meta(gt=0, le=60_000)] = 1000.0
-    """Milliseconds within which an answer must come, where a request does not say."""
+    deadline_ms: Annotated[float, Meta(gt=0, le=60_000)] | None = None
+    """Milliseconds within which an answer must come, where a request does not say; None: 1000, but 5000 where samples
+    may go to the platform and no last answer could stand in, for an answer of the platform takes half a second and
+    more."""
     fallback: Fallback = "last_answer"
     """What is answered at the deadline if the model has not: the last answer of the request's stream where there is
     one, or nothing (504)."""
@@ -318,7 +320,8 @@ TEMPLATE = """\
 [serving]
 # port = 0                     # a free one
 # socket = "serve.sock"        # blank: none
-# deadline_ms = 1000.0         # within which an answer must come, where a request does not say
+# deadline_ms = 1000.0         # within which an answer must come, where a request does not say; if this is not set
+                               # either, 5000 where [platform] lets samples go and no last answer could stand in
 # fallback = "last_answer"     # at the deadline: the last answer of the request's stream, or "none"
 # queue = 1024                 # samples that may wait; what finds so many is refused
 # batch = 32                   # samples of one run of the model

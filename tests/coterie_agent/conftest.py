@@ -15,7 +15,9 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row
 from coterie_wire.conditions import Conditions
+from coterie_wire.fallback import PlatformOffer
 from coterie_wire.messages import Enrolled
+from tests.coterie_agent.answering_platform import Answers
 from tests.coterie_agent.bundles import Bundle, make_bundle, samples
 from tests.coterie_agent.fake_platform import CREDENTIAL, TIMEOUT_S, FakePlatform, fake_platform
 
@@ -62,6 +64,20 @@ def joined(store: Store, platform: FakePlatform) -> Store:
     enrolled = Enrolled(device="d1", credential=CREDENTIAL, platform_key=platform.bundle.platform_key, check_in_s=30)
     store.identity.save(url=platform.url, name="kiosk", enrolled=enrolled)
     return store
+
+
+@pytest.fixture
+def answers(store: Store, bundle: Bundle) -> Iterator[Answers]:
+    """The platform that the device has joined, which answers for it."""
+    answers = Answers()
+    enrolled = Enrolled(device="d1", credential="secret", platform_key=bundle.platform_key, check_in_s=30)
+    url = f"http://127.0.0.1:{answers.server.server_port}"
+    store.identity.save(url=url, name="kiosk", enrolled=enrolled)
+    store.platform_offer.hold(PlatformOffer("digits", 2))
+    yield answers
+    answers.goes.set()
+    answers.server.shutdown()
+    answers.server.server_close()
 
 
 READY = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=30.0)

@@ -1,40 +1,82 @@
 """``coterie-agent predict FILE``: the outputs of the model on the device for the samples of a file."""
 
+from typing import Literal
+
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
-from coterie_agent.config import load_config
+from coterie_agent.config import Config, load_config
+from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.predicting import load_held_model
-from coterie_agent.store.opened import open_store
+from coterie_agent.serving.platform import Platform, form_of
+from coterie_agent.store.opened import Store, open_store
+from coterie_wire.errors import WireError
 from coterie_wire.predictions import Output as Numbers
 from coterie_wire.predictions import Prediction
+
+PATIENCE_S = 30.0
+"""For the platform: who reads the answer waits for it, and no program has a deadline."""
 
 
 class Predictions(msgspec.Struct, frozen=True):
     version: str
-    """Model version that the device holds."""
+    """Model version that the device holds; of an answer of the platform, the version of the model there."""
     personal: bool
     """Whether the device's personal model predicted, or the version itself."""
     predictions: list[Prediction | Numbers]
     form: str
-    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself."""
+    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself; ``cloud`` the
+    platform's cloud model."""
+    fallback: Literal["platform"] | None = None
+    """Whose predictions these are: the platform's, to which the samples went; None: the device's own model's."""
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.no_model``, ``agent.not_joined``, ``ingest.*``, ``bundle.*`` or ``model.*``."""
+    """The platform answers where the model on the device cannot, and both the plan and the owner let samples go there.
+
+    Raises AgentError ``agent.no_model``, ``agent.not_joined``, ``ingest.*``, ``bundle.*`` or ``model.*``, WireError
+    ``tensors.*``.
+    """
     home = Home(arguments.home)
     config = load_config(home.config)
     with open_store(home) as store:
-        held = load_held_model(store, home, threads=config.threads)
+        try:
+            return _output(_on_device(arguments, home, config, store))
+        except (AgentError, WireError) as error:
+            answered = None if _is_of_the_file(error) else _on_platform(arguments, home, config, store)
+            if answered is None:
+                raise
+            said = _output(answered)
+            return Output(said.json, [f"answered by the platform, since {error.detail}", *said.lines])
+
+
+def _on_device(arguments: Arguments, home: Home, config: Config, store: Store) -> Predictions:
+    held = load_held_model(store, home, threads=config.threads)
     rows = list(read_rows(arguments.file, RowCheck.of_model(held.manifest.model, labelled=False)))
-    predictions = held.predict(rows)
-    return Output(
-        Predictions(held.manifest.version, held.is_personal, predictions, held.form),
-        [f"{index}: {_shown(found)}" for index, found in enumerate(predictions)],
-    )
+    return Predictions(held.manifest.version, held.is_personal, held.predict(rows), held.form)
+
+
+def _on_platform(arguments: Arguments, home: Home, config: Config, store: Store) -> Predictions | None:
+    """None: it is not to be asked, or has not answered, which is logged then."""
+    if not config.platform.send_samples:
+        return None
+    rows = list(read_rows(arguments.file, RowCheck(None, labelled=False)))
+    asked = Platform(home, store, config).ask(rows, remaining_s=PATIENCE_S)
+    if asked is None or asked.exception() is not None:
+        return None
+    answer = asked.result()
+    return Predictions(answer.version, False, list(answer.predictions), form_of(answer), "platform")
+
+
+def _is_of_the_file(error: AgentError | WireError) -> bool:
+    return isinstance(error, AgentError) and error.exit_code is Exit.BAD_DATA
+
+
+def _output(found: Predictions) -> Output:
+    return Output(found, [f"{index}: {_shown(one)}" for index, one in enumerate(found.predictions)])
 
 
 def _shown(found: Prediction | Numbers) -> str:

@@ -15,7 +15,8 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     samples: Annotated[list[JsonRow], Meta(min_length=1, max_length=MAX_SAMPLES)]
     deadline_ms: Annotated[float, Meta(gt=0, le=60_000)] | None = None
-    """Within what the answer must come, from the request's arrival; None: what agent.toml says."""
+    """Within what the answer must come, from the request's arrival; None: what agent.toml says, else 1000, and 5000
+    where the platform may be asked."""
     stream: Annotated[str, Meta(max_length=64)] = ""
     """What the samples are of, e.g. ``camera-1``: a late answer can be the last one of the same stream. Blank: none."""
 

@@ -14,6 +14,7 @@ from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
+from coterie_agent.variants import FLOAT32
 from coterie_wire.fallback import AskPlatform, PlatformAnswer
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,11 @@ REST_S = 5.0
 """Seconds without a request after one that failed, unless the platform says how long."""
 _OF_THE_SAMPLES = frozenset({413, 422})
 """HTTP statuses that say nothing of the next request."""
+
+
+def form_of(answer: PlatformAnswer) -> str:
+    """Which form has predicted: ``cloud`` the cloud model, ``float32`` the version of the device model."""
+    return "cloud" if answer.model == "cloud" else FLOAT32
 
 
 class Platform:

@@ -21,14 +21,16 @@ from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.doubt import Doubt
 from coterie_agent.serving.messages import Answer, Ask
 from coterie_agent.serving.openapi import openapi
-from coterie_agent.serving.platform import Platform
+from coterie_agent.serving.platform import Platform, form_of
 from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions
 from coterie_agent.store.samples import Row
 from coterie_agent.store.serving import Counted, Serving
-from coterie_agent.variants import FLOAT32
 from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.latency import Durations
 
+ALONE_MS, WITH_PLATFORM_MS = 1000.0, 5000.0
+"""Within what an answer must come where neither the request nor agent.toml says: of the device alone, and where the
+platform may be asked, which takes half a second and more."""
 STREAMS = 256
 """Whose last answers are remembered; of more, those of the streams that were answered longest ago are forgotten."""
 
@@ -81,9 +83,10 @@ class PredictionService:
         began = time.perf_counter()
         ask = decode(body, Ask)
         self._count(requests=1)
-        deadline_ms = self._settings.deadline_ms if ask.deadline_ms is None else ask.deadline_ms
-        until = began + deadline_ms / 1000
         held = self._current.held
+        asks_platform = self._platform is not None and (held is None or self._last_of(ask) is None)
+        deadline_ms = deadline_of(ask, self._settings, asks_platform=asks_platform)
+        until = began + deadline_ms / 1000
         if held is None:
             return self._without_model(ask, began, until)
         check = RowCheck.of_model(held.manifest.model, labelled=False)
@@ -95,7 +98,7 @@ class PredictionService:
             raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
         if ask.stream:
             future.add_done_callback(partial(self._remember, ask.stream, held))
-        patient_until = self._patient_until(ask, began, until)
+        patient_until = self._patient_until(began, until) if asks_platform else until
         try:
             return self._answered(held, future.result(_left(patient_until)), began)
         except TimeoutError:
@@ -137,10 +140,9 @@ class PredictionService:
         self._count(answered=1, took_s=took_s)
         return Answer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
 
-    def _patient_until(self, ask: Ask, began: float, until: float) -> float:
-        """When the model has been waited for alone; `until`, where the platform is not to be asked."""
-        if self._platform is None or self._last_of(ask) is not None:
-            return until
+    def _patient_until(self, began: float, until: float) -> float:
+        """When the model has been waited for alone, before the platform is asked beside it."""
+        assert self._platform is not None
         return min(began + self._platform.after_s, until)
 
     def _ask_platform(
@@ -168,7 +170,7 @@ class PredictionService:
             answer.version,
             False,
             list(answer.predictions),
-            "cloud" if answer.model == "cloud" else FLOAT32,
+            form_of(answer),
             round((time.perf_counter() - began) * 1e6),
             fallback="platform",
         )
@@ -231,6 +233,15 @@ class PredictionService:
             )
             if took_s is not None:
                 self._latency.add(took_s)
+
+
+def deadline_of(ask: Ask, settings: ServingSettings, *, asks_platform: bool) -> float:
+    """Milliseconds: what the request says, else agent.toml, else what is usual."""
+    if ask.deadline_ms is not None:
+        return ask.deadline_ms
+    if settings.deadline_ms is not None:
+        return settings.deadline_ms
+    return WITH_PLATFORM_MS if asks_platform else ALONE_MS
 
 
 def _left(until: float) -> float:

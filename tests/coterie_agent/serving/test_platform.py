@@ -1,9 +1,5 @@
 """What goes to the platform for an answer: only with an offer, under a plan that hides nothing, and noted before."""
 
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import msgspec
 import pytest
 
@@ -14,64 +10,13 @@ from coterie_agent.serving.platform import AT_ONCE, Platform
 from coterie_agent.store.journal import Sent
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
-from coterie_wire.fallback import AskPlatform, PlatformAnswer, PlatformOffer
-from coterie_wire.messages import Assignment, Enrolled, Problem
-from coterie_wire.predictions import Prediction
+from coterie_wire.fallback import AskPlatform, PlatformAnswer
+from coterie_wire.messages import Assignment, Problem
+from tests.coterie_agent.answering_platform import PREDICTION, Answers
 from tests.coterie_agent.bundles import Bundle
 
 ALLOWED = msgspec.convert({"platform": {"send_samples": True, "after_ms": 250}}, Config)
 ROW = Row(bytes(16), 0)
-PREDICTION = Prediction("red", 0, 0.9)
-
-
-class Answers:
-    """A real server that answers as it is told, when it is let."""
-
-    def __init__(self) -> None:
-        self.asked: list[AskPlatform] = []
-        self.credentials: list[str] = []
-        self.problem: Problem | None = None
-        self.predictions: tuple[Prediction, ...] | None = None
-        self.goes = threading.Event()
-        self.goes.set()
-        answers = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                message = msgspec.json.decode(body, type=AskPlatform)
-                answers.asked.append(message)
-                answers.credentials.append(self.headers["Authorization"])
-                assert answers.goes.wait(10)
-                answer: msgspec.Struct | None = answers.problem
-                if answer is None:
-                    given = answers.predictions
-                    answer = PlatformAnswer("c1", "cloud", given or (PREDICTION,) * len(message.samples))
-                content = msgspec.json.encode(answer)
-                self.send_response(200 if answers.problem is None else answers.problem.status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-
-
-@pytest.fixture
-def answers(store: Store, bundle: Bundle) -> Iterator[Answers]:
-    """The platform that the device has joined, which answers for it."""
-    answers = Answers()
-    enrolled = Enrolled(device="d1", credential="secret", platform_key=bundle.platform_key, check_in_s=30)
-    url = f"http://127.0.0.1:{answers.server.server_port}"
-    store.identity.save(url=url, name="kiosk", enrolled=enrolled)
-    store.platform_offer.hold(PlatformOffer("digits", 2))
-    yield answers
-    answers.goes.set()
-    answers.server.shutdown()
-    answers.server.server_close()
 
 
 def test_samples_go_with_the_owners_journal_knowing_it(home: Home, store: Store, answers: Answers) -> None:

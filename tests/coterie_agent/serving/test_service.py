@@ -12,14 +12,16 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from coterie_agent.config import ServingSettings
+from coterie_agent.config import PlatformSettings, ServingSettings
 from coterie_agent.errors import AgentError
+from coterie_agent.ingest.row import JsonRow
 from coterie_agent.loopback import RequestError
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.messages import Ask
 from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.queue import Busy, PredictionQueue
-from coterie_agent.serving.service import PredictionService
+from coterie_agent.serving.service import PredictionService, deadline_of
 from coterie_agent.store.samples import Row
 from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.predictions import Prediction
@@ -135,6 +137,16 @@ def test_an_answer_in_time_is_the_models(new_world: Callable[..., World]) -> Non
     assert (answer.version, len(answer.predictions), answer.fallback) == ("v1", 3, None)
     assert world.counted() == {"requests": 1, "answered": 1, "samples": 3, "batches": 1}
     assert world.service.status().latency.total == 1
+
+
+@pytest.mark.parametrize("asks_platform", [False, True])
+def test_a_deadline_is_the_requests_else_the_owners_else_one_that_the_platform_can_keep(asks_platform: bool) -> None:
+    plain, own = Ask([JsonRow([0.0])]), ServingSettings(deadline_ms=70.0)
+    assert deadline_of(Ask([JsonRow([0.0])], deadline_ms=20.0), own, asks_platform=asks_platform) == 20.0
+    assert deadline_of(plain, own, asks_platform=asks_platform) == 70.0
+    usual = deadline_of(plain, ServingSettings(), asks_platform=asks_platform)
+    assert usual == (5000.0 if asks_platform else 1000.0)
+    assert PlatformSettings().after_ms < usual, "else the platform would never be asked"
 
 
 def test_a_late_answer_of_no_stream_is_refused_and_leaves_the_queue(new_world: Callable[..., World]) -> None:
