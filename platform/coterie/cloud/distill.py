@@ -1,17 +1,24 @@
 """The work of job `distill`: the first device model learns from labels and from the cloud model (Colla, stage 2)."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.averaging import read_parameters
 from coterie.cloud.compression import Course, Student, compress
 from coterie.cloud.distill_job import DistillArguments, DistillResult
+from coterie.cloud.epochs import Outcome
+from coterie.cloud.errors import Diverged
 from coterie.cloud.program import CloudProgram
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
-from coterie.evaluation.datasets import read_model_dataset
+from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import read_frozen
 from coterie_wire.bundle import BlobRef
+from coterie_wire.tensors import Float32, Tensors
+
+STEP_SHARES = (1.0, 0.25, 0.0625)
+"""Of the step size that is asked for, tried in turn until the loss stays finite."""
 
 
 def distill_stored(arguments: DistillArguments, report: ReportProgress) -> DistillResult:
@@ -39,7 +46,7 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         seed=arguments.seed,
     )
     initial = read_parameters(Path(arguments.parameters), arguments.model)
-    best = compress(student, initial, dataset, teacher, course, report=report)
+    learning_rate, best = distil(student, initial, dataset, teacher, course, report=report)
     Path(arguments.output).write_bytes(best.state)
     return DistillResult(
         parameters=BlobRef.of_bytes(best.state),
@@ -49,7 +56,23 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         class_accuracy=best.evaluation.class_accuracy,
         confusion=best.evaluation.confusion,
         teacher_accuracy=cloud.score(dataset).accuracy,
+        learning_rate=learning_rate,
     )
+
+
+def distil(
+    student: Student, initial: Tensors, dataset: Dataset, teacher: Float32, course: Course, *, report: ReportProgress
+) -> tuple[float, Outcome]:
+    """The step size under which the loss stayed finite, and what came of it; `teacher` [n, classes] are its outputs.
+
+    A step that averages of devices bear may be too large for one training alone. Raises Diverged where the least of
+    `STEP_SHARES` is, too.
+    """
+    *larger, least = (course._replace(learning_rate=course.learning_rate * share) for share in STEP_SHARES)
+    for tried in larger:
+        with suppress(Diverged):
+            return tried.learning_rate, compress(student, initial, dataset, teacher, tried, report=report)
+    return least.learning_rate, compress(student, initial, dataset, teacher, least, report=report)
 
 
 def _teacher(arguments: DistillArguments) -> CloudProgram:

@@ -39,6 +39,7 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where to write the device model's parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05
+    """A smaller one is taken where the loss does not stay finite under it."""
     momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
     label_weight: Annotated[float, Meta(ge=0, le=1)] = 0.5
     """Colla's λ: weight of the labels; the rest is the teacher's."""
@@ -61,6 +62,8 @@ class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a classifier, over the samples of each class that were held back; None where there are none."""
     teacher_accuracy: float | None
     """Of the cloud model on all samples."""
+    learning_rate: float
+    """The step size that was taken: the one that was asked for, or a share of it."""
     confusion: Confusion | None = None
     """Of a classifier, on the samples that were held back."""
 

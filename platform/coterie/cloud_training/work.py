@@ -187,6 +187,9 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
             ),
             now=now,
         )
+        if result.learning_rate < arguments.learning_rate:
+            asked, taken = arguments.learning_rate, result.learning_rate
+            log(job.pk, f"the loss did not stay finite with a step size of {asked:g}; it was {taken:g} instead", now)
 
     return finish
 

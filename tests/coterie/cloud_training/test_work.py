@@ -122,11 +122,14 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
         validation_loss=0.5,
         class_accuracy=(),
         teacher_accuracy=0.9,
+        learning_rate=distil.learning_rate / 4,
     )
     work.publish_device(job, distil, distilled, later(2))(later(2))
     assert newest(pair, Role.DEVICE) == (1, "distillation", distilled.parameters.sha256)
     device = champion(pair.pk, Role.DEVICE)
     assert device is not None and "class_accuracy" not in device.metrics, "of a task without classes"
+    told = "the loss did not stay finite with a step size of 0.05; it was 0.0125 instead"
+    assert [line.text for line in job.lines.all()] == [told]
 
 
 def newest(pair: ModelPair, role: Role) -> tuple[int, str, str]:
