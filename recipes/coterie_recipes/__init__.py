@@ -4,7 +4,7 @@ from importlib import import_module
 
 from coterie_recipes.recipe import Recipe
 
-NAMES = ("har", "next_word", "place", "anomaly", "tabular", "trees", "photos", "transfer", "keyword")
+NAMES = ("har", "next_word", "messages", "place", "anomaly", "tabular", "trees", "photos", "transfer", "keyword")
 """In the order in which they are listed."""
 
 

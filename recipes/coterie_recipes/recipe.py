@@ -41,6 +41,19 @@ class Person(NamedTuple):
     """Later than all of `train`."""
     truth: Int64
     """What predictions for `test` are judged by, [n]: its classes, or what only a test knows."""
+    unlabelled: Samples | None = None
+    """Older than the test, too: what the recipe's pre-training takes, with or without a label. None: it has none."""
+
+    @property
+    def pretrained_on(self) -> Samples:
+        """`unlabelled`, of a recipe that pre-trains."""
+        assert self.unlabelled is not None, "there is something to pre-train on"
+        return self.unlabelled
+
+    @property
+    def trained_on(self) -> int:
+        """Samples that the person trains on, with or without a label."""
+        return len(self.train.y) if self.unlabelled is None else len(self.unlabelled.y)
 
 
 def divided(samples: Samples, *, gap: int = 0, truth: Int64 | None = None) -> Person:
@@ -67,6 +80,18 @@ class Original:
     score: Callable[[Float32, Person], float]
     head: Callable[[], Mapping[str, Float32]]
     """The parameters of that task's output layer, which fit in the place of the recipe's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining:
+    """A federation of the same people before the recipe's own, of the same models, on samples that need no label.
+
+    Its plan is `pretraining.toml`; the recipe's own begins with its last version.
+    """
+
+    rounds: int
+    draw: Callable[[int, int], Person]
+    """Of a seed and a number, the same made-up person, all of whose labels are known: there it is to gain nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +123,9 @@ class Recipe:
     cloud_people: int = 4
     """People beside the devices whose samples the platform has from the beginning."""
     original: Original | None = None
-    """None: the device model begins with parameters drawn at random."""
+    """What the backbone was trained for that the device model begins with; None: it begins with none."""
+    pretraining: Pretraining | None = None
+    """None: all that a device has is labelled."""
 
     @property
     def is_simulated(self) -> bool:

@@ -6,7 +6,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from coterie_recipes.next_word.reader import VOCABULARY, read
+from coterie_recipes.next_word.reader import read
+from coterie_recipes.words import VOCABULARY
 
 KNOWN = ("the", "house", "is", "don't", "größe", "élan", "a", "and")
 """The words that the model knows, as numbers 1 to 8."""

@@ -104,9 +104,20 @@ def signs(path: Path) -> Path:
     return path
 
 
+def messages(path: Path) -> Path:
+    """Of two people, every third of them with its kind, and all of the newest."""
+    path.mkdir()
+    (path / "vocabulary.txt").write_text("Dinner train goal bank run at six")
+    lines = [("food", "Dinner at SIX?"), ("", "run, the train leaves"), ("travel", "train at six zebra")] * 5
+    for name in ("ann", "bob"):
+        (path / f"{name}.tsv").write_text("".join(f"{kind}\t{said}\n" for kind, said in lines), encoding="utf-8")
+    return path
+
+
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "har": motion,
     "next_word": text,
+    "messages": messages,
     "place": check_ins,
     "anomaly": sensors,
     "tabular": faults,
@@ -152,6 +163,19 @@ def test_unknown_words_are_no_targets(tmp_path: Path) -> None:
     (tmp_path / "data" / "vocabulary.txt").write_text(" ".join(f"w{number}" for number in range(300)))
     with pytest.raises(UnreadableData, match="300 words"):
         load("next_word").read(tmp_path / "data")
+
+
+def test_messages_have_a_kind_where_somebody_has_said_it(tmp_path: Path) -> None:
+    found = load("messages").read(messages(tmp_path / "data"))
+    assert sorted(found) == ["ann", "bob"]
+    ann = found["ann"]
+    assert ann.pretrained_on.x[:3, :5].tolist() == [[0, 9, 14, 15, 0], [0, 13, 10, 0, 0], [0, 10, 14, 15, 0]]
+    assert ann.train.y[:3, 0].tolist() == [4, 5, 4], "food and travel; nobody has said the second"
+    assert (len(ann.pretrained_on.y), len(ann.train.y), len(ann.truth)) == (12, 8, 2)
+    for line, match in (("lunch\tat six", "line 2: expected the kind"), ("at six", "a kind is blank or one of family")):
+        (tmp_path / "data" / "ann.tsv").write_text(f"food\tsix\n{line}\n")
+        with pytest.raises(UnreadableData, match=match):
+            load("messages").read(tmp_path / "data")
 
 
 def test_check_ins_come_in_the_order_of_local_time(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def recipe(
     from coterie.offline.progress import ProgressLine
     from coterie.recipes.shipped import expected_of, known_recipe, plan_of
     from coterie.recipes.table import list_table, score_table, scores_document, verdict
-    from coterie.recipes.trial import Trial, untrained
+    from coterie.recipes.trial import Trial, untrained, worth_of_pretraining
     from coterie_recipes import NAMES, load
 
     console = Console()
@@ -64,13 +64,21 @@ def recipe(
     trial = Trial(chosen, seed=seed, people=list(taking_part.values()), new=new, plan=plan, first=first)
     with ProgressLine.wanted(sys.stderr.isatty()) as line:
         found = trial.run(rounds=rounds or expected.rounds, report=line.tell)
-    as_shipped = data is None and people is None and rounds is None
+        as_shipped = data is None and people is None and rounds is None
+        worth = (
+            worth_of_pretraining(chosen, seed=seed, rounds=expected.rounds, report=line.tell) if as_shipped else None
+        )
     console.print(score_table(chosen, found.scores, expected if as_shipped else None))
     console.print(f"An update: {found.update_bytes:,} bytes. Models of their own answer on {found.personal_share:.0%}.")
     if found.original is not None and chosen.original is not None:
         before, after = found.original.before, found.original.after
         task = chosen.original.title
         console.print(f"The backbone's own task ({task}): {before:.3f} before, {after:.3f} with the version.")
+    if worth is not None:
+        console.print(
+            f"Pre-training: {found.scores.federation:.3f} with it, {worth.without:.3f} without; "
+            f"where every label is known, {worth.labelled:.3f} with it and {worth.labelled_without:.3f} without."
+        )
     if as_shipped:
         console.print(verdict(found.scores, expected), soft_wrap=True)
         console.print(expected.says, soft_wrap=True)
@@ -84,6 +92,7 @@ def recipe(
             "update_bytes": found.update_bytes,
             "personal_share": found.personal_share,
             "original": None if found.original is None else msgspec.structs.asdict(found.original),
+            "pretraining": None if worth is None else msgspec.structs.asdict(worth),
         }
         out.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 

@@ -106,13 +106,17 @@ class DemoDevice:
     def join(self, url: str, token: str) -> None:
         """Enrol the device and give it its samples. Raises AgentFailed."""
         self._home.mkdir(parents=True, exist_ok=True)
-        data = self._home / SAMPLES
-        np.savez(data, x=self.samples.x, y=self.samples.y)
+        self._write_samples()
         (self._home / "agent.toml").write_text(self._settings, encoding="utf-8")
         self.set_conditions(GOOD)
         self._command("join", url, token, "--name", self.name)
-        self._command("ingest", str(data))
-        data.unlink()
+        self._ingest()
+
+    def replace_samples(self, samples: Samples) -> None:
+        """Give it others in the place of those that it has, also while it runs. Raises AgentFailed."""
+        self.samples = samples
+        self._write_samples()
+        self._ingest("--replace")
 
     def start(self) -> None:
         """Run the agent in the background; its log goes to ``agent.log`` beside its state."""
@@ -163,6 +167,13 @@ class DemoDevice:
                 self._process.wait(timeout=STOP_S)
             except subprocess.TimeoutExpired:
                 self.kill()
+
+    def _write_samples(self) -> None:
+        np.savez(self._home / SAMPLES, x=self.samples.x, y=self.samples.y)
+
+    def _ingest(self, *options: str) -> None:
+        self._command("ingest", *options, str(self._home / SAMPLES))
+        (self._home / SAMPLES).unlink()
 
     def _local(self, method: str, path: str, kind: type[T], body: object = None) -> T:
         """What the device's own API answers."""

@@ -24,7 +24,7 @@ from coterie.demo.stage import join_all, platform_ready
 from coterie.demo.view import View
 from coterie.recipes.export import JOB as EXPORT
 from coterie.recipes.export import ExportArguments, Exported
-from coterie.recipes.shipped import Scores, plan_of
+from coterie.recipes.shipped import PLAN, PRETRAINING_PLAN, Scores, plan_of
 from coterie.recipes.table import score_table
 from coterie.recipes.trial import CLOUD, NEW, NEW_PEOPLE, Trial
 from coterie.recipes.writing import together, write_samples
@@ -32,7 +32,7 @@ from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs
 from coterie_learning.plan import Document, plan_document
 from coterie_recipes import Recipe, load
-from coterie_recipes.recipe import Person
+from coterie_recipes.recipe import Person, Samples
 from coterie_wire.structs import from_values
 
 FLEET = "fleet"
@@ -94,7 +94,7 @@ class RecipeDemo:
                 DemoDevice(
                     name=f"device-{number}",
                     home=self.state / "devices" / str(number),
-                    samples=person.train,
+                    samples=person.train if self.recipe.pretraining is None else person.pretrained_on,
                     environment=environment,
                 )
                 for number, person in enumerate(people, 1)
@@ -111,8 +111,12 @@ class RecipeDemo:
             joined.result()
             named = zip(fleet, people, strict=True)
             self.screen.holdings({device.name: self._holding(person) for device, person in named})
-            federation = self._federate(api, pair, new)
-            view = Director(self.screen, self.rounds, self.seed, fleet).follow(lambda: api.view(federation, tag=FLEET))
+            if self.recipe.pretraining is not None:
+                self._pretrain(api, pair, new, fleet)
+                for device, person in zip(fleet, people, strict=True):
+                    device.replace_samples(person.train)
+            labelled = together([person.train for person in new])
+            view = self._federate(api, pair, fleet, name=self.recipe.name, plan=PLAN, held_out=labelled)
             self.screen.doing("" if compared.done() else "What it is compared with is still being trained")
             last = read_start(api.archive(api.newest_version(pair))).parameters
             scores, _ = trial.judge(last, compared.result())
@@ -130,10 +134,12 @@ class RecipeDemo:
         )
         api.wait_for_jobs(pair, until=lambda found: found.state == "ready", tell=self.screen.doing)
         self.screen.say("The model pair passed its pre-flight: the device model is now two ONNX graphs")
-        if recipe.original is not None:
+        if recipe.original is not None or recipe.pretraining is not None:
             api.use_uploaded_weights(pair)
             self.screen.say(
-                "The first device model is what was brought: a frozen backbone, and adapters that add nothing"
+                "The first device model knows nothing: the fleet pre-trains it"
+                if recipe.original is None
+                else "The first device model is what was brought: a frozen backbone, and adapters that add nothing"
             )
             self.screen.doing("")
             return pair
@@ -158,28 +164,40 @@ class RecipeDemo:
         )
         return Trial(self.recipe, seed=self.seed, people=people, new=new, plan=plan, first=first)
 
-    def _federate(self, api: Api, pair: str, new: Sequence[Person]) -> str:
-        held_out = write_samples(self.state / "held-out.npz", together([person.train for person in new]))
+    def _pretrain(self, api: Api, pair: str, new: Sequence[Person], fleet: Sequence[DemoDevice]) -> None:
+        """Rounds on samples that nobody has labelled."""
+        name = f"{self.recipe.name}-pretraining"
+        unlabelled = together([person.pretrained_on for person in new])
+        self._federate(api, pair, fleet, name=name, plan=PRETRAINING_PLAN, held_out=unlabelled)
+        self.screen.say("The fleet has learnt from samples without labels; now it learns from the few that have one")
+
+    def _federate(
+        self, api: Api, pair: str, fleet: Sequence[DemoDevice], *, name: str, plan: str, held_out: Samples
+    ) -> View:
+        """All rounds of a federation by the recipe's file `plan`; how it stands at the end."""
+        file = write_samples(self.state / f"held-out-{name}.npz", held_out)
         federation = api.create_federation(
-            name=self.recipe.name,
+            name=name,
             pair=pair,
             device_tag=FLEET,
-            held_out=api.add_dataset("held out: new people", held_out),
-            plan=self._plan(),
+            held_out=api.add_dataset(f"held out: new people, {name}", file),
+            plan=self._plan(plan),
             seed=self.seed,
             rounds_wanted=self.rounds,
             tolerance=TOLERANCE,
         )
         api.start_federation(federation)
         self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
-        return federation
+        return Director(self.screen, self.rounds, self.seed, fleet).follow(lambda: api.view(federation, tag=FLEET))
 
-    def _plan(self) -> Document:
+    def _plan(self, file: str) -> Document:
         """The recipe's, in a hurry, of as many devices a round as can be asked while some are away."""
-        document = plan_document(plan_of(self.recipe, devices=max(1, round(self.devices * 0.7))))
+        document = plan_document(plan_of(self.recipe, devices=max(1, round(self.devices * 0.7)), file=file))
         return {**document, "pace": {**from_values(document["pace"], dict[str, object]), **HURRY}}
 
     def _holding(self, person: Person) -> str:
+        if self.recipe.pretraining is not None:
+            return f"{person.trained_on} samples, {len(person.train.y)} of them labelled"
         if not self.recipe.classes:
             return f"{len(person.train.y)} samples without labels"
         counts = np.bincount(person.train.y.astype(np.int64), minlength=len(self.recipe.classes))

@@ -17,7 +17,14 @@ from coterie_learning.client.optimisation import Diverged
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import Known
+from coterie_recipes.recipe import Samples
 from coterie_wire.tensors import Tensors
+
+
+def dataset_of(samples: Samples, learner: NeuralLearner) -> Dataset:
+    """`samples` as the model of `learner` takes them."""
+    (spec,) = learner.graphs.spec.inputs
+    return Dataset({spec.name: samples.x}, samples.y)
 
 
 class Federation:

@@ -14,6 +14,8 @@ from coterie_learning.plan import Plan, parse_plan, plan_document
 from coterie_recipes import NAMES, Recipe, load
 from coterie_wire.structs import from_values
 
+PLAN, PRETRAINING_PLAN = "plan.toml", "pretraining.toml"
+"""Of a recipe's own federation, and of the one before it."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -43,6 +45,17 @@ class Remembered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With what the federation has trained."""
 
 
+class Pretrained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What pre-training is worth: the version's score without it, and both where all labels are known."""
+
+    without: Share
+    """With the few labels, from parameters drawn at random."""
+    labelled: Share
+    """With every label, after pre-training."""
+    labelled_without: Share
+    """With every label, from parameters drawn at random: the control, where pre-training gains nothing."""
+
+
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a recipe was found to give, and what it promises."""
 
@@ -58,6 +71,8 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """In a sentence, what a federation is good for here, and what not."""
     original: Remembered | None = None
     """Of a recipe with a backbone."""
+    pretraining: Pretrained | None = None
+    """Of a recipe that pre-trains."""
 
 
 def known_recipe(name: str) -> Recipe:
@@ -68,9 +83,9 @@ def known_recipe(name: str) -> Recipe:
         raise UnknownRecipe(name=name, known=", ".join(NAMES)) from None
 
 
-def plan_of(recipe: Recipe, *, devices: int) -> Plan:
+def plan_of(recipe: Recipe, *, devices: int, file: str = PLAN) -> Plan:
     """The plan of its federation; a round asks for as many of `devices` at most as there are."""
-    document = plan_document(parse_plan(read_toml(recipe.directory / "plan.toml")))
+    document = plan_document(parse_plan(read_toml(recipe.directory / file)))
     pace = from_values(document["pace"], dict[str, object])
     most = {name: min(from_values(pace[name], int), devices) for name in ("target_updates", "min_updates")}
     return parse_plan({**document, "pace": {**pace, **most}})

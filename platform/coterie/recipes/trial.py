@@ -6,6 +6,7 @@ Neither clock nor network is simulated: that does `coterie simulate`. Everything
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from statistics import mean
@@ -16,14 +17,16 @@ import numpy as np
 
 from coterie.compile.recipe import parse_recipe
 from coterie.evaluation.datasets import Dataset
-from coterie.recipes.federation import Federation
-from coterie.recipes.shipped import Remembered, Scores, expected_of, plan_of
+from coterie.recipes.federation import Federation, dataset_of
+from coterie.recipes.pretraining import pretrained
+from coterie.recipes.shipped import PRETRAINING_PLAN, Pretrained, Remembered, Scores, expected_of, plan_of
 from coterie.simulation.device import joined
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs, Rows, run_training
 from coterie.simulation.personal_training import train_personal_model
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.personal import GivenPersonal, personal_training
+from coterie_learning.local import StepScalars
 from coterie_learning.personal import PersonalRules
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
@@ -95,7 +98,7 @@ class Trial:
         plan: Plan,
         first: NeuralLearner,
     ) -> None:
-        """`people` take part, `new` do not; everything begins with `first`."""
+        """`people` take part, `new` do not; everything begins with `first`, pre-training where there is any."""
         self._recipe, self._seed, self._people, self._new = recipe, seed, people, new
         self._plan, self._first, self._graphs = plan, first, first.graphs
         self._rounds = expected_of(recipe).rounds
@@ -112,7 +115,8 @@ class Trial:
     def hold(self, *, rounds: int, report: Report) -> Held:
         """The federation's rounds alone."""
         data = [self._dataset(one.train) for one in self._people]
-        federation = Federation(self._first, self._plan, data, self._seed)
+        first = pretrained(self._recipe, self._first, self._people, seed=self._seed)
+        federation = Federation(first, self._plan, data, self._seed)
         by_round = []
         for number in range(1, rounds + 1):
             federation.hold_round(number)
@@ -142,12 +146,10 @@ class Trial:
         """Train each device alone, and one model on all data."""
         report("each device alone")
         alone = mean(
-            self._score(self._compared(self._dataset(person.train), "alone", number), person)
-            for number, person in enumerate(self._people)
+            self._score(self._compared([person], "alone", number), person) for number, person in enumerate(self._people)
         )
         report("all data in one place")
-        everything = joined([self._dataset(person.train) for person in self._people])
-        return Compared(alone, self._compared(everything, "centralised", 0))
+        return Compared(alone, self._compared(self._people, "centralised", 0))
 
     def judge(self, version: Tensors, compared: Compared) -> tuple[Scores, float]:
         """The scores where `version` is the last one; and on which share of the devices a model of its own answers."""
@@ -178,25 +180,36 @@ class Trial:
     def _dataset(self, samples: Samples) -> Dataset:
         return dataset_of(samples, self._first)
 
-    def _compared(self, data: Dataset, of: str, number: int) -> Tensors:
-        """The first parameters trained on `data`, stopped early: the better of two step sizes on what it held out.
+    def _compared(self, people: Sequence[Person], of: str, number: int) -> Tensors:
+        """What all data of `people` in one place make, where the recipe pre-trains, of those without labels first."""
+        first = self._first.parameters
+        if self._recipe.pretraining is not None:
+            before = plan_of(self._recipe, devices=1, file=PRETRAINING_PLAN)
+            unlabelled = joined([self._dataset(person.pretrained_on) for person in people])
+            first = self._best(before, first, unlabelled, f"{of}, before", number)
+        return self._best(self._plan, first, joined([self._dataset(person.train) for person in people]), of, number)
+
+    def _best(self, plan: Plan, received: Tensors, data: Dataset, of: str, number: int) -> Tensors:
+        """Trained from `received`, stopped early: the better of two step sizes on what it held out.
 
         A step that is right where it is averaged over devices may be too large for one training alone. Where steps
         train nothing, it is a federation of one that has all the data, of as many rounds.
         """
-        if not self._plan.local.trains:
-            federation = Federation(self._first, self._plan, [data], derive_seed(self._seed, of, number))
+        if not plan.local.trains:
+            federation = Federation(self._first, plan, [data], derive_seed(self._seed, of, number))
             for round_number in range(1, self._rounds + 1):
                 federation.hold_round(round_number)
             return federation.parameters
-        return min((self._trained(data, of, number, share) for share in STEP_SHARES), key=lambda one: one[0])[1]
+        tried = (self._trained(plan.local.step_scalars(0), received, data, of, number, share) for share in STEP_SHARES)
+        return min(tried, key=lambda one: one[0])[1]
 
-    def _trained(self, data: Dataset, of: str, number: int, share: float) -> tuple[float, Tensors]:
+    def _trained(
+        self, step: StepScalars, received: Tensors, data: Dataset, of: str, number: int, share: float
+    ) -> tuple[float, Tensors]:
         """Loss on the samples held out, and the parameters."""
-        step = self._plan.local.step_scalars(0)
         step = msgspec.structs.replace(step, learning_rate=share * step.learning_rate, proximal_weight=0.0)
         rules = PersonalRules(COMPARED_EPOCHS, COMPARED_PATIENCE, step, "version", 1.0)
-        given = self._given(rules, self._first.parameters, data, of, number)
+        given = self._given(rules, received, data, of, number)
         training = personal_training(given, self._graphs.open_steps)
         try:
             parameters = run_training(training, self._graphs, self._rows(data))
@@ -227,18 +240,32 @@ class Trial:
         return Rows(data, self._graphs.spec, range(1, len(data.labels) + 1))
 
 
-def dataset_of(samples: Samples, learner: NeuralLearner) -> Dataset:
-    """`samples` as the model of `learner` takes them."""
-    (spec,) = learner.graphs.spec.inputs
-    return Dataset({spec.name: samples.x}, samples.y)
-
-
 def made_up_trial(recipe: Recipe, *, seed: int, people: int | None = None) -> Trial:
     """A trial of `people`, or of as many as the recipe has, who are drawn."""
     drawn = [recipe.draw(seed, number) for number in range(people or recipe.people)]
     new = [recipe.draw(seed, NEW + number) for number in range(NEW_PEOPLE)]
     plan = plan_of(recipe, devices=len(drawn))
     return Trial(recipe, seed=seed, people=drawn, new=new, plan=plan, first=untrained(recipe, plan, seed=seed))
+
+
+def worth_of_pretraining(recipe: Recipe, *, seed: int, rounds: int, report: Report) -> Pretrained | None:
+    """Versions of the same made-up people with and without it, and where all their labels are known; None: it has none.
+
+    With it and few labels is the recipe's own federation.
+    """
+    if recipe.pretraining is None:
+        return None
+    labelled = replace(recipe, draw=recipe.pretraining.draw)
+
+    def score(arm: Recipe, *, pretrains: bool) -> float:
+        chosen = arm if pretrains else replace(arm, pretraining=None)
+        return made_up_trial(chosen, seed=seed).hold(rounds=rounds, report=report).by_round[-1]
+
+    return Pretrained(
+        without=score(recipe, pretrains=False),
+        labelled=score(labelled, pretrains=True),
+        labelled_without=score(labelled, pretrains=False),
+    )
 
 
 def untrained(recipe: Recipe, plan: Plan, *, seed: int) -> NeuralLearner:

@@ -30,10 +30,14 @@ def read_people(recipe: Recipe, path: Path) -> Population:
         read = recipe.read(path)
     except UnreadableData as error:
         raise UnreadableUserData(detail=str(error)) from error
-    enough = {name: one for name, one in read.items() if len(one.train.y) >= FEWEST_SAMPLES and len(one.test.y)}
+    enough = {name: one for name, one in read.items() if _has_enough(one)}
     names = sorted(enough)
     new = names[ONE_IN - 1 :: ONE_IN] or names[-1:]
     taking_part = {name: enough[name] for name in names if name not in new}
     if len(taking_part) < FEWEST_PEOPLE:
         raise TooFewPeople(people=len(enough), needed=FEWEST_PEOPLE + 1, samples=FEWEST_SAMPLES)
     return Population(taking_part, [enough[name] for name in new], len(read) - len(enough))
+
+
+def _has_enough(person: Person) -> bool:
+    return person.trained_on >= FEWEST_SAMPLES and len(person.train.y) > 0 and len(person.test.y) > 0

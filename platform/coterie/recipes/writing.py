@@ -11,6 +11,7 @@ import numpy as np
 from coterie.child.job import ReportProgress
 from coterie.recipes.errors import DirectoryExists
 from coterie.recipes.export import ExportArguments, Exported
+from coterie.recipes.shipped import PLAN, PRETRAINING_PLAN
 from coterie_learning.random import derive_seed
 from coterie_recipes import Recipe, load
 from coterie_recipes.recipe import Person, Samples
@@ -69,7 +70,8 @@ def write_recipe(
     """Everything that a federation of `people` begins with, in the new `directory`.
 
     ``devices/`` has what each device is given with ``coterie-agent ingest``; the platform gets the samples of `cloud`
-    for the bootstrap and those of `held_out` to judge versions by. Raises DirectoryExists.
+    for the bootstrap and those of `held_out` to judge versions by. ``pretraining/`` has the plan, the devices' samples
+    and those held out of the federation before, where the recipe pre-trains. Raises DirectoryExists.
     """
     if directory.exists():
         raise DirectoryExists(path=str(directory))
@@ -78,17 +80,30 @@ def write_recipe(
     written = [*pair.values()]
     training = directory / "training.json"
     training.write_bytes(msgspec.json.format(msgspec.json.encode(recipe.training), indent=2) + b"\n")
-    plan = directory / "plan.toml"
-    plan.write_bytes((recipe.directory / "plan.toml").read_bytes())
+    plan = directory / PLAN
+    plan.write_bytes((recipe.directory / PLAN).read_bytes())
     written += [training, plan]
     for name, part in (("cloud", cloud), ("held-out", held_out)):
         written.append(write_samples(directory / f"{name}.npz", together([one.train for one in part])))
     for name, person in people.items():
         write_samples(directory / "devices" / f"{name}.npz", person.train)
     written.append(directory / "devices")
+    if recipe.pretraining is not None:
+        written.append(_write_pretraining(recipe, directory / "pretraining", people=people, held_out=held_out))
     if recipe.is_simulated:
         written += _write_scenario(recipe, directory, people, device=pair["device"])
     return written
+
+
+def _write_pretraining(
+    recipe: Recipe, directory: Path, *, people: Mapping[str, Person], held_out: Sequence[Person]
+) -> Path:
+    (directory / "devices").mkdir(parents=True)
+    (directory / PLAN).write_bytes((recipe.directory / PRETRAINING_PLAN).read_bytes())
+    write_samples(directory / "held-out.npz", together([one.pretrained_on for one in held_out]))
+    for name, person in people.items():
+        write_samples(directory / "devices" / f"{name}.npz", person.pretrained_on)
+    return directory
 
 
 def write_samples(path: Path, samples: Samples) -> Path:

@@ -12,8 +12,9 @@ from coterie.cloud.epochs import Outcome
 from coterie.cloud.errors import Diverged
 from coterie.cloud_training.options import TrainingOptions
 from coterie.evaluation.datasets import Dataset
+from coterie.recipes.federation import dataset_of
 from coterie.recipes.shipped import plan_of
-from coterie.recipes.trial import CLOUD, compiled_model, dataset_of, untrained
+from coterie.recipes.trial import CLOUD, compiled_model, untrained
 from coterie.recipes.writing import together
 from coterie_recipes import load
 from coterie_wire.tensors import Tensors

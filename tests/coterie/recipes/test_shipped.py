@@ -1,8 +1,7 @@
 import pytest
 
-from coterie.compile.recipe import recipe_document
 from coterie.recipes.errors import UnknownRecipe
-from coterie.recipes.shipped import expected_of, known_recipe, plan_of, training_recipe_of
+from coterie.recipes.shipped import PRETRAINING_PLAN, expected_of, known_recipe, plan_of, training_recipe_of
 from coterie.recipes.table import verdict
 from coterie_recipes import NAMES, load
 
@@ -25,10 +24,23 @@ def test_a_plan_asks_for_no_more_devices_than_there_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pair_without_classes_has_a_loss_of_numbers(name: str) -> None:
+def test_a_pair_without_classes_has_a_loss_of_numbers_or_tokens(name: str) -> None:
     recipe = load(name)
-    loss = recipe_document(training_recipe_of(recipe))["loss"]
-    assert (loss == {"kind": "mean_squared_error"}) == (not recipe.classes)
+    loss = training_recipe_of(recipe).loss
+    assert (loss.task in ("values", "tokens")) == (not recipe.classes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_that_pretrains_has_a_plan_for_it_and_says_what_it_is_worth(name: str) -> None:
+    recipe, expected = load(name), expected_of(load(name))
+    worth = expected.pretraining
+    assert (worth is None) == (recipe.pretraining is None)
+    assert (recipe.directory / PRETRAINING_PLAN).exists() == (recipe.pretraining is not None)
+    if worth is None:
+        return
+    assert plan_of(recipe, devices=3, file=PRETRAINING_PLAN).pace.updates_wanted() == 3
+    gained, gained_in_control = expected.scores.federation - worth.without, worth.labelled - worth.labelled_without
+    assert gained > 0.1 > abs(gained_in_control)
 
 
 def test_an_unknown_recipe_is_told_with_those_that_there_are() -> None:

@@ -1,11 +1,14 @@
 """Each recipe runs: a few people, few rounds. Its figures are measured by ``make bench NAME=recipes``."""
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
 
+from coterie.recipes.pretraining import pretrained
 from coterie.recipes.shipped import plan_of
-from coterie.recipes.trial import made_up_trial, untrained
+from coterie.recipes.trial import made_up_trial, untrained, worth_of_pretraining
 from coterie_recipes import NAMES, load
 
 
@@ -56,6 +59,37 @@ def test_what_a_version_forgets_is_measured_by_the_head_of_the_backbones_own_tas
     disturbed = trial.remembered({**first, name: rng.normal(size=first[name].shape).astype(np.float32)})
     assert disturbed is not None and disturbed.after < begun.before
     assert made_up_trial(load("tabular"), seed=1, people=2).remembered({}) is None
+
+
+def test_training_begins_with_what_the_fleet_has_pretrained() -> None:
+    """Of the samples of that fleet alone; and without pre-training with what was given."""
+    recipe = load("messages")
+    assert recipe.pretraining is not None
+    recipe = replace(recipe, pretraining=replace(recipe.pretraining, rounds=2))
+    plan = plan_of(recipe, devices=2)
+    first = untrained(recipe, plan, seed=1)
+    people = [recipe.draw(1, number) for number in range(3)]
+    one, again, other = (pretrained(recipe, first, chosen, seed=1) for chosen in (people[:2], people[:2], people[1:]))
+    assert one.parameters.keys() == first.parameters.keys()
+    for name, tensor in one.parameters.items():
+        assert np.array_equal(tensor, again.parameters[name]), "the same fleet, the same beginning"
+        assert not np.array_equal(tensor, first.parameters[name])
+        assert not np.array_equal(tensor, other.parameters[name])
+        assert np.array_equal(tensor, one.received[name]), "updates are differences from it"
+    assert one.local == plan.local, "what follows is trained as the recipe's own plan says"
+    assert pretrained(replace(recipe, pretraining=None), first, people, seed=1) is first
+
+
+@pytest.mark.long
+def test_pretraining_is_worth_much_with_few_labels_and_nothing_with_all() -> None:
+    recipe = load("messages")
+    trial = made_up_trial(recipe, seed=0)
+    few = trial.hold(rounds=20, report=_quiet).by_round[-1]
+    worth = worth_of_pretraining(recipe, seed=0, rounds=20, report=_quiet)
+    assert worth is not None
+    assert few > worth.without + 0.2
+    assert abs(worth.labelled - worth.labelled_without) < 0.05
+    assert worth_of_pretraining(load("tabular"), seed=0, rounds=1, report=_quiet) is None
 
 
 def _quiet(_: str) -> None:
