@@ -91,7 +91,7 @@ class Pretraining:
 
     rounds: int
     draw: Callable[[int, int], Person]
-    """Of a seed and a number, the same made-up person, all of whose labels are known: there it is to gain nothing."""
+    """Of a seed and a number, the same made-up person, all of whose labels are known: there it is to gain little."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ class Pretrained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labelled: Share
     """With every label, after pre-training."""
     labelled_without: Share
-    """With every label, from parameters drawn at random: the control, where pre-training gains nothing."""
+    """With every label, from parameters drawn at random: the control, where pre-training gains little."""
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -81,14 +81,14 @@ def test_training_begins_with_what_the_fleet_has_pretrained() -> None:
 
 
 @pytest.mark.long
-def test_pretraining_is_worth_much_with_few_labels_and_nothing_with_all() -> None:
+def test_pretraining_is_worth_much_with_few_labels_and_little_with_all() -> None:
     recipe = load("messages")
     trial = made_up_trial(recipe, seed=0)
     few = trial.hold(rounds=20, report=_quiet).by_round[-1]
     worth = worth_of_pretraining(recipe, seed=0, rounds=20, report=_quiet)
     assert worth is not None
     assert few > worth.without + 0.2
-    assert abs(worth.labelled - worth.labelled_without) < 0.05
+    assert worth.labelled - worth.labelled_without < (few - worth.without) / 3
     assert worth_of_pretraining(load("tabular"), seed=0, rounds=1, report=_quiet) is None
 
 
