@@ -104,7 +104,7 @@ def test_people_differ_more_than_the_two_halves_of_one(recipe: Recipe) -> None:
     def profile(person: Person, rows: slice) -> np.ndarray:
         if recipe.pretraining is not None:  # which words, since places in a message mean little
             words = person.pretrained_on.x[rows].astype(np.int64).ravel()
-            return np.bincount(words[words > 0], minlength=1000) / (words > 0).sum()
+            return np.asarray(np.bincount(words[words > 0], minlength=1000) / (words > 0).sum())
         if not recipe.classes:
             return np.asarray(person.train.x[rows].mean(axis=0))
         labels = person.train.y[rows].astype(np.int64)
