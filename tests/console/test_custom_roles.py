@@ -1,4 +1,4 @@
-"""A role of one's own, made, given and used by mouse and by keyboard: what it lacks is greyed out, and refused."""
+"""A role of one's own, made, given and used by mouse and by keyboard: what it lacks is greyed out, or not offered."""
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
@@ -32,6 +32,7 @@ def test_a_role_lets_do_what_is_in_it_and_no_more(
         page = context.new_page()
         sign_in(page, f"/devices/{device.id}", name=cara, password=PASSWORD)
         _use(hand(page))
+        _look_around(hand(page))
         (token,) = [cookie["value"] for cookie in context.cookies() if cookie["name"] == "csrftoken"]
         headers = {"X-CSRFToken": token, "Referer": world.url}
         refused = page.request.post(f"{world.url}/api/devices/{device.id}/revoke/", headers=headers)
@@ -49,6 +50,23 @@ def _use(hand: Hand) -> None:
     expect(revoke).to_have_attribute("aria-disabled", "true")
     hand.point(revoke)
     expect(page.get_by_role("tooltip").last).to_contain_text("needs the role operator; yours is viewer")
+
+
+def _look_around(hand: Hand) -> None:
+    """Be offered the pages that one may see, and be told what the others need."""
+    page = hand.page
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages.get_by_role("link", name="Devices", exact=True)).to_be_visible()
+    expect(pages.get_by_role("link", name="Cluster", exact=True)).to_have_count(0)
+    for address, lacking in (
+        ("/cluster", "needs the role viewer in the whole installation"),
+        ("/federations/new", "needs the role operator; yours is viewer"),
+    ):
+        page.goto(address)
+        settle(page)
+        refusal = page.get_by_role("main").get_by_role("alert")
+        expect(refusal).to_contain_text("You may not see this")
+        expect(refusal).to_contain_text(lacking)
 
 
 def _make_and_give(hand: Hand, *, role: str, to: str) -> None:

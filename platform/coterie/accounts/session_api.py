@@ -85,6 +85,10 @@ class SignedInToLeave(SignedIn):
         """Always, and remember who it is."""
         return super().has_permission(request, view) or request.method in ("GET", "HEAD", "OPTIONS", "POST")
 
+    def only_reads(self, request: Request) -> bool:
+        """For tokens, which need their scope: a person without a role is told who they are, and that they have none."""
+        return request.auth is not None and super().only_reads(request)
+
 
 class SessionView(APIView):
     """The browser's session. Writes need the cookie ``csrftoken`` repeated in the header ``X-CSRFToken``."""

@@ -54,6 +54,17 @@ def test_signs_in_and_out() -> None:
     assert actions[-2:] == [("accounts.sign_in", "ada"), ("accounts.sign_out", "ada")]
 
 
+def test_who_has_no_role_is_told_so_and_may_leave() -> None:
+    _, password = create_operator(username="nobody-yet", role=None)
+    browser = Browser()
+    assert browser.sign_in("nobody-yet", password) == 200
+    told = browser.get("/api/session/").json()
+    assert (told["operator"]["username"], told["project"], told["all_projects"]) == ("nobody-yet", None, False)
+    assert {may["code"] for may in told["may"]} == {"acting.no_project"}
+    assert browser.get("/api/devices/").json()["code"] == "acting.no_project"
+    assert browser.delete("/api/session/").status_code == 204
+
+
 def test_what_is_typed_as_an_unknown_name_is_written_down_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     before = Entry.objects.count()
     assert Browser().sign_in("correct horse battery staple", "ada") == 403

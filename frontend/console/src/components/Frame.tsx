@@ -18,12 +18,14 @@ import { api } from "../api/client";
 import { PageTime, Timespan } from "../chart/timespan";
 import { Live } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
+import { lackOfRole } from "../session/needs";
 import { ProjectChoice } from "../session/ProjectChoice";
 import { roleWord } from "../session/roles";
 import { sessionQuery } from "../session/session";
 import classes from "./Frame.module.css";
 import { Mark } from "./Mark";
-import { PLACES } from "./places";
+import { placesFor } from "./places";
+import { Refused } from "./Refused";
 
 const Palette = lazy(() => import("../search/Palette"));
 
@@ -34,6 +36,8 @@ export function Frame() {
   const here = useLocation({ select: (location) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: each page has a time of its own
   const time = useMemo(() => new Timespan(), [here]);
+  const { data: session } = useQuery(sessionQuery);
+  const lack = session && lackOfRole(session);
   return (
     <>
       <header className={classes.header}>
@@ -65,7 +69,7 @@ export function Frame() {
           </Link>
           <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Close the pages" />
         </Group>
-        {PLACES.map(({ to, label, icon: Icon }) => (
+        {placesFor(session).map(({ to, label, icon: Icon }) => (
           <Link
             key={to}
             to={to}
@@ -81,11 +85,15 @@ export function Frame() {
       </nav>
       <main ref={main} id="page" tabIndex={-1} className={classes.main}>
         <div className={classes.page}>
-          <Live>
-            <PageTime value={time}>
-              <Outlet />
-            </PageTime>
-          </Live>
+          {lack === undefined ? (
+            <Live>
+              <PageTime value={time}>
+                <Outlet />
+              </PageTime>
+            </Live>
+          ) : (
+            <Refused {...lack} />
+          )}
         </div>
       </main>
     </>

@@ -5,6 +5,7 @@ import { agentReleasesQuery } from "../agents/queries";
 import { StartForm } from "../agents/StartForm";
 import { Answer } from "../components/Answer";
 import { PageHead } from "../components/PageHead";
+import { Permitted } from "../session/Permitted";
 
 export const Route = createFileRoute("/agents/new")({
   component: NewRollout,
@@ -23,9 +24,11 @@ function NewRollout() {
           All roll-outs
         </Anchor>
       </PageHead>
-      <Answer of={releases} height={320}>
-        {(found) => <StartForm of={found} onStarted={({ id }) => navigate({ to: "/agents/$id", params: { id } })} />}
-      </Answer>
+      <Permitted needs={{ action: "agent_rollouts.start_agent_rollout" }}>
+        <Answer of={releases} height={320}>
+          {(found) => <StartForm of={found} onStarted={({ id }) => navigate({ to: "/agents/$id", params: { id } })} />}
+        </Answer>
+      </Permitted>
     </>
   );
 }

@@ -13,51 +13,57 @@ import { bytes } from "../components/units";
 import { When } from "../components/When";
 import { launcherName } from "../jobs/launchers";
 import { t } from "../language/t";
+import { Permitted } from "../session/Permitted";
+import { sessionQuery } from "../session/session";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 
 export const Route = createFileRoute("/cluster")({
   component: ClusterPage,
-  loader: ({ context }) => {
-    context.queryClient.prefetchQuery(clusterQuery);
+  loader: ({ context: { queryClient } }) => {
+    // Others would be refused.
+    if (queryClient.getQueryData(sessionQuery.queryKey)?.all_projects) queryClient.prefetchQuery(clusterQuery);
   },
 });
 
 function ClusterPage() {
-  const cluster = useQuery(clusterQuery);
+  const { data: session } = useQuery(sessionQuery);
+  const cluster = useQuery({ ...clusterQuery, enabled: session?.all_projects === true });
   return (
     <>
       <PageHead title="Cluster" says={cluster.data && says(cluster.data)} />
-      <Answer of={cluster}>
-        {({ hosts, gangs, use }) => (
-          <Stack gap="lg">
-            <Panel title="Hosts">
-              {hosts.length === 0 ? (
-                <Empty title="No host yet">A machine is a host as soon as a Celery worker runs on it.</Empty>
-              ) : (
-                <SmallTable label="Hosts" columns={HOSTS} rows={hosts} rowKey={(host) => host.name} minWidth={620} />
-              )}
-            </Panel>
-            <Panel title="Queue">
-              {gangs.length === 0 ? (
-                <Empty title="No job runs or waits">
-                  Jobs come here when a model pair is submitted, bootstrapped or distilled.{" "}
-                  <Anchor component={Link} to="/models/new">
-                    Upload a pair
-                  </Anchor>
-                  .
-                </Empty>
-              ) : (
-                <SmallTable label="Queue" columns={GANGS} rows={gangs} rowKey={(gang) => gang.job} minWidth={760} />
-              )}
-            </Panel>
-            {use.length > 0 && (
-              <Panel title="Use in 90 days">
-                <SmallTable label="Use" columns={USE} rows={use} rowKey={(one) => one.team} minWidth={420} />
+      <Permitted needs="installation">
+        <Answer of={cluster}>
+          {({ hosts, gangs, use }) => (
+            <Stack gap="lg">
+              <Panel title="Hosts">
+                {hosts.length === 0 ? (
+                  <Empty title="No host yet">A machine is a host as soon as a Celery worker runs on it.</Empty>
+                ) : (
+                  <SmallTable label="Hosts" columns={HOSTS} rows={hosts} rowKey={(host) => host.name} minWidth={620} />
+                )}
               </Panel>
-            )}
-          </Stack>
-        )}
-      </Answer>
+              <Panel title="Queue">
+                {gangs.length === 0 ? (
+                  <Empty title="No job runs or waits">
+                    Jobs come here when a model pair is submitted, bootstrapped or distilled.{" "}
+                    <Anchor component={Link} to="/models/new">
+                      Upload a pair
+                    </Anchor>
+                    .
+                  </Empty>
+                ) : (
+                  <SmallTable label="Queue" columns={GANGS} rows={gangs} rowKey={(gang) => gang.job} minWidth={760} />
+                )}
+              </Panel>
+              {use.length > 0 && (
+                <Panel title="Use in 90 days">
+                  <SmallTable label="Use" columns={USE} rows={use} rowKey={(one) => one.team} minWidth={420} />
+                </Panel>
+              )}
+            </Stack>
+          )}
+        </Answer>
+      </Permitted>
     </>
   );
 }

@@ -28,6 +28,7 @@ import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
 import { PresetChoice } from "../plan/PresetChoice";
 import { Traffic } from "../plan/Traffic";
+import { Permitted } from "../session/Permitted";
 
 export const Route = createFileRoute("/federations/new")({ component: NewFederation });
 
@@ -131,81 +132,87 @@ function NewFederation() {
           }
         />
       </PageHead>
-      {pairs?.length === 0 && (
-        <Alert variant="light" color="yellow" title="No pair is ready yet" mb="lg">
-          A federation learns the device model of a pair: submit and bootstrap one first, as the page Models says.
-        </Alert>
-      )}
-      <Grid gap="lg">
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <Panel title="What it is">
-            <Stack gap="sm">
-              <TextInput label="Name" {...form.getInputProps("name")} />
-              <Select
-                label="Model pair"
-                description="ready ones only"
-                data={pairs?.map((one) => ({ value: one.id, label: one.name })) ?? []}
-                nothingFoundMessage="No pair is ready."
-                searchable
-                {...form.getInputProps("pair")}
-                value={pair || null}
-              />
-              <TextInput label="Devices with the tag" placeholder="all devices" {...form.getInputProps("device_tag")} />
-              <Select
-                label="Held-out data"
-                description="what every candidate is measured with before it is published"
-                data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
-                clearable
-                {...form.getInputProps("held_out")}
-                value={held_out || null}
-              />
-              <Select
-                label="Cloud data"
-                description="what the cloud model learns with, in plans that teach it"
-                data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
-                clearable
-                {...form.getInputProps("cloud_data")}
-                value={cloud_data || null}
-              />
-              <TermsFields inputProps={form.getInputProps} />
-              <NumberInput
-                label="Rounds"
-                description="after so many published ones it is finished; blank: it goes on"
-                min={1}
-                {...form.getInputProps("rounds_wanted")}
-              />
-              <Switch
-                label="Versions of its own"
-                description="for an A/B trial: it begins with the pair's version, and leaves that as it is"
-                {...form.getInputProps("own_versions", { type: "checkbox" })}
-              />
-            </Stack>
-          </Panel>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <Panel title="Its plan">
-            <Stack gap="md">
-              <Answer of={presets} height={90}>
-                {(known) => <PresetChoice presets={known} notes={notes} first={FIRST_PRESET} onChoose={setPlan} />}
-              </Answer>
-              <Answer of={useQuery(planSchemaQuery)} height={320}>
-                {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
-              </Answer>
-              {checked?.traffic && <Traffic of={checked.traffic} />}
-              {refusal !== undefined && <Misfit sentence={refusal} />}
-              {checked !== undefined && checked.notes.length > 0 && (
-                <Alert variant="light" color="yellow" title="Before you create it">
-                  {checked.notes.map((note) => (
-                    <Text key={note} size="sm">
-                      {note}
-                    </Text>
-                  ))}
-                </Alert>
-              )}
-            </Stack>
-          </Panel>
-        </Grid.Col>
-      </Grid>
+      <Permitted needs={{ action: "federations.create_federation" }}>
+        {pairs?.length === 0 && (
+          <Alert variant="light" color="yellow" title="No pair is ready yet" mb="lg">
+            A federation learns the device model of a pair: submit and bootstrap one first, as the page Models says.
+          </Alert>
+        )}
+        <Grid gap="lg">
+          <Grid.Col span={{ base: 12, md: 4 }}>
+            <Panel title="What it is">
+              <Stack gap="sm">
+                <TextInput label="Name" {...form.getInputProps("name")} />
+                <Select
+                  label="Model pair"
+                  description="ready ones only"
+                  data={pairs?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                  nothingFoundMessage="No pair is ready."
+                  searchable
+                  {...form.getInputProps("pair")}
+                  value={pair || null}
+                />
+                <TextInput
+                  label="Devices with the tag"
+                  placeholder="all devices"
+                  {...form.getInputProps("device_tag")}
+                />
+                <Select
+                  label="Held-out data"
+                  description="what every candidate is measured with before it is published"
+                  data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                  clearable
+                  {...form.getInputProps("held_out")}
+                  value={held_out || null}
+                />
+                <Select
+                  label="Cloud data"
+                  description="what the cloud model learns with, in plans that teach it"
+                  data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                  clearable
+                  {...form.getInputProps("cloud_data")}
+                  value={cloud_data || null}
+                />
+                <TermsFields inputProps={form.getInputProps} />
+                <NumberInput
+                  label="Rounds"
+                  description="after so many published ones it is finished; blank: it goes on"
+                  min={1}
+                  {...form.getInputProps("rounds_wanted")}
+                />
+                <Switch
+                  label="Versions of its own"
+                  description="for an A/B trial: it begins with the pair's version, and leaves that as it is"
+                  {...form.getInputProps("own_versions", { type: "checkbox" })}
+                />
+              </Stack>
+            </Panel>
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, md: 8 }}>
+            <Panel title="Its plan">
+              <Stack gap="md">
+                <Answer of={presets} height={90}>
+                  {(known) => <PresetChoice presets={known} notes={notes} first={FIRST_PRESET} onChoose={setPlan} />}
+                </Answer>
+                <Answer of={useQuery(planSchemaQuery)} height={320}>
+                  {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
+                </Answer>
+                {checked?.traffic && <Traffic of={checked.traffic} />}
+                {refusal !== undefined && <Misfit sentence={refusal} />}
+                {checked !== undefined && checked.notes.length > 0 && (
+                  <Alert variant="light" color="yellow" title="Before you create it">
+                    {checked.notes.map((note) => (
+                      <Text key={note} size="sm">
+                        {note}
+                      </Text>
+                    ))}
+                  </Alert>
+                )}
+              </Stack>
+            </Panel>
+          </Grid.Col>
+        </Grid>
+      </Permitted>
     </>
   );
 }

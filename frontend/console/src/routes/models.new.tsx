@@ -14,6 +14,7 @@ import { firstRecipe, labelsNeeded, type Recipe, type RecipeSchema, recipeSchema
 import { KindForm } from "../plan/KindForm";
 import { KindSelect } from "../plan/KindSelect";
 import { Definitions, startOf } from "../plan/schema";
+import { Permitted } from "../session/Permitted";
 
 export const Route = createFileRoute("/models/new")({ component: NewPair });
 
@@ -66,103 +67,105 @@ function NewPair() {
         title="Upload a pair"
         says="A cloud model, which teaches, and a device model, which learns from it; both written by torch.export.save."
       />
-      <Answer of={schema} height={320}>
-        {(schemas) =>
-          recipe === undefined ? null : (
-            <Stack gap="lg" maw={760}>
-              <Panel title="The models">
-                <Stack gap="sm">
-                  <TextInput label="Name" maxLength={100} maw={420} {...form.getInputProps("name")} />
-                  <FileInput
-                    label="Device model"
-                    description="the small one, which devices train"
-                    placeholder={`Choose a ${PROGRAM} file`}
-                    accept={PROGRAM}
-                    clearable
-                    maw={420}
-                    {...form.getInputProps("device")}
-                  />
-                  <FileInput
-                    label="Cloud model"
-                    description="the large one; it takes and gives what the device model does"
-                    placeholder={`Choose a ${PROGRAM} file`}
-                    accept={PROGRAM}
-                    clearable
-                    maw={420}
-                    {...form.getInputProps("cloud")}
-                  />
-                  {labelsNeeded(recipe) && (
-                    <TagsInput
-                      label="Classes"
-                      description="what each is called, in the order of the model's outputs; press Enter after each, or paste them with commas"
-                      splitChars={[",", "\n"]}
-                      maw={640}
-                      {...form.getInputProps("labels")}
-                    />
-                  )}
-                  <NumberInput
-                    label="Batch"
-                    description="samples in a train step"
-                    min={1}
-                    max={4096}
-                    allowDecimal={false}
-                    maw={420}
-                    {...form.getInputProps("batch_size")}
-                  />
-                </Stack>
-              </Panel>
-              <Panel title="How the device model learns">
-                <Stack gap="md">
-                  {PARTS.map(([part, question]) => (
-                    <Part
-                      key={part}
-                      question={question}
-                      kinds={schemas[part]}
-                      values={recipe[part]}
-                      onChange={(values) => setRecipe({ ...recipe, [part]: values })}
-                    />
-                  ))}
-                  {recipe.loss.kind === "custom" && (
+      <Permitted needs={{ action: "registry.submit_pair" }}>
+        <Answer of={schema} height={320}>
+          {(schemas) =>
+            recipe === undefined ? null : (
+              <Stack gap="lg" maw={760}>
+                <Panel title="The models">
+                  <Stack gap="sm">
+                    <TextInput label="Name" maxLength={100} maw={420} {...form.getInputProps("name")} />
                     <FileInput
-                      label="The loss as a program"
+                      label="Device model"
+                      description="the small one, which devices train"
                       placeholder={`Choose a ${PROGRAM} file`}
                       accept={PROGRAM}
                       clearable
                       maw={420}
-                      {...form.getInputProps("loss")}
+                      {...form.getInputProps("device")}
                     />
-                  )}
-                  {SWITCHES.map(([name, words]) => (
-                    <Switch
-                      key={name}
-                      label={words}
-                      description={schemas[name].description}
-                      checked={recipe[name]}
-                      onChange={(event) => setRecipe({ ...recipe, [name]: event.currentTarget.checked })}
+                    <FileInput
+                      label="Cloud model"
+                      description="the large one; it takes and gives what the device model does"
+                      placeholder={`Choose a ${PROGRAM} file`}
+                      accept={PROGRAM}
+                      clearable
+                      maw={420}
+                      {...form.getInputProps("cloud")}
                     />
-                  ))}
-                </Stack>
-              </Panel>
-              <Text size="sm" c="var(--quiet)">
-                A pre-flight compiles the device model into ONNX graphs, trains it for some steps and tells what it
-                takes of usual devices. It takes less than a minute for small models.
-              </Text>
-              <Upload
-                action="registry.submit_pair"
-                label="Upload and check"
-                path="/api/pairs/"
-                form={fill}
-                blocked={blockedBy(values, recipe)}
-                changes={[PAIRS]}
-                onDone={(answer) => {
-                  setSent(true);
-                  navigate({ to: "/models/$id", params: { id: (answer as Pair).id }, ignoreBlocker: true });
-                }}
-              />
-            </Stack>
-          )
-        }
-      </Answer>
+                    {labelsNeeded(recipe) && (
+                      <TagsInput
+                        label="Classes"
+                        description="what each is called, in the order of the model's outputs; press Enter after each, or paste them with commas"
+                        splitChars={[",", "\n"]}
+                        maw={640}
+                        {...form.getInputProps("labels")}
+                      />
+                    )}
+                    <NumberInput
+                      label="Batch"
+                      description="samples in a train step"
+                      min={1}
+                      max={4096}
+                      allowDecimal={false}
+                      maw={420}
+                      {...form.getInputProps("batch_size")}
+                    />
+                  </Stack>
+                </Panel>
+                <Panel title="How the device model learns">
+                  <Stack gap="md">
+                    {PARTS.map(([part, question]) => (
+                      <Part
+                        key={part}
+                        question={question}
+                        kinds={schemas[part]}
+                        values={recipe[part]}
+                        onChange={(values) => setRecipe({ ...recipe, [part]: values })}
+                      />
+                    ))}
+                    {recipe.loss.kind === "custom" && (
+                      <FileInput
+                        label="The loss as a program"
+                        placeholder={`Choose a ${PROGRAM} file`}
+                        accept={PROGRAM}
+                        clearable
+                        maw={420}
+                        {...form.getInputProps("loss")}
+                      />
+                    )}
+                    {SWITCHES.map(([name, words]) => (
+                      <Switch
+                        key={name}
+                        label={words}
+                        description={schemas[name].description}
+                        checked={recipe[name]}
+                        onChange={(event) => setRecipe({ ...recipe, [name]: event.currentTarget.checked })}
+                      />
+                    ))}
+                  </Stack>
+                </Panel>
+                <Text size="sm" c="var(--quiet)">
+                  A pre-flight compiles the device model into ONNX graphs, trains it for some steps and tells what it
+                  takes of usual devices. It takes less than a minute for small models.
+                </Text>
+                <Upload
+                  action="registry.submit_pair"
+                  label="Upload and check"
+                  path="/api/pairs/"
+                  form={fill}
+                  blocked={blockedBy(values, recipe)}
+                  changes={[PAIRS]}
+                  onDone={(answer) => {
+                    setSent(true);
+                    navigate({ to: "/models/$id", params: { id: (answer as Pair).id }, ignoreBlocker: true });
+                  }}
+                />
+              </Stack>
+            )
+          }
+        </Answer>
+      </Permitted>
     </>
   );
 }

@@ -2,13 +2,14 @@ import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { answers } from "../testing/mock";
-import { show } from "../testing/show";
+import { show, signedIn } from "../testing/show";
 import { commandsFor, roundIn } from "./found";
 import Palette from "./Palette";
 
 const NONE = { count: 0, results: [], next: null, previous: null };
 
 function holds(): void {
+  signedIn();
   for (const list of ["federations", "pairs", "versions", "rounds"] as const)
     answers("get", `/api/${list}/`, NONE as never);
   answers("get", "/api/devices/", {
@@ -39,8 +40,8 @@ it("says that nothing is called so", async () => {
 });
 
 it("knows pages and actions by any of their words", () => {
-  expect(commandsFor("upload pair").map(({ to }) => to)).toEqual(["/models/new"]);
-  expect(commandsFor("nothing like it")).toEqual([]);
+  expect(commandsFor("upload pair", undefined).map(({ to }) => to)).toEqual(["/models/new"]);
+  expect(commandsFor("nothing like it", undefined)).toEqual([]);
 });
 
 it.each([

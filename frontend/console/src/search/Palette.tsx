@@ -3,6 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useState } from "react";
+import { sessionQuery } from "../session/session";
 import { commandsFor, type Found, foundQuery } from "./found";
 import classes from "./Palette.module.css";
 
@@ -15,8 +16,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const [typed, type] = useState("");
   const [settled] = useDebouncedValue(typed.trim(), TYPING_MS);
   const { data: rows, isFetching } = useQuery(foundQuery(settled));
+  const { data: session } = useQuery(sessionQuery);
   const [at, move] = useState(0);
-  const found = [...commandsFor(typed), ...(typed.trim() === "" ? [] : (rows ?? []))];
+  const found = [...commandsFor(typed, session), ...(typed.trim() === "" ? [] : (rows ?? []))];
   const active = Math.min(at, found.length - 1);
   const go = (one: Found | undefined) => {
     if (one === undefined) return;

@@ -1,9 +1,10 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
-import { PLACES } from "../components/places";
+import { placesFor } from "../components/places";
 import { wordOf } from "../components/State";
 import { t } from "../language/t";
 import { nameOf } from "../models/queries";
+import type { Session } from "../session/session";
 import { LIST } from "../table/rows";
 
 /** A place of the console that a search leads to. */
@@ -20,9 +21,8 @@ export interface Found {
 
 const MOST = 5;
 
-/** What one goes to and does, whatever there is on the platform. */
+/** What one goes to and does beside the pages of the sidebar, whatever there is on the platform. */
 const COMMANDS: readonly Found[] = [
-  ...PLACES.map(({ to, label }) => ({ id: to, kind: t`Pages`, label, to })),
   { id: "/start", kind: t`Pages`, label: "First steps", to: "/start" },
   { id: "/glossary", kind: t`Pages`, label: "Glossary", to: "/glossary" },
   { id: "/models/datasets", kind: t`Pages`, label: "Data sets", to: "/models/datasets" },
@@ -44,10 +44,11 @@ const COMMANDS: readonly Found[] = [
   { id: "writing", kind: t`Actions`, label: "Language and dates", to: "/settings", search: { tab: "writing" } },
 ];
 
-/** Pages and actions whose names have every word that was typed. */
-export function commandsFor(typed: string): readonly Found[] {
+/** Pages that the person may be shown, and actions, whose names have every word that was typed. */
+export function commandsFor(typed: string, session: Session | undefined): readonly Found[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  return COMMANDS.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+  const pages = placesFor(session).map(({ to, label }) => ({ id: to, kind: t`Pages`, label, to }));
+  return [...pages, ...COMMANDS].filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
 }
 
 /** A round as people say it: "digits 12", "digits round 12"; undefined: nothing that they typed is one. */

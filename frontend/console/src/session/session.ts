@@ -1,6 +1,9 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
+import type { components } from "../api/schema";
 import { t } from "../language/t";
+
+export type Session = components["schemas"]["Session"];
 
 /** Who is signed in, and for each action whether the platform would allow it, and if not why. */
 export const sessionQuery = queryOptions({

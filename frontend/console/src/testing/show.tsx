@@ -10,11 +10,15 @@ import { answers } from "./mock";
 
 type May = components["schemas"]["Session"]["may"][number];
 
-/** Somebody is signed in who may do the named actions, and no others. */
+/** Somebody with a role in the installation is signed in, who may do the named actions, and no others. */
 export function signedIn(...actions: readonly string[]): void {
   const may = (action: string): May => ({ action, allowed: true, code: "", sentence: "" }) as May;
   answers("get", "/api/session/", {
     operator: { id: 1, username: "ada", role: "operator" },
+    project: null,
+    projects: [],
+    all_projects: true,
+    scopes: [],
     may: [
       ...actions.map(may),
       {
