@@ -72,8 +72,16 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
 
 
 def cancel(run: SimulationRun, reason: Reason, now: datetime) -> bool:
-    """End the run on somebody's request, with what it has done so far; False if it has ended."""
-    return CANCELLING.take_from_any(run, State.CANCELLED, reason=reason, **_end(now))
+    """End the run on somebody's request, with what it has done so far; False if it has ended.
+
+    Who performs it holds it until its child has ended: asked for again, it has no two.
+    """
+    return CANCELLING.take_from_any(run, State.CANCELLED, reason=reason, finished_at=now, left_s=None)
+
+
+def let_go(run_id: uuid.UUID, lease: uuid.UUID) -> None:
+    """Let others take a run whose child has ended; nothing happens where the run is none of this worker's."""
+    SimulationRun.objects.filter(pk=run_id, lease_token=lease).exclude(state=State.RUNNING).update(lease_until=None)
 
 
 def give_up(now: datetime) -> int:

@@ -18,7 +18,7 @@ from coterie.core.lease import Heartbeat
 from coterie.core.scratch import scratch_directory
 from coterie.registry.verifying import sound_path
 from coterie.simulation_runs.keeping import forget, kept_of
-from coterie.simulation_runs.leasing import fail, hold_run, record_progress, succeed, take_run
+from coterie.simulation_runs.leasing import fail, hold_run, let_go, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulationRun
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -67,12 +67,12 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                     code=agent_code(),
                 )
                 found = run_child(JOB, arguments, limits=LIMITS, on_progress=tell, cancel=heartbeat.lost)
+            if succeed(run, lease, found, clock()):
+                forget(run.pk)
         except Cancelled:
             logger.info("%s was cancelled or removed, or is another worker's", run)
-            return
         except CoterieError as error:
             logger.warning("%s failed: %s", run, error)
             fail(run, lease, Reason(error.code, str(error)), clock())
-            return
-        if succeed(run, lease, found, clock()):
-            forget(run.pk)
+        finally:
+            let_go(run.pk, lease)

@@ -139,10 +139,9 @@ def remove_fleet(*, fleet: SimulatedFleet) -> None:
 def sweep(*, now: datetime) -> None:
     """Tell workers of runs that nobody performs, end those whose workers died too often, and forget what is old."""
     give_up(now)
-    died = Q(lapsed(now), state=SimulationRun.State.RUNNING)
     unheard = Q(state=SimulationRun.State.QUEUED) & (Q(hinted_at__lt=now - HINTED_AGAIN) | Q(hinted_at__gt=now))
     with transaction.atomic():
-        due = SimulationRun.objects.filter(WAITING, died | unheard).order_by("created_at", "pk")[:HINTS]
+        due = SimulationRun.objects.filter(WAITING, lapsed(now) | unheard).order_by("created_at", "pk")[:HINTS]
         _hint(SimulationRun.objects.filter(pk__in=[run.pk for run in due]).update(hinted_at=now))
     SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
     goes_on = (*SimulationRun.ACTIVE, SimulationRun.State.CANCELLED)

@@ -20,7 +20,7 @@ from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie.simulation_runs import running
 from coterie.simulation_runs.errors import FleetUntold, RunHasEnded
 from coterie.simulation_runs.keeping import kept_of
-from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, record_progress, succeed, take_run
+from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, let_go, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie.simulation_runs.services import (
     HINTED_AGAIN,
@@ -52,6 +52,14 @@ def wanted(seed: int = 0) -> WantedRun:
 
 
 EMPTY = FleetRunResult("{}", Figures(0.5, (0.25, 0.5), 0.6, 0.2, 1000.0, 3.0))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Messages to workers."""
+    sent: list[str] = []
+    monkeypatch.setattr("coterie.core.jobs.current_app.send_task", lambda name, **_: sent.append(name))
+    return sent
 
 
 def test_runs_are_performed_in_children_and_find_what_this_process_finds(tmp_path: Path) -> None:
@@ -101,6 +109,7 @@ def test_a_run_that_is_cancelled_ends_its_child_and_may_be_asked_for_again(tmp_p
     assert (made.state, made.outcome, made.finished_at, made.left_s) == ("cancelled", "", later(1), None)
     assert made.reason_code == "simulation_runs.cancelled" and made.reason_sentence.endswith(": it takes too long")
     assert 0 < made.progress < 1, "how far it was stays"
+    assert made.lease_until is None, "its child has ended, so that another worker may take it"
     with pytest.raises(RunHasEnded):
         cancel_run(run=made, now=later(2))
     sweep(now=later(2))
@@ -137,6 +146,29 @@ def test_one_worker_holds_a_run_and_another_takes_it_over(tmp_path: Path) -> Non
     assert (made.outcome, made.attempts, made.accuracy, made.left_s) == ("{}", 2, 0.5, None)
 
 
+def test_a_run_that_is_asked_for_again_waits_until_the_child_that_was_cancelled_has_ended(
+    tmp_path: Path, told: list[str]
+) -> None:
+    first, second, fleet = uuid.uuid4(), uuid.uuid4(), a_fleet(tmp_path)
+    (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+    assert take_run(first, START) == made
+    cancel_run(run=made, now=later(1))
+    (again,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=later(1))
+    assert (again.pk, again.state) == (made.pk, "queued")
+    assert take_run(second, later(2)) is None, "its first child may live still"
+    assert not hold_run(made.pk, first, later(2)), "whose worker ends it, and says so"
+    let_go(made.pk, first)
+    assert take_run(second, later(2)) == made
+    let_go(made.pk, first)
+    assert hold_run(made.pk, second, later(3)), "whoever has lost it does not let go for another"
+    cancel_run(run=made, now=later(4))
+    ask_for_runs(fleet=fleet, wanted=[wanted()], now=later(4))
+    died, before = later(4) + LEASE, len(told)
+    sweep(now=died)
+    assert len(told) == before + 1, "the worker that had it died"
+    assert take_run(uuid.uuid4(), died) == made
+
+
 def test_workers_that_die_again_and_again_end_it(tmp_path: Path) -> None:
     (made,) = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted()], now=START)
     now = START
@@ -147,14 +179,6 @@ def test_workers_that_die_again_and_again_end_it(tmp_path: Path) -> None:
     sweep(now=now)
     made.refresh_from_db()
     assert (made.state, made.reason_code) == ("failed", "simulation_runs.gave_up")
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Messages to workers."""
-    sent: list[str] = []
-    monkeypatch.setattr("coterie.core.jobs.current_app.send_task", lambda name, **_: sent.append(name))
-    return sent
 
 
 def test_a_lost_message_is_sent_again(tmp_path: Path, told: list[str]) -> None:
