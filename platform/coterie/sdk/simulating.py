@@ -78,7 +78,8 @@ class Swept:
 
     outcome: SweepOutcome
     tried: Table
-    """A row a combination, the best first: its hyperparameters, its rounds, its mean accuracy on the choosing seeds."""
+    """A row a combination, the best first: its hyperparameters, its rounds, and as means over the choosing seeds its
+    accuracy, that over devices (median, worst tenth), bytes and joules of a device that took part."""
 
     def frame(self) -> "DataFrame":
         """What was tried as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""

@@ -98,6 +98,7 @@ def test_a_sweep_gives_a_table_and_a_plot() -> None:
     given = (FEW, module(), EXAMPLE, without_users(), RATES)
     found = sweep(*given, split="iid", devices=9, rounds=4, seeds=1, progress=False)
     assert found.tried.column("local.learning_rate") == [0.3, 0.0001]
+    assert found.tried.column("joules_per_device") == [one.joules_per_device for one in found.outcome.tried]
     assert found.outcome.winner == {"local.learning_rate": 0.3}
     assert is_drawn(found.plot())
     with pytest.raises(Rejected, match="nothing at locl"):

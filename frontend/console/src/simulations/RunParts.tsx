@@ -205,10 +205,25 @@ function SweepTable({ runs, count, run }: { runs: readonly Run[]; count: number;
           },
           { header: "How far", cell: (one) => <Far of={one} /> },
           { header: "Accuracy", align: "end", cell: (one) => <Accuracy of={one} /> },
+          {
+            header: "Accuracy on devices",
+            align: "end",
+            cell: (one) => onDevices(one.device_accuracy_median, one.device_accuracy_worst_decile),
+          },
+          {
+            header: "Traffic a device",
+            align: "end",
+            cell: (one) => (one.bytes_per_device === null ? "–" : bytes(one.bytes_per_device)),
+          },
+          {
+            header: "Energy a device",
+            align: "end",
+            cell: (one) => (one.joules_per_device === null ? "–" : joules(one.joules_per_device)),
+          },
         ]}
         rows={runs}
         rowKey={(one) => one.id}
-        minWidth={420}
+        minWidth={760}
         strong={(one) => one.id === run.id}
       />
     </Panel>

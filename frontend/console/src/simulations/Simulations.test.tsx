@@ -128,6 +128,8 @@ it("shows a run beside the others of its sweep, the best first", async () => {
   await show(<RunParts run={waits} outcome={undefined} />);
   expect(await screen.findByText("It waits for a worker of the platform.")).toBeDefined();
   expect(await screen.findByRole("link", { name: "seed 1" })).toBeDefined();
+  expect(screen.getAllByText("median 95.0%, worst tenth 71.0%")).toHaveLength(2);
+  expect(screen.getAllByText("1.34 kJ")).toHaveLength(2);
   expect(screen.queryByRole("link", { name: "seed 0" })).toBeNull();
   expect(asked).toContain("sort=-accuracy");
 });

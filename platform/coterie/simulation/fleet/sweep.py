@@ -6,7 +6,7 @@ Figure 3, with a factor of 3).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import product
@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.progress import Progress, Report
@@ -43,6 +44,14 @@ class Tried(msgspec.Struct, frozen=True):
     rounds: int
     accuracy: float
     """Mean over the seeds of the last version's, on samples held out."""
+    device_accuracy_median: float
+    """Of the last version over devices, each on samples of its own; mean over the seeds, as all below."""
+    device_accuracy_worst_decile: float
+    """Mean over the worst tenth of devices."""
+    bytes_per_device: float
+    """Up and down, of a device that took part."""
+    joules_per_device: float
+    """Of radio and processor, of a device that took part."""
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -134,18 +143,38 @@ def sweep(
     left, tried = list(range(len(candidates))), dict[int, Tried]()
     for count, rounds in stages:
         left = left[:count]
-        found = trying.accuracies([plans[place] for place in left], choosing, rounds)
-        for place, accuracies in zip(left, found, strict=True):
-            tried[place] = Tried(candidates[place], rounds, math.fsum(accuracies) / seeds)
+        found = trying.outcomes([plans[place] for place in left], choosing, rounds)
+        for place, outcomes in zip(left, found, strict=True):
+            tried[place] = _tried(candidates[place], rounds, outcomes)
         left.sort(key=lambda place: (-tried[place].accuracy, place))
     winner = left[0]
     compared = (plans[winner], run.plan)
     judged = [
-        Judged(plan_document(plan), math.fsum(accuracies) / seeds, accuracies)
-        for plan, accuracies in zip(compared, trying.accuracies(compared, judging, run.rounds), strict=True)
+        _judged(plan, outcomes)
+        for plan, outcomes in zip(compared, trying.outcomes(compared, judging, run.rounds), strict=True)
     ]
     ranked = sorted(tried.values(), key=lambda one: (-one.rounds, -one.accuracy))
     return SweepOutcome(search, list(choosing), list(judging), ranked, candidates[winner], *judged)
+
+
+def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tried:
+    def mean(figure: Callable[[FleetOutcome], float]) -> float:
+        return math.fsum(map(figure, outcomes)) / len(outcomes)
+
+    return Tried(
+        values,
+        rounds,
+        accuracy=mean(lambda one: one.accuracy),
+        device_accuracy_median=mean(lambda one: one.device_accuracy.median),
+        device_accuracy_worst_decile=mean(lambda one: one.device_accuracy.worst_decile),
+        bytes_per_device=mean(lambda one: one.bytes_per_device),
+        joules_per_device=mean(lambda one: one.joules_per_device),
+    )
+
+
+def _judged(plan: Plan, outcomes: Sequence[FleetOutcome]) -> Judged:
+    accuracies = [one.accuracy for one in outcomes]
+    return Judged(plan_document(plan), math.fsum(accuracies) / len(accuracies), accuracies)
 
 
 def _stages(count: int, rounds: int, *, halves: bool) -> Iterator[tuple[int, int]]:
@@ -162,14 +191,14 @@ class _Trying:
         self._run, self._runner, self._report = run, runner, report
         self._ahead, self._done = ahead, 0
 
-    def accuracies(self, plans: Sequence[Plan], seeds: Sequence[int], rounds: int) -> Sequence[Sequence[float]]:
+    def outcomes(self, plans: Sequence[Plan], seeds: Sequence[int], rounds: int) -> Sequence[Sequence[FleetOutcome]]:
         """Of each plan, by seed."""
         runs = [
             replace(self._run, plan=plan, seed=seed, rounds=rounds, evaluate_every=rounds)
             for plan in plans
             for seed in seeds
         ]
-        found = [one.accuracy for one in self._runner.outcomes(runs, self._tell)]
+        found = self._runner.outcomes(runs, self._tell)
         self._done += len(runs) * rounds
         return [found[begin : begin + len(seeds)] for begin in range(0, len(found), len(seeds))]
 

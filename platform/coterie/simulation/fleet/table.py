@@ -67,10 +67,17 @@ def sweep_table(name: str, outcome: SweepOutcome) -> Table:
     )
     for path in outcome.winner:
         table.add_column(path)
-    for column in ("rounds", "accuracy"):
+    for column in ("rounds", "accuracy", "on devices", "worst tenth", "kB a device", "joules"):
         table.add_column(column, justify="right")
     for one in outcome.tried:
-        table.add_row(*map(str, one.values.values()), str(one.rounds), f"{one.accuracy:.3f}")
+        shares = (one.accuracy, one.device_accuracy_median, one.device_accuracy_worst_decile)
+        costs = (one.bytes_per_device / 1000, one.joules_per_device)
+        table.add_row(
+            *map(str, one.values.values()),
+            str(one.rounds),
+            *(f"{share:.3f}" for share in shares),
+            *(f"{cost:,.1f}" for cost in costs),
+        )
     return table
 
 
@@ -95,8 +102,11 @@ def figure_row(outcome: FleetOutcome) -> Mapping[str, Cell]:
 
 
 def tried_rows(outcome: SweepOutcome) -> Sequence[Mapping[str, Cell]]:
-    """One row a combination, the best first: its values by ``SLOT.FIELD``, its rounds and its accuracy."""
-    return [{**_cells(one.values), "rounds": one.rounds, "accuracy": one.accuracy} for one in outcome.tried]
+    """One row a combination, the best first: its values by ``SLOT.FIELD``, its rounds and its figures."""
+    return [
+        {**_cells(one.values), **{name: value for name, value in msgspec.to_builtins(one).items() if name != "values"}}
+        for one in outcome.tried
+    ]
 
 
 def proposal_rows(found: Proposals) -> Sequence[Mapping[str, Cell]]:

@@ -1,9 +1,13 @@
 """What a sweep tries, and on what it judges."""
 
+from dataclasses import replace
+
 import pytest
 
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import Dimension, _stages, changed, combinations, parse_dimension, sweep
+from coterie.simulation.fleet.table import sweep_table, tried_rows
 from coterie.simulation.progress import Progress, unreported
 from coterie_learning.plan import parse_plan, plan_document
 from tests.coterie.simulation.fleet.fleets import PLAN, run
@@ -21,6 +25,26 @@ def test_the_better_rate_wins_on_seeds_that_chose_nothing() -> None:
     assert [one.values["local.learning_rate"] for one in found.tried] == [0.1, 0.0001]
     assert [one.share for one in told] == sorted(one.share for one in told) and told[-1].share == 1
     assert sweep(given, [RATES], search="grid", seeds=2, report=unreported).json() == found.json()
+
+
+def test_each_combination_has_the_figures_of_its_runs() -> None:
+    found = sweep(run(rounds=2), [RATES], search="grid", seeds=1, report=unreported)
+    best = found.tried[0]
+    plan = changed(run().plan, best.values)
+    alone = simulate_fleet(replace(run(rounds=2), plan=plan, evaluate_every=2), report=unreported)
+    figures = {
+        "rounds": 2,
+        "accuracy": alone.accuracy,
+        "device_accuracy_median": alone.device_accuracy.median,
+        "device_accuracy_worst_decile": alone.device_accuracy.worst_decile,
+        "bytes_per_device": alone.bytes_per_device,
+        "joules_per_device": alone.joules_per_device,
+    }
+    assert tried_rows(found)[0] == {**best.values, **figures}
+    table = sweep_table("fedavg", found)
+    shown = {str(column.header): next(iter(column.cells)) for column in table.columns}
+    assert shown["joules"] == f"{alone.joules_per_device:,.1f}"
+    assert shown["worst tenth"] == f"{alone.device_accuracy.worst_decile:.3f}"
 
 
 def test_halving_gives_more_rounds_to_fewer() -> None:
