@@ -269,7 +269,7 @@ RESOURCES = (
         actions=(
             Action("log", "What it has told.", "log", "GET"),
             Action("curve", "The epochs of the cloud model's training so far.", "curve", "GET"),
-            Action("cancel", "End it.", "cancel"),
+            Action("cancel", "End it.", "cancel", takes=(WHY,)),
             Action("retry", "Do it once more.", "retry"),
         ),
     ),
@@ -286,7 +286,7 @@ RESOURCES = (
     ),
     Resource(
         "tried-plans",
-        "Plans of federations that were tried on simulated fleets.",
+        "Plans of federations that were tried on simulated fleets; `coterie jobs cancel ID` stops one.",
         "plan-forecasts",
         (
             *("created_at", "federation_name", "dataset_name", "state", "progress", "accuracy"),

@@ -198,9 +198,9 @@ def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> b
     return ended
 
 
-def cancel(job: TrainingJob, now: datetime) -> bool:
+def cancel(job: TrainingJob, reason: Reason, now: datetime) -> bool:
     """End the job on somebody's request; False if it has ended."""
-    ended = STEPS.take_from_any(job, State.CANCELLED, reason=None, **_end(now))
+    ended = STEPS.take_from_any(job, State.CANCELLED, reason=reason, **_end(now))
     if ended:
         _free(job.pk, now)
     return ended

@@ -24,6 +24,7 @@ from coterie.cluster.models import Gang, GangShare
 from coterie.cluster.schedule import NAMING
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
+from coterie.core.durable import LONGEST_WHY
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
@@ -126,6 +127,14 @@ class LauncherSerializer(serializers.Serializer[Launcher]):
     places = serializers.IntegerField(help_text="workers that those take at a time, together")
 
 
+class CancelJobSerializer(serializers.Serializer[None]):
+    """Why a job is cancelled."""
+
+    why = serializers.CharField(
+        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the job's reason"
+    )
+
+
 class TrainingJobFilter(serializers.Serializer[None]):
     """Which jobs to list."""
 
@@ -165,12 +174,13 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
             raise Http404
         return Response(JobWorkersSerializer(gang).data)
 
-    @extend_schema(request=None, responses=TrainingJobSerializer)
+    @extend_schema(request=CancelJobSerializer, responses=TrainingJobSerializer)
     @action(detail=True, methods=["post"])
-    def cancel(self, _request: Request, pk: UUID) -> Response:
+    def cancel(self, request: Request, pk: UUID) -> Response:
         """Stop it."""
-        job = get_object_or_404(TrainingJob, pk=pk)
-        services.cancel_job(job=job, now=timezone.now())
+        job, given = get_object_or_404(TrainingJob, pk=pk), CancelJobSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        services.cancel_job(job=job, why=given.validated_data["why"], now=timezone.now())
         return Response(TrainingJobSerializer(job).data)
 
     @extend_schema(request=None, responses={201: TrainingJobSerializer})

@@ -249,12 +249,14 @@ def _ask_lead(job: TrainingJob, place: Place) -> None:
 
 
 @audited("cloud_training.cancel_job", subject="job")
-def cancel_job(*, job: TrainingJob, now: datetime) -> None:
+def cancel_job(*, job: TrainingJob, why: str = "", now: datetime) -> None:
     """Stop a job; its child process ends within seconds. A pair whose pre-flight is cancelled is rejected.
 
-    Raises JobHasEnded.
+    `why` stands in its reason. Raises JobHasEnded.
     """
-    if not cancel(job, now):
+    who = current_actor().name or "an operator"
+    reason = Reason("cloud_training.cancelled", f"{who} cancelled it{f': {why}' if why else ''}")
+    if not cancel(job, reason, now):
         raise JobHasEnded(job=str(job.pk), state=job.state)
     if job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=CANCELLED, now=now)

@@ -260,6 +260,13 @@ class Platform:
         """
         return self._rest.post(f"simulation-runs/{run.id}/cancel/", SimulationRun, {"why": why})
 
+    def cancel_job(self, job: Job, *, why: str = "") -> Job:
+        """Stop a bootstrap, a distillation, or a plan that is tried; `why` stands in its reason.
+
+        Raises Rejected where it has ended.
+        """
+        return self._rest.post(f"jobs/{job.id}/cancel/", Job, {"why": why})
+
     def enrolment_token(self, label: str, *, uses: int = 1, hours: float = 24, tags: Sequence[str] = ()) -> str:
         """A secret with which `uses` devices may join within `hours`: ``coterie-agent join URL SECRET``."""
         expires_at = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()

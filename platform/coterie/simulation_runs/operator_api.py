@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import WantedRun
+from coterie.core.durable import LONGEST_WHY
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.core.uploaded import on_disk
@@ -22,7 +23,6 @@ from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 
 MOST = 500
 """Runs that are asked for at once."""
-LONGEST_WHY = 200
 
 
 class SimulatedFleetSerializer(serializers.ModelSerializer[SimulatedFleet]):

@@ -622,7 +622,7 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True
     ),
     ("post", "/api/jobs/{id}/cancel/"): lambda _: Write(
-        "cloud_training.cancel_job", f"/api/jobs/{job(TrainingJob.State.QUEUED).pk}/cancel/"
+        "cloud_training.cancel_job", f"/api/jobs/{job(TrainingJob.State.QUEUED).pk}/cancel/", {"why": "no need"}
     ),
     ("post", "/api/jobs/{id}/retry/"): lambda _: Write(
         "cloud_training.retry_job", f"/api/jobs/{job(TrainingJob.State.FAILED).pk}/retry/"

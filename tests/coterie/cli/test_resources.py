@@ -139,8 +139,11 @@ def test_an_action_takes_fields_as_json_or_as_text(signed_in: Callable[..., Resu
         "models", "bootstrap", pair.slug, "--dataset", str(dataset.pk), "--strategy", '{"kind": "ring"}'
     )
     assert "strategy.invalid" in refused.output
-    curve = signed_in("jobs", "curve", str(TrainingJob.objects.get().pk), "--json")
+    job = str(TrainingJob.objects.get().pk)
+    curve = signed_in("jobs", "curve", job, "--json")
     assert json.loads(curve.output) == []
+    cancelled = signed_in("jobs", "cancel", job, "--why", "the wrong samples", "--json")
+    assert json.loads(cancelled.output)["error_sentence"].endswith(" cancelled it: the wrong samples")
 
 
 def test_the_cluster_tells_who_is_there_and_what_jobs_wait_for(

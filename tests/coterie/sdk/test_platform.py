@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from coterie.sdk.errors import EvaluationFailed, JobFailed, NoVersion, Refused, Rejected, Unreachable
 from coterie.sdk.federation import Federation
-from coterie.sdk.records import Dataset, Pair, Version
+from coterie.sdk.records import Dataset, Job, Pair, Version
 from coterie.sdk.rest import PATIENCE_S
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.offline.test_description import REPORT
@@ -396,3 +396,13 @@ def test_runs_of_a_sweep_are_listed_with_what_they_found(scripted: ScriptedPlatf
     scripted.answers("POST simulation-runs/r/cancel/", {**told, "state": "cancelled"})
     assert scripted.platform.cancel_simulation(found, why="not needed").state == "cancelled"
     assert scripted.json("POST simulation-runs/r/cancel/") == {"why": "not needed"}
+
+
+def test_a_job_is_cancelled_with_a_reason(scripted: ScriptedPlatform) -> None:
+    told = job(
+        "simulation", "cancelled", error_code="cloud_training.cancelled", error_sentence="ada cancelled it: too long"
+    )
+    scripted.answers("POST jobs/simulation/cancel/", told)
+    waits = msgspec.convert(job("simulation", "running"), Job)
+    assert scripted.platform.cancel_job(waits, why="too long").error_sentence == "ada cancelled it: too long"
+    assert scripted.json("POST jobs/simulation/cancel/") == {"why": "too long"}

@@ -129,7 +129,10 @@ def test_without_a_past_a_shipped_fleet_takes_its_place_and_that_is_said(api: AP
     assert "the model takes" in job.reason_sentence and "[1, 8, 8]" in job.reason_sentence
     again = api.post(f"/api/jobs/{job.pk}/retry/").json()
     assert (again["federation"], again["options"]) == (str(federation.pk), job.options)
-    assert api.post(f"/api/jobs/{again['id']}/cancel/").json()["state"] == "cancelled"
+    assert api.post(f"/api/jobs/{again['id']}/cancel/", {"why": "x" * 201}).status_code == 400
+    cancelled = api.post(f"/api/jobs/{again['id']}/cancel/", {"why": "the wrong samples"}).json()
+    assert (cancelled["state"], cancelled["error_code"]) == ("cancelled", "cloud_training.cancelled")
+    assert cancelled["error_sentence"].endswith(" cancelled it: the wrong samples")
     assert [one["job"]["state"] for one in api.get(path).json()["forecasts"]] == ["cancelled", "failed"]
     gone = api.post(path, {"plan": {"pace": {"kind": "buffered"}}, "scenario": "digits-alike"})
     assert (gone.status_code, gone.json()["code"]) == (422, "twin.not_replayed")

@@ -4056,6 +4056,15 @@ export interface components {
             sentence: string;
         };
         /** @description Why a run is cancelled. */
+        /** @description Why a job is cancelled. */
+        CancelJobRequest: {
+            /**
+             * @description stands in the job's reason
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
+        };
         CancelRunRequest: {
             /**
              * @description stands in the run's reason
@@ -15984,7 +15993,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelJobRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {

@@ -1,4 +1,5 @@
 import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
@@ -40,6 +41,24 @@ it("says how far one is, how long it takes still, and what stands in for the fle
   expect(screen.getByText("simulated rounds 90 of 180, about 95 s left")).toBeDefined();
   expect(screen.getByText(/The fleet's past has 3 updates/)).toBeDefined();
   expect(screen.getByText("Cancel")).toBeDefined();
+});
+
+it("is cancelled with a reason, which stands beside it", async () => {
+  const reason = { error_code: "cloud_training.cancelled", error_sentence: "ada cancelled it: the wrong samples" };
+  let state = { state: "running", progress_sentence: "", left_s: null } as object;
+  answers("get", PATH, () => ({ calibration: [], forecasts: [tried(state as never)] }));
+  const sent: unknown[] = [];
+  answers("post", "/api/jobs/{id}/cancel/", async (request) => {
+    sent.push(await request.json());
+    state = { state: "cancelled", ...reason };
+    return state as never;
+  });
+  await show(<PlanForecasts federation={FEDERATION} />);
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel" }));
+  await userEvent.type(await screen.findByLabelText("Why"), "the wrong samples");
+  await userEvent.click(screen.getByRole("button", { name: "Cancel the job" }));
+  expect(await screen.findByText("ada cancelled it: the wrong samples")).toBeDefined();
+  expect(sent).toEqual([{ why: "the wrong samples" }]);
 });
 
 it("says why one failed, and offers to try it again", async () => {

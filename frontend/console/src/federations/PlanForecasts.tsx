@@ -13,6 +13,7 @@ import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, counted, duration, joules, percent } from "../components/units";
 import { ago } from "../components/When";
+import { CancelJob } from "../jobs/CancelJob";
 import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
 import { PlanDifference } from "../plan/PlanDifference";
@@ -127,14 +128,7 @@ function Standing({ of: { job } }: { of: PlanForecast }) {
             {job.left_s != null && `, about ${duration(job.left_s)} left`}
           </Text>
         </Stack>
-        <Action
-          action="cloud_training.cancel_job"
-          label="Cancel"
-          danger
-          confirm="What it has done so far is kept, so that it can be tried again."
-          changes={changes}
-          call={(via) => api.POST("/api/jobs/{id}/cancel/", { params: { path }, ...via })}
-        />
+        <CancelJob id={job.id} changes={[PLAN_FORECASTS]} />
       </Group>
     );
   }

@@ -9,6 +9,7 @@ import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { choicesOf, State } from "../components/State";
 import { When } from "../components/When";
+import { CancelJob } from "../jobs/CancelJob";
 import { JobLog } from "../jobs/JobLog";
 import { jobWords, KIND_CHOICES, kindWord } from "../jobs/kinds";
 import { JOBS, type Job, type JobsSearch, jobsAsked, jobsFilter, jobsQuery, jobsSearch, STATES } from "../jobs/queries";
@@ -154,14 +155,7 @@ function Handles({ job }: { job: Job }) {
   if (job.state === "queued" || job.state === "running") {
     return (
       <Actions>
-        <Action
-          action="cloud_training.cancel_job"
-          label="Cancel"
-          danger
-          confirm="What it has done so far is kept, so that it can be tried again."
-          changes={[JOBS]}
-          call={(via) => api.POST("/api/jobs/{id}/cancel/", { params: { path }, ...via })}
-        />
+        <CancelJob id={job.id} />
       </Actions>
     );
   }

@@ -28,7 +28,7 @@ export function signedIn(...actions: readonly string[]): void {
         sentence: "This needs the role operator; yours is viewer.",
       },
     ],
-  } as components["schemas"]["Session"]);
+  } as unknown as components["schemas"]["Session"]);
 }
 
 /** Show a component as the console does: in its theme, with a router and a cache of its own. */
