@@ -11,12 +11,13 @@ from rest_framework.response import Response
 
 from coterie.agent_rollouts import reasons, services
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
+from coterie.core.aged_api import AgedSerializer
+from coterie.core.durable import LONGEST_WHY
 from coterie.core.listing import ListedViewSet
 from coterie.fleet.models import Device
 
 LONGEST_HOLD_S = 30 * 24 * 3600
 LONGEST_PROBATION_S = 24 * 3600
-LONGEST_WHY = 200
 PHASES = [0.05, 0.25, 1.0]
 
 
@@ -61,7 +62,7 @@ def left_out_of(devices: Mapping[str, int]) -> list[dict[str, object]]:
     return [{"code": code, "sentence": reasons.LEFT_OUT.get(code, code), "devices": many} for code, many in ordered]
 
 
-class AgentRolloutSerializer(serializers.ModelSerializer[AgentRollout]):
+class AgentRolloutSerializer(AgedSerializer[AgentRollout]):
     """A release of the agent on its way to devices."""
 
     phases = serializers.ListField(child=serializers.FloatField(), read_only=True, help_text="shares of the devices")
@@ -90,6 +91,7 @@ class AgentRolloutSerializer(serializers.ModelSerializer[AgentRollout]):
             "phase_since",
             "ended_at",
             "figures",
+            "answers_deleted_after_days",
             "left_out",
         ]
         read_only_fields = fields

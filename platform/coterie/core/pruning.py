@@ -75,6 +75,13 @@ def prune(*, now: datetime, parts: int = PARTS) -> list[Pruned]:
     return pruned
 
 
+def gone_after_days(ended_at: datetime | None, *, now: datetime) -> int | None:
+    """Days for which rows of what ended at `ended_at` were kept, where these have passed; None: they stay still."""
+    days = settings.KEEP_HISTORY_DAYS
+    is_over = bool(days) and ended_at is not None and ended_at < now - timedelta(days=days)
+    return days if is_over else None
+
+
 def parts_of(wholes: "QuerySet[Any]", parts: type[Model], whole: str) -> "QuerySet[Any]":
     """The rows of `parts` whose `whole` is among `wholes`.
 

@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.aged_api import AgedSerializer
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
 from coterie.fleet_evaluation import services
@@ -74,7 +75,7 @@ class EvaluationFiguresSerializer(serializers.Serializer[None]):
     by_tag = serializers.DictField(child=EvaluationSummarySerializer(), help_text="of the devices of each tag")
 
 
-class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
+class EvaluationSerializer(AgedSerializer[Evaluation]):
     """A version that a sample of a federation's devices measures on samples that they hold out."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
@@ -103,6 +104,7 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
             "due_at",
             "ended_at",
             "figures",
+            "answers_deleted_after_days",
         ]
         read_only_fields = fields
 

@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.aged_api import AgedSerializer
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import services
@@ -40,7 +41,7 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
         read_only_fields = fields
 
 
-class RolloutSerializer(serializers.ModelSerializer[Rollout]):
+class RolloutSerializer(AgedSerializer[Rollout]):
     """A version on its way to the devices of a federation."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
@@ -74,6 +75,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
             "due_at",
             "ended_at",
             "figures",
+            "answers_deleted_after_days",
         ]
         read_only_fields = fields
 

@@ -3473,6 +3473,7 @@ export interface components {
         };
         /** @description A release of the agent on its way to devices. */
         AgentRollout: {
+            readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: uuid */
@@ -4055,7 +4056,6 @@ export interface components {
             /** @example on battery; the federation asks for charging */
             sentence: string;
         };
-        /** @description Why a run is cancelled. */
         /** @description Why a job is cancelled. */
         CancelJobRequest: {
             /**
@@ -4065,6 +4065,7 @@ export interface components {
              */
             why: string;
         };
+        /** @description Why a run is cancelled. */
         CancelRunRequest: {
             /**
              * @description stands in the run's reason
@@ -5095,6 +5096,7 @@ export interface components {
         };
         /** @description A version that a sample of a federation's devices measures on samples that they hold out. */
         Evaluation: {
+            readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
             /** Format: date-time */
@@ -5147,6 +5149,7 @@ export interface components {
         };
         /** @description An evaluation with every device's part in it. */
         EvaluationDetail: {
+            readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
             /** Format: date-time */
@@ -9062,6 +9065,7 @@ export interface components {
         };
         /** @description A version on its way to the devices of a federation. */
         Rollout: {
+            readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
             /** Format: uuid */
@@ -9125,6 +9129,7 @@ export interface components {
         };
         /** @description A roll-out with every device's part in it. */
         RolloutDetail: {
+            readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
             /** Format: uuid */

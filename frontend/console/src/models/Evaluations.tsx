@@ -5,6 +5,7 @@ import { lazy, Suspense, useMemo } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
+import { Deleted } from "../components/Deleted";
 import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
@@ -76,10 +77,11 @@ export function Evaluations({ version }: { version: Version }) {
   );
 }
 
-function One({ evaluation }: { evaluation: Evaluation }) {
+export function One({ evaluation }: { evaluation: Evaluation }) {
   const { data: detail } = useQuery(evaluationQuery(evaluation.id));
   const { devices, reports } = evaluation.figures ?? { devices: detail?.parts.length ?? 0, reports: 0 };
   const rows = rowsOf(evaluation);
+  const asked = detail?.parts ?? [];
   return (
     <Stack gap="sm" role="group" aria-label={`Evaluation of version ${evaluation.version_number}`}>
       <Group justify="space-between" gap="xs">
@@ -89,7 +91,7 @@ function One({ evaluation }: { evaluation: Evaluation }) {
           {evaluation.tag && `; devices with the tag ${evaluation.tag}`}
         </Text>
         <Group gap="xs">
-          {detail !== undefined && <SaveCsv title="Devices" header={PART} rows={detail.parts.map(saved)} />}
+          {asked.length > 0 && <SaveCsv title="Devices" header={PART} rows={asked.map(saved)} />}
           {isActive(evaluation) && (
             <Action
               action="fleet_evaluation.cancel_evaluation"
@@ -118,11 +120,14 @@ function One({ evaluation }: { evaluation: Evaluation }) {
         />
       )}
       <Deciles evaluation={evaluation} />
-      {isActive(evaluation) && detail !== undefined && detail.parts.length > 0 && (
+      {detail !== undefined && asked.length === 0 && devices > 0 && detail.answers_deleted_after_days !== null && (
+        <Deleted days={detail.answers_deleted_after_days} />
+      )}
+      {isActive(evaluation) && asked.length > 0 && (
         <SmallTable
           label="Devices that are asked"
           columns={PARTS}
-          rows={latestOf(detail.parts).slice(0, SHOWN)}
+          rows={latestOf(asked).slice(0, SHOWN)}
           rowKey={(part) => String(part.id)}
           minWidth={420}
         />

@@ -3,6 +3,7 @@ import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { Failed, HowFar, Whose } from "../agents/cells";
 import { LeftOut } from "../agents/LeftOut";
+import { NoParts } from "../agents/NoParts";
 import {
   agentRolloutQuery,
   type DeviceUpdate,
@@ -136,7 +137,7 @@ function AgentRolloutPage() {
           }
           empty={
             search.q === undefined && state === undefined ? (
-              <Empty title="No device has been asked yet">Devices are asked within seconds, a share at a time.</Empty>
+              <NoParts rollout={rollout} />
             ) : (
               <Empty title="No such device">Take a filter away to see the others.</Empty>
             )
