@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { show } from "../testing/show";
@@ -18,4 +18,22 @@ it("says of the chosen system what it is for and when it loses, and gives its pl
   await userEvent.click(await screen.findByRole("option", { name: /SCAFFOLD/ }));
   expect(choose).toHaveBeenCalledExactlyOnceWith({ merge: "scaffold" });
   expect(screen.getByText("Loses where devices seldom return")).toBeDefined();
+});
+
+it("lets the keyboard come to each system, one arrow from the one before it, also where many are offered", async () => {
+  const names = Array.from({ length: 38 }, (_, place) => `system-${place}`);
+  const presets = Object.fromEntries(names.map((name) => [name, { merge: name }]));
+  const choose = vi.fn();
+  await show(<PresetChoice presets={presets} notes={{}} first={names.at(-1) ?? ""} onChoose={choose} />);
+  const field = screen.getByRole("combobox", { name: "Begin with a published system" });
+  field.focus();
+  for (const name of names) {
+    fireEvent.keyDown(field, { key: "ArrowDown" }); // opens the list at the one that is chosen
+    await vi.waitFor(() => expect(field.getAttribute("aria-expanded")).toBe("true"));
+    fireEvent.keyDown(field, { key: "ArrowDown" });
+    fireEvent.keyDown(field, { key: "Enter" });
+    expect(choose).toHaveBeenLastCalledWith({ merge: name });
+    await vi.waitFor(() => expect(field.getAttribute("aria-expanded")).toBe("false"));
+  }
+  expect(choose).toHaveBeenCalledTimes(names.length);
 });
