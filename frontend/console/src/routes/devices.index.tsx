@@ -165,7 +165,11 @@ const COLUMNS: readonly Column<Device>[] = [
     ),
   },
   { id: "status", header: "State", cell: (device) => <State of={device.status} /> },
-  { id: "why", header: "Why it does not train", cell: (device) => <FirstReason device={device} /> },
+  {
+    id: "why",
+    header: "Why it does not train",
+    cell: (device) => (device.reasons.length === 0 ? "–" : <FirstReason device={device} />),
+  },
   {
     id: "tags",
     header: "Tags",
@@ -228,7 +232,7 @@ const COLUMNS: readonly Column<Device>[] = [
 
 function FirstReason({ device }: { device: Device }) {
   const [first, ...others] = device.reasons;
-  if (first === undefined) return <>–</>;
+  if (first === undefined) return null;
   return (
     <>
       <Reason {...first} />

@@ -146,3 +146,19 @@ it("keeps the rows that are there when the next ones do not come", async () => {
   await show(<Devices rows={{ ...TWO, error: new TypeError("Failed to fetch") }} />);
   expect(screen.getByText("hall")).toBeDefined();
 });
+
+it("marks cells in which there is nothing, which a phone leaves out", async () => {
+  const rows = {
+    ...TWO,
+    data: {
+      results: [
+        { id: "hall", tags: "–" },
+        { id: "barn", tags: "pi" },
+      ],
+      count: 2,
+    },
+  };
+  await show(<Devices rows={rows} />);
+  const marked = screen.getAllByRole("cell").filter((cell) => cell.querySelector("[data-none]") !== null);
+  expect(marked.map((cell) => cell.textContent)).toEqual(["–"]);
+});

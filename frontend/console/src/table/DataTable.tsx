@@ -53,6 +53,9 @@ export interface Rows<Row> {
   readonly refetch: () => unknown;
 }
 
+/** How cells say that there is nothing. */
+const NONE = "–";
+
 type SetChosen = Dispatch<SetStateAction<ReadonlySet<string>>>;
 
 interface Props<Row> {
@@ -237,10 +240,19 @@ const Cells = memo(function Cells<Row>({ row, columns }: Pick<BodyRowProps<Row>,
       data-align={column.align}
       data-label={column.headless === true ? undefined : column.header}
     >
-      <div className={classes.value}>{column.cell(row)}</div>
+      <Value>{column.cell(row)}</Value>
     </td>
   ));
 }) as <Row>(props: Pick<BodyRowProps<Row>, "row" | "columns">) => ReactNode;
+
+/** What a column has of a row; a phone leaves out what is none. */
+function Value({ children }: { children: ReactNode }) {
+  return (
+    <div className={classes.value} data-none={children === NONE || undefined}>
+      {children}
+    </div>
+  );
+}
 
 interface BoxProps {
   readonly label: string;
