@@ -21,6 +21,7 @@ EXAMPLES: Mapping[str, object] = {
     "answer": {"id": "bGFwdG9w", "type": "public-key", "response": {"clientDataJSON": "eyJ0eXBlIj…"}},
     "answering": 14,
     "answers": 31,
+    "answers_deleted_after_days": 365,
     "asked": 24,
     "asked_by": "ada",
     "attempt": 1,

@@ -3473,6 +3473,7 @@ export interface components {
         };
         /** @description A release of the agent on its way to devices. */
         AgentRollout: {
+            /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly created_at: string;
@@ -5096,6 +5097,7 @@ export interface components {
         };
         /** @description A version that a sample of a federation's devices measures on samples that they hold out. */
         Evaluation: {
+            /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
@@ -5149,6 +5151,7 @@ export interface components {
         };
         /** @description An evaluation with every device's part in it. */
         EvaluationDetail: {
+            /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
@@ -9065,6 +9068,7 @@ export interface components {
         };
         /** @description A version on its way to the devices of a federation. */
         Rollout: {
+            /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
@@ -9129,6 +9133,7 @@ export interface components {
         };
         /** @description A roll-out with every device's part in it. */
         RolloutDetail: {
+            /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
