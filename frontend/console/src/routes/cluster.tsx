@@ -26,8 +26,8 @@ export const Route = createFileRoute("/cluster")({
 });
 
 function ClusterPage() {
-  const { data: session } = useQuery(sessionQuery);
-  const cluster = useQuery({ ...clusterQuery, enabled: session?.all_projects === true });
+  const { data: session, isLoadingError } = useQuery(sessionQuery);
+  const cluster = useQuery({ ...clusterQuery, enabled: isLoadingError || session?.all_projects === true });
   return (
     <>
       <PageHead title="Cluster" says={cluster.data && says(cluster.data)} />

@@ -4,7 +4,7 @@ import { Problem } from "../api/problem";
 import { Answer } from "../components/Answer";
 import { PLACES, placesFor } from "../components/places";
 import { commandsFor } from "../search/found";
-import { answers } from "../testing/mock";
+import { answers, refuses } from "../testing/mock";
 import { show } from "../testing/show";
 import { Permitted } from "./Permitted";
 import type { Session } from "./session";
@@ -56,6 +56,12 @@ it("says which role an action needs, in the platform's words", async () => {
 it("shows what one may see", async () => {
   answers("get", "/api/session/", CARA);
   await show(<Permitted needs={{ action: "fleet.pause_device" }}>a form</Permitted>);
+  expect(await screen.findByText("a form")).toBeDefined();
+});
+
+it("shows what says itself that it failed, where the session cannot be had", async () => {
+  refuses("get", "/api/session/", 500, "internal", "The platform failed at this.");
+  await show(<Permitted needs={{ action: "federations.create_federation" }}>a form</Permitted>);
   expect(await screen.findByText("a form")).toBeDefined();
 });
 
