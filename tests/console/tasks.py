@@ -145,6 +145,11 @@ def begin_with(scene: Scene, preset: str, name: str) -> None:
     scene.hand.press(scene.page.get_by_role("link", name="New federation"))
     expect(scene.page.get_by_role("heading", level=1, name="New federation")).to_be_visible()
     scene.hand.type(scene.page.get_by_label("Name", exact=True), name)
+    choose_preset(scene, preset)
+
+
+def choose_preset(scene: Scene, preset: str) -> None:
+    """In the form of a new federation."""
     offered = scene.field("Begin with a published system")
     scene.hand.choose(offered, scene.page.get_by_role("option", name=re.compile(rf"^{re.escape(preset)}(?![\w+-])")))
 
