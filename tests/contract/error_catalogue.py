@@ -160,7 +160,7 @@ def errors_page() -> str:
     wire = (_row(f"`{code}`", WIRE_STATUS.get(code, STATUS[ErrorKind.INVALID]), CODES[code]) for code in CODES)
     agent = (f"- `{code}`" for code in agent_codes())
     exits = (_row(str(code.value), MEANINGS[code]) for code in Exit)
-    reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason"))
+    reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason", "because", "cancellation"))
     rest = (f"- `{code}`" for code in rest_codes())
     sdk = (f"- `{code}`" for code in sdk_codes())
     cli = (f"- `{code}`" for code in cli_codes())

@@ -1,12 +1,12 @@
 """What devices remember of their own updates from round to round, one tensor a parameter, until it is too old."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import numpy as np
 
 from coterie_learning.device_state import State
-from coterie_learning.local import Broadcast
+from coterie_learning.local import DELTA, Broadcast, Ended
 from coterie_wire.tensors import Tensors
 
 ROUND = "round"
@@ -26,3 +26,9 @@ def remembered(state: State, broadcast: Broadcast, *, keep_rounds: int) -> Tenso
 def remembering(tensors: Mapping[str, object], broadcast: Broadcast) -> State:
     """The state that holds `tensors` as of this round."""
     return State(cast(Tensors, tensors), {ROUND: broadcast.round})
+
+
+def less_what_was_sent(ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:
+    """The state that a round ended with, its tensors less the difference that was sent, as the platform reads it."""
+    update = sent()[DELTA]
+    return State({name: own - update[name] for name, own in ended.state.tensors.items()}, ended.state.values)

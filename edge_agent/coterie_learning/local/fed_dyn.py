@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from coterie_learning.device_state import State
-from coterie_learning.local import ANCHOR, DELTA, Broadcast, Ended, GraphNeeds, Trained
+from coterie_learning.local import ANCHOR, Broadcast, Ended, GraphNeeds, Trained
 from coterie_learning.local._descent import Descent
-from coterie_learning.local._remembering import remembered, remembering
+from coterie_learning.local._remembering import less_what_was_sent, remembered, remembering
 from coterie_wire.tensors import Tensors
 
 
@@ -45,5 +45,4 @@ class FedDyn(Descent, frozen=True, tag="fed_dyn"):
         return Ended(super().end(broadcast, trained, state).parts, remembering(own, broadcast))
 
     def remember(self, ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:
-        update = sent()[DELTA]
-        return State({name: own - update[name] for name, own in ended.state.tensors.items()}, ended.state.values)
+        return less_what_was_sent(ended, sent)

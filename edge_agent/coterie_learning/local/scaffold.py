@@ -14,7 +14,7 @@ from msgspec import Meta
 from coterie_learning.device_state import State
 from coterie_learning.local import ANCHOR, DELTA, Broadcast, Ended, GraphNeeds, Local, StepScalars, Trained
 from coterie_learning.local._linear import WEIGHT, anchor_of
-from coterie_learning.local._remembering import remembered, remembering
+from coterie_learning.local._remembering import less_what_was_sent, remembered, remembering
 from coterie_wire.tensors import Tensors
 
 CONTROL = "control"
@@ -62,8 +62,7 @@ class Scaffold(Local, frozen=True, tag="scaffold"):
         return Ended({DELTA: update}, remembering(self._ahead(broadcast, state), broadcast))
 
     def remember(self, ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:
-        update = sent()[DELTA]
-        return State({name: ahead - update[name] for name, ahead in ended.state.tensors.items()}, ended.state.values)
+        return less_what_was_sent(ended, sent)
 
     def _ahead(self, broadcast: Broadcast, state: State) -> Tensors:
         """C_k - C: how much further the device goes in a round than the fleet does, with the sign of a gradient."""

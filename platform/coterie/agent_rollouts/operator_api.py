@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from coterie.agent_rollouts import reasons, services
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.core.aged_api import AgedSerializer
-from coterie.core.durable import LONGEST_WHY
 from coterie.core.listing import ListedViewSet
+from coterie.core.why_api import WhyField
 from coterie.fleet.models import Device
 
 LONGEST_HOLD_S = 30 * 24 * 3600
@@ -105,9 +105,7 @@ class AgentRolloutSerializer(AgedSerializer[AgentRollout]):
 class WhySerializer(serializers.Serializer[None]):
     """An operator's reason."""
 
-    why = serializers.CharField(
-        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the roll-out's reason"
-    )
+    why = WhyField(help_text="stands in the roll-out's reason")
 
 
 class StartAgentRolloutSerializer(serializers.Serializer[None]):

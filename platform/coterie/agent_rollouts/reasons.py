@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from coterie.core.why import because
 from coterie_wire.conditions import Reason
 
 LEFT_OUT: Mapping[str, str] = {
@@ -17,21 +18,17 @@ LEFT_OUT: Mapping[str, str] = {
 
 def stopped(why: str) -> Reason:
     """Nobody else is asked."""
-    return _by_operator("agent_rollouts.stopped", "an operator stopped it; devices that have it keep it", why)
+    return because("agent_rollouts.stopped", "an operator stopped it; devices that have it keep it", why)
 
 
 def paused(why: str) -> Reason:
     """No further device is asked for now."""
-    return _by_operator("agent_rollouts.paused", "an operator paused it", why)
+    return because("agent_rollouts.paused", "an operator paused it", why)
 
 
 def withdrawn(why: str) -> Reason:
     """Devices go back."""
-    return _by_operator("agent_rollouts.by_operator", "an operator has devices go back to the agent before", why)
-
-
-def _by_operator(code: str, sentence: str, why: str) -> Reason:
-    return Reason(code, f"{sentence}: {why}" if why else sentence)
+    return because("agent_rollouts.by_operator", "an operator has devices go back to the agent before", why)
 
 
 def watching(*, share: float, asked: int, installed: int) -> Reason:

@@ -24,8 +24,8 @@ from coterie.cluster.models import Gang, GangShare
 from coterie.cluster.schedule import NAMING
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
-from coterie.core.durable import LONGEST_WHY
 from coterie.core.listing import ListedViewSet
+from coterie.core.why_api import WhyField
 from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
@@ -130,9 +130,7 @@ class LauncherSerializer(serializers.Serializer[Launcher]):
 class CancelJobSerializer(serializers.Serializer[None]):
     """Why a job is cancelled."""
 
-    why = serializers.CharField(
-        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the job's reason"
-    )
+    why = WhyField(help_text="stands in the job's reason")
 
 
 class TrainingJobFilter(serializers.Serializer[None]):

@@ -35,6 +35,7 @@ from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
 from coterie.core.separation import check_together
+from coterie.core.why import cancellation
 from coterie.federations.models import Federation
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, misfit
@@ -254,9 +255,7 @@ def cancel_job(*, job: TrainingJob, why: str = "", now: datetime) -> None:
 
     `why` stands in its reason. Raises JobHasEnded.
     """
-    who = current_actor().name or "an operator"
-    reason = Reason("cloud_training.cancelled", f"{who} cancelled it{f': {why}' if why else ''}")
-    if not cancel(job, reason, now):
+    if not cancel(job, cancellation("cloud_training.cancelled", why), now):
         raise JobHasEnded(job=str(job.pk), state=job.state)
     if job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=CANCELLED, now=now)

@@ -13,9 +13,6 @@ from coterie_wire.conditions import Reason
 MAX_SENTENCE = 400
 """Characters of a reason's sentence that are kept."""
 
-LONGEST_WHY = 200
-"""Characters of why a person did something, which stands in the reason after who did it and what."""
-
 AT_ONCE = 500
 """Rows of one statement: databases bound how many values it may name."""
 

@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import WantedRun
-from coterie.core.durable import LONGEST_WHY
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.core.uploaded import on_disk
+from coterie.core.why_api import WhyField
 from coterie.simulation_runs import services
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 
@@ -84,9 +84,7 @@ class SimulationRunDetailSerializer(SimulationRunSerializer):
 class CancelRunSerializer(serializers.Serializer[None]):
     """Why a run is cancelled."""
 
-    why = serializers.CharField(
-        default="", allow_blank=True, max_length=LONGEST_WHY, help_text="stands in the run's reason"
-    )
+    why = WhyField(help_text="stands in the run's reason")
 
 
 class RunFilter(serializers.Serializer[None]):

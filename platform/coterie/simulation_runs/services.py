@@ -16,6 +16,7 @@ from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
 from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
+from coterie.core.why import cancellation
 from coterie.evaluation.datasets import MAX_BYTES
 from coterie.registry.models import Blob
 from coterie.registry.services import keep_file
@@ -25,7 +26,6 @@ from coterie.simulation_runs.keeping import forget_all_but
 from coterie.simulation_runs.leasing import APP, WAITING, cancel, give_up
 from coterie.simulation_runs.models import MAX_NAME, SimulatedFleet, SimulationRun
 from coterie_learning.plan import parse_plan, plan_document
-from coterie_wire.conditions import Reason
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 from coterie_wire.tensor_files import open_tensors, opened
@@ -123,9 +123,7 @@ def cancel_run(*, run: SimulationRun, why: str = "", now: datetime) -> None:
 
     `why` stands in its reason. Raises RunHasEnded.
     """
-    who = current_actor().name or "an operator"
-    reason = Reason("simulation_runs.cancelled", f"{who} cancelled it{f': {why}' if why else ''}")
-    if not cancel(run, reason, now):
+    if not cancel(run, cancellation("simulation_runs.cancelled", why), now):
         raise RunHasEnded(run=str(run.pk), state=run.state)
 
 

@@ -1,13 +1,11 @@
-import { Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { AskWhy } from "../components/AskWhy";
 import { counted } from "../components/units";
 import { t } from "../language/t";
 import { AGENT_ROLLOUTS, type AgentRollout } from "./queries";
 import { isActive, progressOf } from "./standing";
-
-const LONGEST_WHY = 200;
 
 /** What can be done about a roll-out of the agent that is under way. */
 export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
@@ -18,16 +16,7 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
   const changes = [AGENT_ROLLOUTS];
   const onDone = () => say("");
   const asking = (sentence: string) => (
-    <Stack gap="sm">
-      <Text size="sm">{sentence}</Text>
-      <TextInput
-        label="Why"
-        description="everybody reads it beside the roll-out"
-        maxLength={LONGEST_WHY}
-        value={why}
-        onChange={(event) => say(event.currentTarget.value)}
-      />
-    </Stack>
+    <AskWhy says={sentence} where={t`everybody reads it beside the roll-out`} why={why} onWhy={say} />
   );
   return (
     <>

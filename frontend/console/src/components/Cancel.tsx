@@ -1,10 +1,9 @@
-import { Stack, Text, TextInput } from "@mantine/core";
 import type { QueryKey } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Call } from "../api/curl";
+import { t } from "../language/t";
 import { Action } from "./Action";
-
-const LONGEST_WHY = 200;
+import { AskWhy } from "./AskWhy";
 
 interface Props {
   /** The action's name in the audit log. */
@@ -28,18 +27,7 @@ export function Cancel({ action, confirmLabel, says, done, changes, call }: Prop
       label="Cancel"
       confirmLabel={confirmLabel}
       danger
-      confirm={
-        <Stack gap="sm">
-          <Text size="sm">{says}</Text>
-          <TextInput
-            label="Why"
-            description="everybody reads it beside what is cancelled"
-            maxLength={LONGEST_WHY}
-            value={why}
-            onChange={(event) => say(event.currentTarget.value)}
-          />
-        </Stack>
-      }
+      confirm={<AskWhy says={says} where={t`everybody reads it beside what is cancelled`} why={why} onWhy={say} />}
       done={done}
       changes={changes}
       onDone={() => say("")}

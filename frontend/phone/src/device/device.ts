@@ -278,8 +278,8 @@ export class Device {
     const { model } = manifest;
     const frozen = await frozenOf(manifest, (sha256) => this.part(sha256));
     const [own, standing] = await Promise.all([this.store.get("own"), this.store.get("standing")]);
-    const received = readVersion(await this.part(manifest.parameters.sha256), model);
-    const version = answeringTensors(own, standing, manifest, received) ?? received;
+    const read = async () => readVersion(await this.part(manifest.parameters.sha256), model);
+    const version = await answeringTensors(own, standing, manifest, read);
     const predictor = await Predictor.open(await this.part(manifest.predict.sha256), model, frozen);
     try {
       return await predictor.outputs(version, xs);

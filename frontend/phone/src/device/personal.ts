@@ -101,18 +101,20 @@ export function ownTensors(own: OwnModel | null, { model }: Manifest): Tensors |
 }
 
 /**
- * What answers instead of the `received` version; null: that itself does. Where the plan that holds between rounds has only
- * some layers stay on the device, the others are the version's.
+ * What answers: the device's own model, else the version, which is read where it is needed. Where the plan that holds
+ * between rounds has only some layers stay on the device, the others are the version's.
  */
-export function answeringTensors(
+export async function answeringTensors(
   own: OwnModel | null,
   standing: StandingPlan | null,
   manifest: Manifest,
-  received: Tensors,
-): Tensors | null {
+  readReceived: () => Promise<Tensors>,
+): Promise<Tensors> {
   const known = ownTensors(own, manifest);
-  if (known === null || own?.base === manifest.version || own?.federation !== standing?.federation) return known;
-  return standing === null ? known : renewed(known, received, manifest.model, localOf(standing)?.scope ?? WHOLE);
+  if (known === null) return readReceived();
+  if (standing === null || own?.base === manifest.version || own?.federation !== standing.federation) return known;
+  const scope = localOf(standing)?.scope ?? WHOLE;
+  return scope.personal.length === 0 ? known : renewed(known, await readReceived(), manifest.model, scope);
 }
 
 /** How rounds train; null where the plan cannot be read. */

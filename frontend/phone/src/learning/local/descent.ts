@@ -1,10 +1,11 @@
 /** What kinds share that descend by mini-batches: hyperparameters and scalars (`coterie_learning.local._descent`). */
 import * as v from "valibot";
 import { positive, within } from "../kinds";
+import { whole } from "../whole";
 import type { StepScalars } from "./interface";
 
 export const DESCENT = {
-  epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 1),
+  epochs: v.optional(whole(1, 1000), 1),
   learning_rate: v.optional(positive(100), 0.1),
   momentum: v.optional(v.pipe(v.number(), v.minValue(0), v.ltValue(1)), 0),
   weight_decay: v.optional(within(0, 1), 0),

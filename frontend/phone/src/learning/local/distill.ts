@@ -4,10 +4,10 @@
  */
 import * as v from "valibot";
 import { kind, positive, within } from "../kinds";
+import { whole } from "../whole";
 import { type Local, NOT_ASKED, PLAIN, WHOLE } from "./interface";
 
 const DAY_S = 86_400;
-const whole = v.pipe(within(1, 1000), v.integer());
 const below1 = v.pipe(v.number(), v.minValue(0), v.ltValue(1));
 
 export const distill = kind(
@@ -17,8 +17,8 @@ export const distill = kind(
     lambda_d: v.optional(within(0, 1), 0.5),
     learning_rate: v.optional(positive(100), 0.1),
     momentum: v.optional(below1, 0),
-    epochs: v.optional(whole, 100),
-    patience: v.optional(whole, 20),
+    epochs: v.optional(whole(1, 1000), 100),
+    patience: v.optional(whole(1, 1000), 20),
     validation_share: v.optional(below1, 0.2),
     period_days: v.optional(positive(3650), 20),
     head: v.optional(v.picklist(["all", "seen"]), "seen"),

@@ -3,11 +3,11 @@
  * a mirror of `coterie_learning.local.fed_dyn`. What is kept is g_k/α, minus the sum of the device's updates.
  */
 import * as v from "valibot";
-import type { Tensors } from "../../wire/tensors";
-import { kind, positive, within } from "../kinds";
+import { kind, positive } from "../kinds";
+import { whole } from "../whole";
 import { DESCENT, scalarsOf } from "./descent";
 import { combined, DELTA, type Local, PLAIN } from "./interface";
-import { remembered, remembering } from "./remembering";
+import { lessWhatWasSent, remembered, remembering } from "./remembering";
 
 export const fedDyn = kind(
   "local",
@@ -15,7 +15,7 @@ export const fedDyn = kind(
   {
     ...DESCENT,
     alpha: v.optional(positive(1000), 0.1),
-    keep_rounds: v.optional(v.pipe(within(1, 1_000_000), v.integer()), 100),
+    keep_rounds: v.optional(whole(1, 1_000_000), 100),
   },
   (given): Local => ({
     ...PLAIN,
@@ -29,9 +29,6 @@ export const fedDyn = kind(
       const own = remembered(state, broadcast, given.keep_rounds);
       return { parts: new Map([[DELTA, delta]]), scalars: new Map(), state: remembering(own, broadcast) };
     },
-    remember: ({ state: { tensors, values } }, sent) => ({
-      tensors: combined(tensors, sent().get(DELTA) as Tensors, (own, told) => own - told),
-      values,
-    }),
+    remember: lessWhatWasSent,
   }),
 );

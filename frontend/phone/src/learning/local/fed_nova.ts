@@ -5,13 +5,14 @@
 import * as v from "valibot";
 import { CodedError } from "../../wire/errors";
 import { kind, positive, within } from "../kinds";
+import { whole } from "../whole";
 import { DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 
 export const fedNova = kind(
   "local",
   "fed_nova",
   {
-    epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 1),
+    epochs: v.optional(whole(1, 1000), 1),
     learning_rate: v.optional(positive(100), 0.1),
     momentum: v.optional(v.pipe(v.number(), v.minValue(0), v.ltValue(1)), 0),
     mu: v.optional(within(0, 1000), 0),

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import type { Tensors } from "../../wire/tensors";
 import { unflat } from "../flat";
 import { kind, positive, within } from "../kinds";
+import { whole } from "../whole";
 import { DIRECTIONS, directions, dot, vectorOf } from "./directions";
 import { combined, DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 import { remembered, remembering } from "./remembering";
@@ -14,10 +15,10 @@ export const multitask = kind(
   "local",
   "multitask",
   {
-    epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 3),
+    epochs: v.optional(whole(1, 1000), 3),
     learning_rate: v.optional(positive(100), 0.1),
     mu: v.optional(within(0, 1000), 1),
-    keep_rounds: v.optional(v.pipe(within(1, 1_000_000), v.integer()), 100),
+    keep_rounds: v.optional(whole(1, 1_000_000), 100),
   },
   ({ epochs, learning_rate, mu, keep_rounds }): Local => ({
     ...PLAIN,

@@ -5,6 +5,7 @@
 import * as v from "valibot";
 import { exactSum } from "../exact_sum";
 import { kind, positive, within } from "../kinds";
+import { whole } from "../whole";
 import { DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 
 const LEAST_LOSS = 1e-10;
@@ -16,7 +17,7 @@ export const qFedAvg = kind(
   "q_fed_avg",
   {
     q: v.optional(within(0, 20), 1),
-    epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 1),
+    epochs: v.optional(whole(1, 1000), 1),
     learning_rate: v.optional(positive(100), 0.1),
     loss_scale: v.optional(positive(1e6), 1),
   },

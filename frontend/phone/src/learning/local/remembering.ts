@@ -4,7 +4,7 @@
  */
 import { float32, type Tensors } from "../../wire/tensors";
 import type { State } from "../device_state";
-import type { Broadcast } from "./interface";
+import { type Broadcast, combined, DELTA, type Local } from "./interface";
 
 const ROUND = "round";
 
@@ -20,3 +20,9 @@ export function remembered({ tensors, values }: State, { received, round }: Broa
 
 /** The state that holds `tensors` as of this round. */
 export const remembering = (tensors: Tensors, { round }: Broadcast): State => ({ tensors, values: { [ROUND]: round } });
+
+/** Remembers the tensors of the state less the difference that was sent, as the platform reads it. */
+export const lessWhatWasSent: Local["remember"] = ({ state: { tensors, values } }, sent) => ({
+  tensors: combined(tensors, sent().get(DELTA) as Tensors, (own, told) => own - told),
+  values,
+});

@@ -5,20 +5,19 @@
 import * as v from "valibot";
 import type { Tensors } from "../../wire/tensors";
 import type { State } from "../device_state";
-import { kind, positive, within } from "../kinds";
+import { kind, positive } from "../kinds";
+import { whole } from "../whole";
 import { type Broadcast, combined, DELTA, type Local, NOT_ASKED, PLAIN, scaled } from "./interface";
 import { anchorOf, WEIGHT } from "./linear";
-import { remembered, remembering } from "./remembering";
-
-const whole = (most: number) => v.pipe(within(1, most), v.integer());
+import { lessWhatWasSent, remembered, remembering } from "./remembering";
 
 export const scaffold = kind(
   "local",
   "scaffold",
   {
-    steps: v.optional(whole(100_000), 10),
+    steps: v.optional(whole(1, 100_000), 10),
     learning_rate: v.optional(positive(100), 0.1),
-    keep_rounds: v.optional(whole(1_000_000), 100),
+    keep_rounds: v.optional(whole(1, 1_000_000), 100),
   },
   ({ steps, learning_rate, keep_rounds }): Local => {
     /** C_k - C: how much further the device goes in a round than the fleet does, with the sign of a gradient. */
@@ -44,10 +43,7 @@ export const scaffold = kind(
         const parts = new Map([[DELTA, update]]);
         return { parts, scalars: new Map(), state: remembering(ahead(broadcast, state), broadcast) };
       },
-      remember: ({ state: { tensors, values } }, sent) => ({
-        tensors: combined(tensors, sent().get(DELTA) as Tensors, (one, told) => one - told),
-        values,
-      }),
+      remember: lessWhatWasSent,
     };
   },
 );

@@ -4,7 +4,8 @@
  * body alone is uploaded.
  */
 import * as v from "valibot";
-import { kind, positive, within } from "../kinds";
+import { kind, positive } from "../kinds";
+import { whole } from "../whole";
 import { type Local, NOT_ASKED, PLAIN, WHOLE } from "./interface";
 
 export const sharedBody = kind(
@@ -12,8 +13,8 @@ export const sharedBody = kind(
   "shared_body",
   {
     personal: v.optional(v.pipe(v.string(), v.regex(/\S/), v.maxLength(2000)), "head"),
-    head_epochs: v.optional(v.pipe(within(0, 1000), v.integer()), 0),
-    epochs: v.optional(v.pipe(within(1, 1000), v.integer()), 1),
+    head_epochs: v.optional(whole(0, 1000), 0),
+    epochs: v.optional(whole(1, 1000), 1),
     learning_rate: v.optional(positive(100), 0.1),
   },
   ({ personal, head_epochs, epochs, learning_rate }): Local => ({

@@ -4,13 +4,14 @@
  */
 import * as v from "valibot";
 import { kind, within } from "../kinds";
+import { whole } from "../whole";
 import type { Personal } from ".";
-import { TUNING, tuningScalars, whole } from "./tuning";
+import { TUNING, tuningScalars } from "./tuning";
 
 export const ditto = kind(
   "personal",
   "ditto",
-  { ...TUNING, mu: v.optional(within(0, 1000), 1), epochs: v.optional(whole(1000), 5) },
+  { ...TUNING, mu: v.optional(within(0, 1000), 1), epochs: v.optional(whole(1, 1000), 5) },
   ({ mu, epochs, learning_rate, patience, again_share }): Personal => ({
     rules: (local) => ({
       epochs,

@@ -1,13 +1,12 @@
 /** What kinds share that train a personal model by descent: hyperparameters, and the scalars of a step. */
 import * as v from "valibot";
-import { positive, within } from "../kinds";
+import { positive } from "../kinds";
 import type { Local, StepScalars } from "../local/interface";
-
-export const whole = (most: number) => v.pipe(within(1, most), v.integer());
+import { whole } from "../whole";
 
 export const TUNING = {
   learning_rate: v.optional(v.nullable(positive(100)), null),
-  patience: v.optional(whole(1000), 5),
+  patience: v.optional(whole(1, 1000), 5),
   again_share: v.optional(positive(1), 0.2),
 };
 

@@ -1,0 +1,14 @@
+"""How the operators' REST API asks why a person does something."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from coterie.core.why import LONGEST_WHY
+
+
+class WhyField(serializers.CharField):
+    """A sentence, or nothing; `help_text` says where it stands."""
+
+    def __init__(self, *, help_text: str, **more: Any) -> None:  # noqa: ANN401 - as the REST framework has them
+        super().__init__(default="", allow_blank=True, max_length=LONGEST_WHY, help_text=help_text, **more)
