@@ -18,15 +18,15 @@ app.set_default()
 
 @signals.worker_init.connect
 @signals.beat_init.connect
-def refuse_newer_schema(**_: object) -> None:
-    """End before anything is done with tables that this code does not know; embedded mode's server looks itself."""
-    from coterie.config.schema import NewerSchema, refuse_newer  # Django's database layer is ready only now
+def refuse_other_schema(**_: object) -> None:
+    """End before anything is done with tables that are not this code's; embedded mode's server looks itself."""
+    from coterie.config.schema import OtherSchema, refuse_other  # Django's database layer is ready only now
 
     if settings.EMBEDDED:
         return
     try:
-        refuse_newer()
-    except NewerSchema as error:
+        refuse_other()
+    except OtherSchema as error:
         sys.exit(str(error))
 
 

@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from coterie.accounts.models import Operator
 from coterie.child.trial_job import try_confinement
-from coterie.config.schema import unknown_changes
+from coterie.config.schema import OtherSchema, refuse_other
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.core.pulse import is_late
@@ -75,12 +75,14 @@ def _database() -> Told:
 
 
 def _tables() -> Told:
+    try:
+        refuse_other()
+    except OtherSchema as error:
+        yield "wrong", str(error)
+        return
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    newer = unknown_changes(executor.loader, executor.loader.applied_migrations)
-    if newer:
-        yield "wrong", f"the database is newer than this version, which does not know {', '.join(newer)}"
-    elif plan:
+    if plan:
         yield "wrong", f"{len(plan)} changes are to be made: coterie migrate"
     else:
         yield "fine", "the tables are those of this version"

@@ -23,7 +23,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from coterie.config import memory
 from coterie.config.announce import FirstOperator, Ready, announce
-from coterie.config.schema import NewerSchema, refuse_newer
+from coterie.config.schema import OtherSchema, refuse_other
 from coterie.config.server_options import REFUSED, ServerOptions
 from coterie.config.serving import BoundedServer, server_config
 from coterie.config.tls import ServerTls, read_tls
@@ -119,15 +119,15 @@ def _use_own_temporary(directory: Path) -> None:
 
 
 def _prepare(options: ServerOptions) -> None:
-    """Bring the tables up to date, and see to it that somebody can sign in. Exits where the tables are newer."""
+    """Bring the tables up to date, and see to it that somebody can sign in. Exits where another version made them."""
     if os.geteuid() == 0:
         logger.warning("the platform runs as root, which it never needs: give it a user of its own")
-    executor = MigrationExecutor(connection)
     try:
-        refuse_newer(executor.loader)
-    except NewerSchema as error:
+        refuse_other()
+    except OtherSchema as error:
         logger.error("%s", error)
         sys.exit(REFUSED)
+    executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0)
     _finish_key_rotation()

@@ -93,7 +93,7 @@ def test_the_database_refuses_to_change_and_to_remove_entries(append_only: None)
 @pytest.fixture
 def append_only(db: None) -> None:
     """The triggers as the migration makes them; tests that empty all tables had the one against deletion removed."""
-    (operation,) = import_module("coterie.audit.migrations.0002_append_only").Migration.operations
+    *_, operation = import_module("coterie.audit.migrations.0001_tables").Migration.operations
     for step in (operation.reverse_code, operation.code):
         step(apps, connection.schema_editor())
 

@@ -2,23 +2,35 @@
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from coterie.config.schema import NewerSchema, refuse_newer
+from coterie.config.schema import OtherSchema, refuse_other
 
 pytestmark = pytest.mark.django_db
 
 
 def test_tables_of_this_code_are_taken() -> None:
-    refuse_newer()
+    refuse_other()
 
 
 def test_a_change_that_this_code_does_not_know_is_named() -> None:
     MigrationRecorder(connection).record_applied("fleet", "0042_of_tomorrow")
-    with pytest.raises(NewerSchema, match=r"fleet\.0042_of_tomorrow"):
-        refuse_newer()
+    with pytest.raises(OtherSchema, match=r"fleet\.0042_of_tomorrow"):
+        refuse_other()
 
 
 def test_an_app_that_is_not_there_any_more_is_no_matter() -> None:
     MigrationRecorder(connection).record_applied("removed", "0001_initial")
-    refuse_newer()
+    refuse_other()
+
+
+def test_tables_of_which_a_migration_replaces_all_changes_are_taken_and_others_refused() -> None:
+    loader = MigrationLoader(connection)
+    replaced = loader.disk_migrations["fleet", "0001_tables"].replaces
+    MigrationRecorder.Migration.objects.filter(app="fleet", name="0001_tables").delete()
+    refuse_other()
+    assert ("fleet", "0001_tables") in MigrationLoader(connection).applied_migrations
+    MigrationRecorder(connection).record_unapplied(*replaced[-1])
+    with pytest.raises(OtherSchema, match=rf"lacks fleet\.{replaced[-1][1]};"):
+        refuse_other()

@@ -67,9 +67,9 @@ def backwards(_apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('owners', '0001_initial'),
-        ('audit', '0003_nobody_signed_in'),
-        ('privacy', '0002_streams'),
+        ('owners', '0001_tables'),
+        ('audit', '0001_tables'),
+        ('privacy', '0001_tables'),
     ]
 
     operations = [migrations.RunPython(forwards, backwards)]
