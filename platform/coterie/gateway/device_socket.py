@@ -110,10 +110,10 @@ async def _answered(frame: RequestFrame, shown: Shown, address: str) -> Platform
     try:
         check_database()
         GATE.count(shown, address)
+        async with GATE.turn(shown):
+            return await _answer_frame(frame, shown)
     except CoterieError as error:
         return Refusal(id=frame.id, problem=problem_of(error))
-    async with GATE.turn(shown):
-        return await _answer_frame(frame, shown)
 
 
 async def _answer_frame(frame: RequestFrame, shown: Shown) -> PlatformFrame:

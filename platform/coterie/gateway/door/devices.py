@@ -30,7 +30,7 @@ class DeviceGate:
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._limits = limits
         self._rates = Rates()
-        self._turns = Turns(each=limits.requests_per_device)
+        self._turns = Turns(each=limits.requests_per_device, most=limits.requests_waiting)
         self._known = Known()
         self._sockets: dict[str, int] = {}
 
@@ -60,7 +60,7 @@ class DeviceGate:
 
     @asynccontextmanager
     async def turn(self, shown: Shown) -> AsyncIterator[None]:
-        """Answer at most so many requests of a device at the same time; the others wait."""
+        """Answer at most so many requests of a device at the same time; some more wait. Raises TooManyWaiting."""
         async with self._turns.turn(hash_secret(shown.both)):
             yield
 
@@ -69,7 +69,7 @@ class DeviceGate:
         """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it is not declared.
 
         A credential that was good a moment ago is not looked up before the answer does, nor for a body that anybody may
-        send. Raises TooManyRequests and what `device_of` raises.
+        send. Raises TooManyRequests, TooManyWaiting and what `device_of` raises.
         """
         with nullcontext() if shown.both in self._known else self.guessing(address):
             if shown.both not in self._known and (body_bytes is None or body_bytes > self._limits.body_bytes):

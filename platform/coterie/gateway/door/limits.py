@@ -47,6 +47,8 @@ class Limits:
     """An old socket whose network went is noticed within a minute; until then it counts."""
     requests_per_device: int = 4
     """Requests of one device that are answered at once; more wait."""
+    requests_waiting: int = 16
+    """Of one device, with those that are answered: an agent sends two or three at once, and waits for the answers."""
     guesses_per_minute: int = 120
     """Unknown credentials and enrolments from one address."""
 

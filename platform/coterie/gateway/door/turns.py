@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from coterie.core.errors import CoterieError, ErrorKind
 
+WAIT_S = 5
+"""How long a client that is sent away is told to wait."""
+
 
 class Busy(CoterieError):
     """Fields: wait_s."""
@@ -14,6 +17,14 @@ class Busy(CoterieError):
     code = "gateway.busy"
     kind = ErrorKind.UNAVAILABLE
     sentence = "Too many requests wait to be answered; try again in {wait_s} s."
+
+
+class TooManyWaiting(CoterieError):
+    """Fields: limit, wait_s."""
+
+    code = "gateway.too_many_waiting"
+    kind = ErrorKind.THROTTLED
+    sentence = "{limit} requests of this client are being answered or wait already; try again in {wait_s} s."
 
 
 @dataclass
@@ -27,16 +38,24 @@ class _Queue:
 class Turns:
     """Admits so many requests of each client at once, and so many of all. Used on one event loop."""
 
-    def __init__(self, *, each: int, all_at_once: int | None = None, wait_s: float | None = None) -> None:
+    def __init__(
+        self, *, each: int, all_at_once: int | None = None, wait_s: float | None = None, most: int | None = None
+    ) -> None:
         self._each = each
+        self._most = most
         self._all = None if all_at_once is None else asyncio.Semaphore(all_at_once)
         self._wait_s = wait_s
         self._queues: dict[str, _Queue] = {}
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn of `who`. Raises Busy when it does not come in time."""
+        """Wait for a turn of `who`.
+
+        Raises Busy when it does not come in time, or TooManyWaiting where `most` requests of `who` are there already.
+        """
         queue = self._queues.setdefault(who, _Queue(asyncio.Semaphore(self._each)))
+        if self._most is not None and queue.users >= self._most:
+            raise TooManyWaiting(limit=self._most, wait_s=WAIT_S)
         queue.users += 1
         try:
             async with self._taken(queue.turns):
@@ -55,7 +74,7 @@ class Turns:
         try:
             await asyncio.wait_for(turns.acquire(), self._wait_s)
         except TimeoutError as error:
-            raise Busy(wait_s=5) from error
+            raise Busy(wait_s=WAIT_S) from error
         try:
             yield
         finally:

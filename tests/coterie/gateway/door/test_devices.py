@@ -11,6 +11,7 @@ from coterie.fleet.selectors import Shown
 from coterie.fleet.services import EnrolledDevice
 from coterie.gateway.door.devices import DeviceGate
 from coterie.gateway.door.limits import Limits
+from coterie.gateway.door.turns import TooManyWaiting
 from coterie_wire.messages import MAX_MESSAGE_BYTES, Refusal, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 from tests.coterie.gateway.conftest import application
@@ -111,3 +112,13 @@ async def test_a_devices_requests_wait_for_one_another(gate: DeviceGate) -> None
 
     await asyncio.gather(*(work() for _ in range(5)))
     assert most == SMALL.requests_per_device
+
+
+async def test_a_device_that_does_not_wait_for_answers_is_sent_away(gate: DeviceGate) -> None:
+    async def work() -> None:
+        async with gate.turn(Shown("cod_one")):
+            await asyncio.sleep(0)
+
+    done = await asyncio.gather(*(work() for _ in range(SMALL.requests_waiting + 3)), return_exceptions=True)
+    assert [type(one) for one in done if one is not None] == [TooManyWaiting] * 3
+    await work()
