@@ -1,7 +1,7 @@
 """A fleet's past, read from its check-ins and its rounds; what was forecast of it, and how good that was."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -13,7 +13,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import SimulationOptions
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
-from coterie.fleet.models import Observation
+from coterie.fleet.models import Device, Observation
 from coterie.fleet.observing import RETENTION
 from coterie.merging.models import Update
 from coterie.rounds.expected_traffic import expected_traffic
@@ -31,6 +31,12 @@ MOST_DEVICES = 2_000
 """Members that a trace tells of, at most."""
 MOST_PARTS = 20_000
 """The latest, at most."""
+PARTS_EACH = 20
+"""Of a device, on average, are what one round's forecast is drawn from; older ones would hardly change it."""
+FEW_PARTS = 1_000
+"""For it in a small fleet."""
+ROUNDS_AT_ONCE = 50
+"""Whose parts are read together, newest first, until there are enough."""
 MOST_ROUNDS = 1_000
 """That forecasts of plans are compared with, at most."""
 LONGEST = RETENTION
@@ -43,19 +49,47 @@ FIGURES: Mapping[Figure, tuple[str, str, str, str]] = {
 }
 
 
-def trace_of(federation: Federation, *, since: datetime, until: datetime, spans: bool = True) -> Trace:
+def trace_of(federation: Federation, *, since: datetime, until: datetime) -> Trace:
     """What the federation's members did between two moments, and nothing that was known only later."""
-    found = members(federation).order_by("enrolled_at", "pk").values_list("pk", "present_until")
-    places = {pk: place for place, (pk, _) in enumerate(found[:MOST_DEVICES])}
-    present = {pk: present_until or since for pk, present_until in found[:MOST_DEVICES]}
+    found = list(_members(federation).values_list("pk", "present_until")[:MOST_DEVICES])
+    places = {pk: place for place, (pk, _) in enumerate(found)}
+    present = {pk: present_until or since for pk, present_until in found}
+    spans = list(_spans(places, present, since, until))
+    return _trace(federation, places, since, until, spans, MOST_PARTS)
+
+
+def trace_for_round(round_: Round, opened_at: datetime) -> Trace:
+    """The latest parts of the members in rounds before this one, for its forecast."""
+    places = places_of(round_.federation)
+    most = min(MOST_PARTS, max(FEW_PARTS, PARTS_EACH * len(places)))
+    return _trace(round_.federation, places, opened_at - LONGEST, opened_at, (), most)
+
+
+def places_of(federation: Federation) -> Mapping[UUID, int]:
+    """Where its members stand in its traces."""
+    return {pk: place for place, pk in enumerate(_members(federation).values_list("pk", flat=True)[:MOST_DEVICES])}
+
+
+def _members(federation: Federation) -> QuerySet[Device]:
+    return members(federation).order_by("enrolled_at", "pk")
+
+
+def _trace(
+    federation: Federation,
+    places: Mapping[UUID, int],
+    since: datetime,
+    until: datetime,
+    spans: Sequence[Span],
+    most_parts: int,
+) -> Trace:
     return Trace(
         begins_at=since.astimezone(UTC).isoformat(),
         lasts_s=max(1.0, (until - since).total_seconds()),
         devices=max(1, len(places)),
         members=max(1, members(federation).count()),
         batch_size=federation.pair.model_spec().batch_size,
-        spans=list(_spans(places, present, since, until)) if spans else [],
-        parts=list(_parts(federation, places, since, until)),
+        spans=spans,
+        parts=list(_parts(federation, places, since, until, most_parts)),
     )
 
 
@@ -92,26 +126,54 @@ def _spans(
                 yield Span(places[device], begun, ended)
 
 
-def _parts(federation: Federation, places: Mapping[UUID, int], since: datetime, until: datetime) -> Iterator[Part]:
-    """Those that began and ended between the two moments, oldest first."""
-    parts: QuerySet[Assignment] = Assignment.objects.filter(
-        round__federation=federation, round__carries_on=False, offered_at__gte=since, changed_at__lt=until
-    ).exclude(state__in=[*Assignment.LIVE, Assignment.State.JOINED])
-    latest = list(parts.select_related("update").order_by("-offered_at", "pk")[:MOST_PARTS])
-    uploads = _upload_began(latest)
-    for part in reversed(latest):
-        place = places.get(part.device_id)
+class _Row(NamedTuple):
+    """An assignment and its update, as far as a part tells of them."""
+
+    pk: UUID
+    round_id: int
+    device: UUID
+    offered_at: datetime
+    changed_at: datetime
+    state: str
+    reason_code: str
+    received_at: datetime | None
+    """None: it has no update."""
+    train_s: float
+    steps_done: int
+    samples: int
+    size_bytes: int
+
+
+_COLUMNS = (
+    "pk",
+    "round_id",
+    "device_id",
+    "offered_at",
+    "changed_at",
+    "state",
+    "reason_code",
+    *(f"update__{name}" for name in ("received_at", "train_s", "steps_done", "samples", "size_bytes")),
+)
+
+
+def _parts(
+    federation: Federation, places: Mapping[UUID, int], since: datetime, until: datetime, most: int
+) -> Iterator[Part]:
+    """The latest that began and ended between the two moments, oldest first."""
+    latest = _latest_rows(federation, since, until, most)
+    uploads = _upload_began({row.round_id for row in latest})
+    for row in reversed(latest):
+        place = places.get(row.device)
         if place is None:
             continue
-        ending, at = _ended(part)
-        update = part.update if ending == "delivered" else None
-        lasted_s = max(0.0, (at - part.offered_at).total_seconds())
-        asked_s = (part.offered_at - since).total_seconds()
-        if update is None:
+        ending, at = _ended(row)
+        lasted_s = max(0.0, (at - row.offered_at).total_seconds())
+        asked_s = (row.offered_at - since).total_seconds()
+        if ending != "delivered" or row.received_at is None:
             yield Part(place, asked_s, ending, lasted_s)
             continue
-        began = uploads.get((part.round_id, part.device_id))
-        train_s = min(update.train_s, lasted_s)
+        began = uploads.get((row.round_id, row.device))
+        train_s = min(row.train_s, lasted_s)
         upload_s = 0.0 if began is None else max(0.0, (at - began).total_seconds())
         yield Part(
             place,
@@ -120,22 +182,36 @@ def _parts(federation: Federation, places: Mapping[UUID, int], since: datetime, 
             lasted_s,
             train_s,
             min(upload_s, lasted_s - train_s),
-            update.steps_done,
-            update.samples,
-            update.size_bytes,
+            row.steps_done,
+            row.samples,
+            row.size_bytes,
         )
 
 
-def _ended(part: Assignment) -> tuple[Ending, datetime]:
-    if part.state == Assignment.State.DELIVERED:
-        return "delivered", part.changed_at if part.update is None else part.update.received_at
-    if part.state == Assignment.State.RELEASED and part.reason_code == CLOSED.code:
-        return "late", part.changed_at
-    return "lost", part.changed_at
+def _latest_rows(federation: Federation, since: datetime, until: datetime, most: int) -> list[_Row]:
+    """Newest first."""
+    ended = Assignment.objects.filter(offered_at__gte=since, changed_at__lt=until)
+    ended = ended.exclude(state__in=[*Assignment.LIVE, Assignment.State.JOINED]).order_by()
+    lasted = federation.rounds.filter(carries_on=False).exclude(finished_at__lt=since).order_by("-number")
+    rounds = list(lasted.values_list("pk", flat=True))
+    found: list[_Row] = []
+    while rounds and len(found) < most:
+        newest, rounds = rounds[:ROUNDS_AT_ONCE], rounds[ROUNDS_AT_ONCE:]
+        found += (_Row(*row) for row in ended.filter(round__in=newest).values_list(*_COLUMNS))
+    found.sort(key=lambda row: row.pk)
+    found.sort(key=lambda row: row.offered_at, reverse=True)
+    return found[:most]
 
 
-def _upload_began(parts: Sequence[Assignment]) -> Mapping[tuple[int, UUID], datetime]:
-    rounds = {part.round_id for part in parts}
+def _ended(row: _Row) -> tuple[Ending, datetime]:
+    if row.state == Assignment.State.DELIVERED:
+        return "delivered", row.received_at or row.changed_at
+    if row.state == Assignment.State.RELEASED and row.reason_code == CLOSED.code:
+        return "late", row.changed_at
+    return "lost", row.changed_at
+
+
+def _upload_began(rounds: Set[int]) -> Mapping[tuple[int, UUID], datetime]:
     events = RoundEvent.objects.filter(round__in=rounds, kind=RoundEvent.Kind.UPLOADING).order_by("-at")
     return {
         (round_, device): at

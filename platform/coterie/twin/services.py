@@ -22,7 +22,7 @@ from coterie.rounds.models import Round
 from coterie.twin.errors import NoHistory, NoSamples, NotReplayed
 from coterie.twin.models import Forecast
 from coterie.twin.replay import Past, check_replayed, forecast
-from coterie.twin.selectors import LONGEST, MOST_DEVICES, happened_in, sizes_of, trace_of, whole_trace_of
+from coterie.twin.selectors import happened_in, places_of, sizes_of, trace_for_round, whole_trace_of
 from coterie.twin.shipped import MOST_IN_SCENARIO, SUBSTITUTE
 from coterie_learning.plan import Document, parse_plan, plan_document
 
@@ -49,12 +49,11 @@ def forecast_round(*, round_: Round, now: datetime) -> Forecast | None:
     plan = round_.parsed_plan()
     try:
         check_replayed(plan)
-        trace = trace_of(federation, since=opened_at - LONGEST, until=opened_at, spans=False)
+        trace = trace_for_round(round_, opened_at)
         past, sizes = Past.of(trace), sizes_of(federation, plan)
     except (NoHistory, NotReplayed):
         return None
-    order = members(federation).order_by("enrolled_at", "pk").values_list("pk", flat=True)
-    places = {pk: place for place, pk in enumerate(order[:MOST_DEVICES])}
+    places = places_of(federation)
     ready = set(ready_members(federation, now=now).order_by().values_list("pk", flat=True))
     ready |= set(round_.assignments.order_by().values_list("device", flat=True))
     here = [places[pk] for pk in ready if pk in places]

@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -10,9 +12,9 @@ from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Assignment, Round
-from coterie.twin import services
+from coterie.twin import selectors, services
 from coterie.twin.models import Forecast
-from coterie.twin.selectors import calibration_of, trace_of
+from coterie.twin.selectors import LONGEST, calibration_of, trace_of
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -92,6 +94,20 @@ def test_rounds_are_forecast_from_what_was_before_them_and_compared(api: APIClie
     again = services.forecast_round(round_=federation.rounds.get(number=7), now=at(600))
     assert again is not None
     assert (again.history, again.duration_s) == (30, pytest.approx(4.0, abs=0.1)), "it knows nothing of its own round"
+
+
+def test_a_forecast_reads_no_more_of_the_past_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, number in {"FEW_PARTS": 3, "PARTS_EACH": 2, "ROUNDS_AT_ONCE": 1}.items():
+        monkeypatch.setattr(selectors, name, number)
+    newest = lived().rounds.get(number=ROUNDS)
+    assert newest.opened_at is not None
+    with CaptureQueriesContext(connection) as queries:
+        trace = selectors.trace_for_round(newest, newest.opened_at)
+    asked = sorted({part.asked_s for part in trace.parts})
+    assert len(trace.parts) == 2 * DEVICES
+    assert len(asked) == 2 and asked[-1] == LONGEST.total_seconds() - 60, "those of the two rounds before"
+    reads = [query["sql"] for query in queries if '"rounds_assignment"."offered_at"' in query["sql"]]
+    assert len(reads) == 3, "its own round, in which nothing had ended, and those two"
 
 
 def test_a_fleet_is_told_of_without_names_and_another_plan_is_replayed(api: APIClient) -> None:
