@@ -16,8 +16,8 @@ from msgspec import Meta
 from coterie_agent.conditions.local_hour import LocalHour
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.local_api import Added, AddSamples, LocalApi
-from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.model import held_manifest
+from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.store.labelling import Unlabelled
 from coterie_agent.store.samples import FLOAT_BYTES
 from coterie_learning.labelling import (
@@ -111,9 +111,11 @@ class LabelApi:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def routes(self) -> Mapping[str, Route]:
+        return {"POST /observe": self.observe, "POST /ask-label": self.ask_label, **self.page_routes()}
+
+    def page_routes(self) -> Mapping[str, Route]:
+        """What the owner's page asks for."""
         return {
-            "POST /observe": self.observe,
-            "POST /ask-label": self.ask_label,
             "GET /labels": self.view,
             "POST /labels/answer": self.answer,
             "POST /labels/snooze": self.snooze,

@@ -14,8 +14,9 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.link.failure import FETCHED_ANEW
-from coterie_agent.loopback import Address, LoopbackServer, Page, Route, Site, decode
+from coterie_agent.loopback import Address, LoopbackServer
 from coterie_agent.report import Report, make_report
+from coterie_agent.site import Page, Route, Site, decode
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_learning.labelling import LabelKind
@@ -128,9 +129,9 @@ class LocalApiServer:
         Raises AgentError ``local_api.port_taken``.
         """
         own = {"GET /status": api.status, "POST /samples": api.add_samples, "POST /predict": api.predict}
-        site = Site(routes={**own, **routes}, token=api.token, pages=pages)
+        site = Site(routes={**own, **routes}, pages=pages)
         try:
-            self._server = LoopbackServer(site, port=api.config.local_api_port)
+            self._server = LoopbackServer(site, token=api.token, port=api.config.local_api_port)
         except OSError as error:
             detail = (
                 f"port {api.config.local_api_port} of the local API: {error.strerror}; choose another in agent.toml"

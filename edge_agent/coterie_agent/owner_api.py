@@ -15,10 +15,10 @@ from coterie_agent.exporting import DeviceExport, export_device, read_section
 from coterie_agent.forgetting import Forgetter
 from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink, RecordSent
-from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.model import held_manifest
 from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
+from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.situation import Situation
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store

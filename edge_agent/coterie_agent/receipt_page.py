@@ -4,8 +4,9 @@ import secrets
 from collections.abc import Callable
 
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.loopback import LoopbackServer, Site
+from coterie_agent.loopback import LoopbackServer
 from coterie_agent.owner_page.files import RECEIPT_PAGE, pages
+from coterie_agent.site import Site
 from coterie_wire.owning import ForgetNews
 
 
@@ -15,9 +16,9 @@ class ReceiptServer:
     def __init__(self, read: Callable[[], ForgetNews], *, port: int) -> None:
         """Listen; `read` asks the platform. Raises AgentError ``local_api.port_taken``."""
         token = secrets.token_urlsafe(32)
-        site = Site(routes={"GET /receipt": lambda _: read()}, token=token, pages=pages(RECEIPT_PAGE))
+        site = Site(routes={"GET /receipt": lambda _: read()}, pages=pages(RECEIPT_PAGE))
         try:
-            self._server = LoopbackServer(site, port=port)
+            self._server = LoopbackServer(site, token=token, port=port)
         except OSError as error:
             detail = f"port {port} of the local API: {error.strerror}; choose another in agent.toml"
             raise AgentError("local_api.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error

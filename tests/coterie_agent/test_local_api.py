@@ -13,7 +13,7 @@ from coterie_agent import loopback
 from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.local_api import LocalApi, LocalApiServer
-from coterie_agent.loopback import MAX_CONNECTIONS
+from coterie_agent.site import MAX_CONNECTIONS
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import open_store
 

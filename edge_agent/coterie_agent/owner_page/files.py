@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib import resources
 
-from coterie_agent.loopback import Page
+from coterie_agent.site import Page
 
 OWNER_PAGE = ("index.html", "owner.js", "page.js", "receipt.js", "updates.js", "owner.css")
 """Of a device that has joined."""

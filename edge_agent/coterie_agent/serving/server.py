@@ -1,6 +1,5 @@
 """The service's process: its threads, its addresses, and the file that tells programs of them."""
 
-import dataclasses
 import logging
 import secrets
 import sys
@@ -14,12 +13,13 @@ import msgspec
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
-from coterie_agent.loopback import Address, LoopbackServer, Site, UnixServer
+from coterie_agent.loopback import Address, LoopbackServer, UnixServer
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.doubt import Doubt
 from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.service import PredictionService
+from coterie_agent.site import Site
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
@@ -58,15 +58,15 @@ class PredictionServer:
         """What ended a thread, and with it the service."""
         site = Site(
             routes=self._service.routes(),
-            token=secrets.token_urlsafe(32),
             failed=HTTPStatus.SERVICE_UNAVAILABLE,
             keeps_connections=True,
             connections=settings.connections,
         )
         socket = str(home.root / settings.socket) if settings.socket else ""
-        self._servers = _listen(site, settings.port, socket)
+        token = secrets.token_urlsafe(32)
+        self._servers = _listen(site, token, settings.port, socket)
         url = f"http://127.0.0.1:{self._servers[0].server_port}"
-        self.address = Address(url=url, token=site.token or "", socket=socket)
+        self.address = Address(url=url, token=token, socket=socket)
         write_private(self._file, msgspec.json.encode(self.address))
 
     def run(self) -> None:
@@ -127,16 +127,16 @@ class PredictionServer:
         self._stopped.set()
 
 
-def _listen(site: Site, port: int, socket: str) -> list[LoopbackServer]:
+def _listen(site: Site, token: str, port: int, socket: str) -> list[LoopbackServer]:
     """On 127.0.0.1, and on the Unix socket where there is to be one, whose file's mode stands for the token."""
     try:
-        servers = [LoopbackServer(site, port=port)]
+        servers = [LoopbackServer(site, token=token, port=port)]
     except OSError as error:
         detail = f"port {port} of the predictions: {error.strerror}; choose another in agent.toml, [serving]"
         raise AgentError("serve.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
     if socket:
         try:
-            servers.append(UnixServer(dataclasses.replace(site, token=None), socket))
+            servers.append(UnixServer(site, socket))
         except OSError as error:
             servers[0].server_close()
             detail = f"the socket {socket}: {error.strerror or error}; choose another path in agent.toml, [serving]"

@@ -14,7 +14,6 @@ import msgspec
 from coterie_agent.config import ServingSettings
 from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import RowCheck
-from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
@@ -23,6 +22,7 @@ from coterie_agent.serving.messages import Answer, Ask
 from coterie_agent.serving.openapi import openapi
 from coterie_agent.serving.platform import Platform, form_of
 from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions
+from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.store.samples import Row
 from coterie_agent.store.serving import Counted, Serving
 from coterie_wire.fallback import PlatformAnswer

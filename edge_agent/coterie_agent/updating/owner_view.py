@@ -9,7 +9,7 @@ import msgspec
 from coterie_agent import VERSION
 from coterie_agent.config import UpdateSettings
 from coterie_agent.home import Home
-from coterie_agent.loopback import RequestError
+from coterie_agent.site import RequestError
 from coterie_agent.situation import Now
 from coterie_agent.updating.ability import why_not
 from coterie_agent.updating.agreeing import agree, agree_always, owners_word, put_off

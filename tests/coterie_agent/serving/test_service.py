@@ -15,13 +15,13 @@ import pytest
 from coterie_agent.config import PlatformSettings, ServingSettings
 from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import JsonRow
-from coterie_agent.loopback import RequestError
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.messages import Ask
 from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.queue import Busy, PredictionQueue
 from coterie_agent.serving.service import PredictionService, deadline_of
+from coterie_agent.site import RequestError
 from coterie_agent.store.samples import Row
 from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.predictions import Prediction

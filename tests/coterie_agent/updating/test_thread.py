@@ -12,7 +12,7 @@ import pytest
 from coterie_agent import VERSION
 from coterie_agent.config import UpdateSettings
 from coterie_agent.home import Home
-from coterie_agent.loopback import RequestError
+from coterie_agent.site import RequestError
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.updating.agreeing import OwnersWord, agree, owners_word
