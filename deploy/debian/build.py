@@ -78,10 +78,10 @@ def pip(*arguments: str) -> None:
 
 
 def needed(wheel: Path, scratch: Path, platform: list[str]) -> list[str]:
-    """The names of all packages that the agent stands on."""
+    """The names of all packages that the agent stands on, with those of its page on the network."""
     report = scratch / "report.json"
     resolve = ["install", "--dry-run", "--ignore-installed", "--report", str(report), "--target", str(scratch / "none")]
-    pip(*resolve, *platform, "--constraint", str(ROOT / "constraints.txt"), str(wheel))
+    pip(*resolve, *platform, "--constraint", str(ROOT / "constraints.txt"), f"{wheel}[page]")
     found = (one["metadata"]["name"] for one in json.loads(report.read_text())["install"])
     return sorted(normal(name) for name in found if normal(name) != "coterie-agent")
 

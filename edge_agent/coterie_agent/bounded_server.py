@@ -86,8 +86,8 @@ class BoundedServer(ThreadingHTTPServer):
         for request, until in list(self._deadlines.items()):
             if time.monotonic() > until:
                 assert isinstance(request, socket.socket), "this is a stream"
-                with suppress(OSError):
-                    request.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # not TLS's own, which would take the connection from the thread that reads it
+                    socket.socket.shutdown(request, socket.SHUT_RDWR)
 
     def handle_error(self, request: Request, client_address: object) -> None:  # noqa: ARG002 - the standard library's
         """Whoever asked and hung up is no error of ours."""

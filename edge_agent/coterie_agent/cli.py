@@ -79,13 +79,17 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("url", metavar="URL")
     join.add_argument("token", metavar="TOKEN")
     join.add_argument("--name", default="", help="what the device is called; default: its host name")
+    join.add_argument(
+        "--page-on-network", action="store_true", help="let your phone open the owner's page, on this device's network"
+    )
     run = add("run", "train when conditions hold, until stopped")
     relay = add("relay", "run, and sum the updates of the neighbours, so that one sum leaves the site")
     for running in (run, relay):
         running.add_argument(ON_TRIAL, action="store_true", help=argparse.SUPPRESS)  # the former agent says so
     add("unit", "print a systemd unit that keeps the agent running")
     add("status", "what the device is, holds, does, and has sent")
-    add("page", "the address of the owner's page, while the agent runs; after forget: how far that is")
+    page = add("page", "the address of the owner's page, while the agent runs; after forget: how far that is")
+    page.add_argument("--sign-out", action="store_true", help="let no phone in any more that has opened it")
     add("why", "what keeps the device from training now")
     ingest = add("ingest", "add samples from a .csv, .npz or .jsonl file")
     ingest.add_argument("file", type=Path, metavar="FILE")

@@ -1,5 +1,6 @@
 """The owner's settings: one TOML file, read once into a frozen struct; unknown keys are refused."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,8 @@ from coterie_wire.structs import from_values
 
 Fallback = Literal["none", "last_answer"]
 """What is answered when the model is not ready by the deadline: nothing (504), or the last answer of the stream."""
+_HOST = re.compile(r"[0-9A-Za-z.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
+"""A name, an address of IPv4, or one of IPv6 without brackets."""
 MAX_SAMPLES = 256
 """Of one request to the prediction service."""
 
@@ -107,6 +110,24 @@ class DiscoverySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             raise ValueError('local_network needs mode = "find" or "announce"')
 
 
+class PageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner's page is also served to phones on the local network."""
+
+    on_network: bool = False
+    """Serve it there, over TLS with a certificate of the device's own, to phones that were let in by a link that is
+    good once. Who has such a phone can do what the owner can on the page. Needs ``coterie-agent[page]``."""
+    address: str = ""
+    """Address or name that phones reach the device by; blank: its own on the network that leads to the platform."""
+    port: Annotated[int, Meta(ge=1, le=65535)] = 8719
+    """Where it listens for them."""
+    show_samples: bool = False
+    """Also ask there what a sample shows: it is then shown on the phone, and so leaves the device."""
+
+    def __post_init__(self) -> None:
+        if self.address and not _HOST.fullmatch(self.address):
+            raise ValueError(f"{self.address!r} is neither an address nor a name of a device")
+
+
 class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How ``coterie-agent serve`` answers programs on this device."""
 
@@ -175,6 +196,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the device meets others by direct paths."""
     discovery: DiscoverySettings = DiscoverySettings()
     """Whether the device finds others, and is found."""
+    page: PageSettings = PageSettings()
+    """Whether the owner's page is also for his phone."""
     serving: ServingSettings = ServingSettings()
     """How programs on this device get predictions."""
     platform: PlatformSettings = PlatformSettings()
@@ -315,6 +338,14 @@ TEMPLATE = """\
 [discovery]
 # mode = "off"                 # or "find": look for others; or "announce": also be found
 # local_network = false        # by multicast DNS, too; needs coterie-agent[mdns]
+
+# Whether your page (coterie-agent page) is also for your phone, on this device's own network, over TLS. A phone is let
+# in by a link that is good once, and can then do what you can on the page. Needs coterie-agent[page].
+[page]
+# on_network = false
+# address = ""                 # that phones reach it by, or a name (raspberrypi.local); blank: its own on this network
+# port = 8719
+# show_samples = false         # also ask on the phone what a sample shows: those samples LEAVE the device for the phone
 
 # Predictions for programs on this device, by `coterie-agent serve`: on 127.0.0.1 and a Unix socket (see serve.json).
 [serving]

@@ -49,7 +49,7 @@ def own_address(url: str) -> str:
                 why = error.strerror
     except OSError as error:
         why = error.strerror
-    detail = f"no way to {url}: {why}; name the address for neighbours in agent.toml, [relay]"
+    detail = f"no way to {url}: {why}; name this device's address in agent.toml"
     raise AgentError("relay.no_address", detail, exit_code=Exit.BAD_CONFIG)
 
 

@@ -38,8 +38,13 @@ def kept_receipt(home: Home) -> Kept | None:
 
 
 def forget_platform(home: Home, store: Store) -> None:
-    """Remove what is here of the platform; samples, settings and the journal are the owner's, and stay."""
+    """Remove what is here of the platform, and let no phone in any more.
+
+    Samples, settings and the journal are the owner's, and stay.
+    """
     store.identity.forget()
+    store.phones.sign_out()
+    home.page_certificate.unlink(missing_ok=True)
     pin_update_root(home, None)
     for cache in (home.blobs, home.variants, home.portions):
         BlobCache(cache).keep_only(())

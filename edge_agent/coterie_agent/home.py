@@ -148,6 +148,16 @@ class Home:
         return self.root / "serve.json"
 
     @property
+    def page_certificate(self) -> Path:
+        """That of the owner's page on the local network, with its key; readable by the owner only."""
+        return self.state / "page-certificate.pem"
+
+    @property
+    def network_page(self) -> Path:
+        """Where phones find the owner's page while the agent runs, or why they do not."""
+        return self.root / "network-page.json"
+
+    @property
     def local_api(self) -> Path:
         """Where programs on this device find the local API's address and token, while the agent runs."""
         return self.root / "local-api.json"

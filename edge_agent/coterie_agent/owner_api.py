@@ -69,6 +69,8 @@ class OwnerView(msgspec.Struct, frozen=True):
     """Whether the plan that it works under, or worked under last, has secure sums."""
     sends_samples: bool
     """Whether the owner lets samples go to the platform that the device's own model does not answer."""
+    shows_samples: bool
+    """Whether the owner lets the page show samples on his phone."""
     answered_for: str | None
     """The federation that has the platform answer them; None: none does."""
     updates: UpdatesView
@@ -137,6 +139,7 @@ class OwnerApi:
             told={sent.what: tuple(SentTold(*told) for told in told_in(sent.what)) for sent in report.sent},
             is_masked=self.store.work.is_masked(),
             sends_samples=self.config.platform.send_samples,
+            shows_samples=self.config.page.on_network and self.config.page.show_samples,
             answered_for=None if offer is None else offer.federation,
             updates=updates_view(self.home, self.config.updates, self.situation.now),
         )

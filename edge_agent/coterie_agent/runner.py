@@ -32,6 +32,9 @@ from coterie_agent.link.socket import SocketLink
 from coterie_agent.link.tracing import trace_header
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
+from coterie_agent.network_page.address import page_address
+from coterie_agent.network_page.routes import network_routes
+from coterie_agent.network_page.thread import NetworkPage
 from coterie_agent.owner_api import OwnerApi
 from coterie_agent.owner_page.files import OWNER_PAGE, pages
 from coterie_agent.peer_door import Desk as PeerDesk
@@ -42,6 +45,7 @@ from coterie_agent.relay.desk import Desk as RelayDesk
 from coterie_agent.relay.load import LoadWatch, measure_load
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.renewing import Renewing
+from coterie_agent.site import Site
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.database import StoreFull
@@ -117,7 +121,9 @@ class Runner:
             link=link,
             record_sent=self._record_sent,
         )
-        server = self._local_api(owner) if self.config.local_api else None
+        api = LocalApi(home=self.home, config=self.config, store=self.store, situation=self.situation)
+        labels = LabelApi(local=api)
+        server = self._local_api(api, owner, labels) if self.config.local_api else None
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
@@ -137,6 +143,8 @@ class Runner:
             self._start("answering", self._answering(identity, link).run),
             self._start("updating", self._updating(link).run),
         ]
+        if self.config.page.on_network:
+            threads.append(self._start("network-page", self._network_page(identity, owner, labels).run))
         if paths is not None:
             threads.append(self._start("direct-signals", partial(paths.attend, self.situation)))
         relay = None
@@ -437,9 +445,19 @@ class Runner:
             on_trial=self.on_trial,
         )
 
-    def _local_api(self, owner: OwnerApi) -> LocalApiServer:
-        api = LocalApi(home=self.home, config=self.config, store=self.store, situation=self.situation)
-        return LocalApiServer(api, routes={**owner.routes(), **LabelApi(local=api).routes()}, pages=pages(OWNER_PAGE))
+    def _local_api(self, api: LocalApi, owner: OwnerApi, labels: LabelApi) -> LocalApiServer:
+        return LocalApiServer(api, routes={**owner.routes(), **labels.routes()}, pages=pages(OWNER_PAGE))
+
+    def _network_page(self, identity: Identity, owner: OwnerApi, labels: LabelApi) -> NetworkPage:
+        settings = self.config.page
+        routes = network_routes(owner, labels, show_samples=settings.show_samples, record_sent=self._record_sent)
+        return NetworkPage(
+            home=self.home,
+            find=partial(page_address, settings, partial(own_address, identity.url)),
+            phones=self.store.phones,
+            site=Site(routes=routes, pages=pages(OWNER_PAGE), keeps_connections=True),
+            situation=self.situation,
+        )
 
     def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
         return start_guarded(name, run, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end)

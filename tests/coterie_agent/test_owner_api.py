@@ -96,7 +96,7 @@ def test_the_page_tells_what_is_learned_and_why_not_now(api: Api, home: Path, pl
     samples = {"what": "number of its samples", "local_noise": "clear", "masked": "not sent"}
     assert charges in view["told"]["check-in"] and samples in view["told"]["check-in"]
     assert view["is_masked"] is False
-    assert (view["sends_samples"], view["answered_for"]) == (False, None)
+    assert (view["sends_samples"], view["shows_samples"], view["answered_for"]) == (False, False, None)
     told = {"epsilon": 0, "allowed_epsilon": 8, "delta": 1e-6, "federations": {}, "raised": []}
     assert view["report"]["privacy"] == told
     assert api.get("/receipts") == {"receipts": [receipt] * 3}

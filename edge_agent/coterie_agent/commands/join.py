@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import time
 from datetime import date
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -10,11 +11,12 @@ import msgspec
 
 from coterie_agent.certifying import Certifying
 from coterie_agent.commands import Arguments, Output
-from coterie_agent.config import TEMPLATE, load_config
+from coterie_agent.config import TEMPLATE, Config, load_config
 from coterie_agent.device import capabilities
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, write_private
 from coterie_agent.link.http import HttpLink
+from coterie_agent.network_page.link import OFF_NETWORK, find_page, offer_link
 from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.opened import open_store
 from coterie_agent.updating.pinning import pin_update_root
@@ -36,13 +38,20 @@ class Joined(msgspec.Struct, frozen=True):
     home: str
     encrypted: bool
     """Whether the connection is encrypted, or need not be, since the platform is on this machine."""
+    page: str = ""
+    """The link by which a phone opens the owner's page once the agent runs, once and within an hour; blank: the page is
+    not on the network."""
+    fingerprint: str = ""
+    """SHA-256 of the page's certificate."""
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid``, Unreachable or Refused."""
+    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid`` or ``page.*``, Unreachable or
+    Refused."""
     home = Home(arguments.home)
     url = _checked(arguments.url)
     config = load_config(home.config)
+    on_network = _is_on_network(arguments, home, config)
     with open_store(home) as store:
         lock = RunLock(home.lock)
         lock.acquire()  # two joins at once would spend two tokens
@@ -50,10 +59,11 @@ def run(arguments: Arguments) -> Output:
         if known is not None:
             detail = f"this device is {known.name} of {known.url} already; to change that, run: coterie-agent leave"
             raise AgentError("agent.already_joined", detail, exit_code=Exit.ALREADY_JOINED)
+        page = find_page(home, config.page, url) if on_network else None  # before the token is spent
         encrypted = _is_encrypted(url)
         if not encrypted:
             sys.stderr.write(UNENCRYPTED.format(url=url))  # at once: the answer may take long
-        link = HttpLink(
+        platform = HttpLink(
             url,
             credential=None,
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
@@ -61,26 +71,50 @@ def run(arguments: Arguments) -> Output:
         )
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
-        enrolled = link.call(enrol, Enrolled)
+        enrolled = platform.call(enrol, Enrolled)
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
         if enrolled.certificates and url.startswith("https:"):
-            link.use_credential(enrolled.credential)
-            if not Certifying(CertificateFiles(home), link).certify():
+            platform.use_credential(enrolled.credential)
+            if not Certifying(CertificateFiles(home), platform).certify():
                 sys.stderr.write(UNCERTIFIED)
         if not home.config.exists():
-            write_private(home.config, TEMPLATE.encode())
+            write_private(home.config, settings(on_network=on_network).encode())
+        link = None if page is None else offer_link(store.phones, *page, now=time.time())
         lock.release()
+    joined = Joined(
+        device=enrolled.device,
+        name=name,
+        url=url,
+        home=str(home.root),
+        encrypted=encrypted,
+        page="" if link is None else link.url,
+        fingerprint="" if link is None else link.fingerprint,
+    )
     return Output(
-        Joined(device=enrolled.device, name=name, url=url, home=str(home.root), encrypted=encrypted),
+        joined,
         [
             f"joined {url} as {name} ({enrolled.device})",
             f"settings: {home.config}",
             "next: coterie-agent ingest FILE, then coterie-agent run",
             "your page, while it runs: coterie-agent page",
+            *([OFF_NETWORK] if link is None else link.lines(coloured=sys.stdout.isatty())),
         ],
     )
+
+
+def _is_on_network(arguments: Arguments, home: Home, config: Config) -> bool:
+    """Raises AgentError ``page.settings_are_there``."""
+    if arguments.page_on_network and not config.page.on_network and home.config.exists():
+        detail = f"{home.config} is there already: write on_network = true under [page] in it, and join without this"
+        raise AgentError("page.settings_are_there", detail, exit_code=Exit.USAGE)
+    return arguments.page_on_network or config.page.on_network
+
+
+def settings(*, on_network: bool) -> str:
+    """What agent.toml begins with."""
+    return TEMPLATE.replace("# on_network = false", "on_network = true") if on_network else TEMPLATE
 
 
 def _is_encrypted(url: str) -> bool:

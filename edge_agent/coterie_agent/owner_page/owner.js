@@ -28,7 +28,7 @@ function showNow({ report, choices }, at) {
   $("now").replaceChildren(...parts);
 }
 
-function showLearned({ report, learned, sends_samples, answered_for, is_masked }) {
+function showLearned({ report, learned, sends_samples, shows_samples, answered_for, is_masked }) {
   const rows = [["Platform", `${report.url}, as ${report.name}`]];
   rows.push(["Model", learned === null ? "none yet" : `version ${learned.version}${report.personal ? ", and a personal model that answers" : ""}`]);
   if (learned !== null && learned.labels.length > 0) rows.push(["It tells apart", learned.labels.join(", ")]);
@@ -39,6 +39,7 @@ function showLearned({ report, learned, sends_samples, answered_for, is_masked }
   if (report.outcomes.length > 0) rows.push(["Its latest round", `${report.outcomes[0].outcome}: ${report.outcomes[0].sentence}`]);
   if (report.serving !== null) rows.push(["Its answers to your programs", served(report.serving)]);
   rows.push(["Samples that leave it", leaving(sends_samples, is_masked ? null : answered_for)]);
+  if (shows_samples) rows.push(["Samples that phones are shown", "those that you are asked about, on phones that you have let in (agent.toml, [page])"]);
   pairs($("learns"), rows);
 }
 
@@ -150,7 +151,7 @@ function show() {
   $("device").hidden = false;
   showNow(view, at);
   showLearned(view);
-  $("stay").hidden = view.sends_samples;
+  $("stay").hidden = view.sends_samples || view.shows_samples;
   showLimits(view);
   showPause(view, at);
   $("told").textContent = toldUnderNoise(view.report.privacy);
@@ -161,6 +162,7 @@ function show() {
 
 // Redrawn only when the question is another, so that no tap and no focus is lost.
 let labels = null;
+let keepsSamples = false;
 
 function picture({ picture: [channels, height, width], x }) {
   const canvas = el("canvas", "");
@@ -218,7 +220,14 @@ function drawLabels() {
 }
 
 async function showLabels() {
-  labels = await ask("GET", "/labels");
+  if (keepsSamples) return;
+  try {
+    labels = await ask("GET", "/labels");
+  } catch (error) {
+    if (error.code !== "page.keeps_samples") throw error;
+    keepsSamples = true;
+    return;
+  }
   drawLabels();
 }
 

@@ -1,11 +1,15 @@
 // What the pages of a device share: they ask the agent on this device, and nobody else.
 export const $ = (id) => document.getElementById(id);
 
-// The token is in the fragment, which no server sees; then in this tab alone.
-if (location.hash.length > 1) {
-  sessionStorage.setItem("token", location.hash.slice(1));
+// In the fragment, which browsers send to no server: on the device itself the token, which stays in this tab alone; on
+// its network, over TLS, a secret that is good once, for a cookie that no script sees.
+const fragment = location.hash.slice(1);
+const isOnNetwork = location.protocol === "https:";
+if (fragment !== "") {
+  if (!isOnNetwork) sessionStorage.setItem("token", fragment);
   history.replaceState(null, "", location.pathname);
 }
+let notLetIn = null;
 
 export class Refusal extends Error {
   constructor(code, detail) {
@@ -15,7 +19,7 @@ export class Refusal extends Error {
 }
 
 export async function ask(method, path, body) {
-  const headers = { Authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}` };
+  const headers = isOnNetwork ? {} : { Authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}` };
   const request = { method, headers, cache: "no-store" };
   if (body !== undefined) request.body = JSON.stringify(body);
   let answer;
@@ -25,6 +29,7 @@ export async function ask(method, path, body) {
     throw new Refusal("page.no_agent", "The agent does not answer. Is it running? Then ask for the address again: coterie-agent page");
   }
   const found = await answer.json();
+  if (answer.status === 401 && notLetIn !== null) throw notLetIn; // what the link was refused for tells more
   if (!answer.ok) throw new Refusal(found.code, found.detail);
   return found;
 }
@@ -81,4 +86,12 @@ export function button(label, act) {
   made.type = "button";
   made.onclick = () => run(act);
   return made;
+}
+
+if (isOnNetwork && fragment !== "") {
+  try {
+    await ask("POST", "/open", { secret: fragment });
+  } catch (refusal) {
+    notLetIn = refusal; // the phone may have been let in before
+  }
 }

@@ -239,6 +239,10 @@ CREATE TABLE identity_log_end (
 INSERT INTO identity_log_end
 SELECT 1, position, head, seal(position, head) FROM identity_log ORDER BY position DESC LIMIT 1;
 """
+_PHONES = """
+CREATE TABLE page_link (one INTEGER PRIMARY KEY CHECK (one = 1), secret BLOB NOT NULL, until REAL NOT NULL);
+CREATE TABLE phone (key BLOB PRIMARY KEY, until REAL NOT NULL);
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -263,6 +267,7 @@ _SCHEMAS = (
     _VISITS,
     _ISLAND,
     _LOG_END,
+    _PHONES,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

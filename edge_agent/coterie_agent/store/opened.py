@@ -19,6 +19,7 @@ from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.meetings import MeetingStore
 from coterie_agent.store.neighbours import NeighbourStore
 from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.phones import PhoneStore
 from coterie_agent.store.platform_offer import PlatformOfferStore
 from coterie_agent.store.predicted import PredictedStore
 from coterie_agent.store.promises import PromiseStore
@@ -61,6 +62,7 @@ class Store:
     latencies: LatencyStore
     predicted: PredictedStore
     choices: ChoicesStore
+    phones: PhoneStore
     shadow: ShadowStore
     platform_offer: PlatformOfferStore
     alliances: AllianceStore
@@ -97,6 +99,7 @@ def open_store(home: Home) -> Iterator[Store]:
             latencies=LatencyStore(hints),
             predicted=PredictedStore(hints),
             choices=ChoicesStore(durable),
+            phones=PhoneStore(durable),
             shadow=ShadowStore(durable),
             platform_offer=PlatformOfferStore(durable),
             alliances=AllianceStore(durable),
