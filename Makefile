@@ -105,7 +105,7 @@ $(PHONE)/node_modules/.package-lock.json: $(PHONE)/package-lock.json
 	npm --prefix $(PHONE) install --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/benchmarks/.
+bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/benchmarks/, NAME=inference.served for a part of one that has parts.
 	$(BIN)/python -m tests.benchmarks $(NAME)
 
 deb:  ## Build the agent's Debian package. ARGS="--arch arm64": a Raspberry Pi's, on any machine.

@@ -1,4 +1,7 @@
-"""Run benchmarks: ``python -m tests.benchmarks [NAME]``. Each is a module here with ``measure() -> list[Figure]``."""
+"""Run benchmarks: ``python -m tests.benchmarks [NAME]``. Each is a module here with ``measure() -> list[Figure]``.
+
+``NAME.PART`` is one of its ``PARTS``, where it has any: ``inference.served``.
+"""
 
 import importlib
 import pkgutil
@@ -25,6 +28,14 @@ def main(arguments: list[str]) -> int:
             return max(statuses, default=0)
         case [name] if name in names():
             publish(name, importlib.import_module(f"tests.benchmarks.{name}").measure())
+            return 0
+        case [name] if name.partition(".")[0] in names():
+            module, _, part = name.partition(".")
+            parts = getattr(importlib.import_module(f"tests.benchmarks.{module}"), "PARTS", {})
+            if part not in parts:
+                sys.stderr.write(f"parts of {module}: {', '.join(parts) or 'none'}\n")
+                return 2
+            publish(name, list(parts[part]()))
             return 0
         case _:
             sys.stderr.write(f"usage: python -m tests.benchmarks [{' | '.join(names())}]\n")

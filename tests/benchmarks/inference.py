@@ -1,32 +1,39 @@
 """Predictions on the device: ``coterie-agent serve`` under load and over swaps of versions; int8 forms against float32.
 
-Delays are those of a machine that does nothing else; the control tells how late this one wakes a program that only
-sleeps until it is due. Processor time and ratios hold on a busy machine too.
+Each program that asks is a process of its own, so that none waits for another's interpreter. Delays are those of a
+machine that does nothing else and has a core for each of them; the control tells how late this one wakes a program that
+only sleeps until it is due. Processor time and ratios hold on a busy machine too.
 """
 
 import statistics
+import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 import psutil
 
 from coterie_agent.client import Predictions
-from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
+from tests.benchmarks.processes.caller import READY, Counted, Counting, Evenly, Saturating, Task
 from tests.benchmarks.report import Figure
 from tests.coterie.cloud.test_quantise import Convolutional, Tiny, Wide, arguments_of, quantised, trained
 from tests.coterie_agent.bundles import Bundle, make_bundle, spec_of
 from tests.coterie_agent.serving.world import hold, holding, serving
 
+T = TypeVar("T")
+Caller = subprocess.Popen[str]
 CALLERS = 4
+BEGIN_AFTER_S = 0.1
 SATURATED_S = 8.0
 LOADED_S = 20.0
 SHARE = 0.8
@@ -38,10 +45,11 @@ SIDE, CLASSES = 16, 10
 
 
 def measure() -> list[Figure]:
-    return [*_served(), *_forms()]
+    return [*served(), *forms()]
 
 
-def _served() -> Iterator[Figure]:
+def served() -> Iterator[Figure]:
+    """The service under load, and over swaps."""
     versions = [_version(number) for number in (1, 2, 3)]
     with tempfile.TemporaryDirectory() as directory, holding(Path(directory), versions[0]) as (home, store):
         held = load_held_model(store, home, threads=1)
@@ -81,75 +89,36 @@ def _version(number: int) -> Bundle:
 
 def _saturated(home: Path) -> float:
     """Requests a second when every program asks again as soon as it is answered."""
-    until = time.monotonic() + SATURATED_S
-    counts = [0] * CALLERS
-
-    def call(place: int) -> None:
-        with Predictions(home) as model:
-            while time.monotonic() < until:
-                model.predict([_SAMPLE])
-                counts[place] += 1
-
-    _at_once(call)
-    return sum(counts) / SATURATED_S
+    answered = _at_once([Saturating(str(home), _SAMPLE, SATURATED_S)] * CALLERS, int)
+    return sum(answered) / SATURATED_S
 
 
 def _loaded(home: Path | None, rate: float) -> Sequence[float]:
-    """Delays in seconds from when each request was due, so that one that waits for its turn counts as slow.
-
-    Where the one before was answered in time, a request is due when its program wakes: how late that is, is not the
-    service's doing. Without a `home` nothing is asked, and it is all that is measured.
-    """
-    delays: list[list[float]] = [[] for _ in range(CALLERS)]
-    begins = time.perf_counter() + 0.1
-    step = CALLERS / rate
-
-    def call(place: int) -> None:
-        with Predictions(home or Path("nowhere")) as model:
-            due = begins + place * step / CALLERS
-            while due < begins + LOADED_S:
-                counted_from, early_s = due, due - time.perf_counter()
-                if early_s > 0:
-                    time.sleep(early_s)
-                    counted_from = due if home is None else time.perf_counter()
-                if home is not None:
-                    model.predict([_SAMPLE])
-                delays[place].append(time.perf_counter() - counted_from)
-                due += step
-
-    _at_once(call)
-    return [delay for own in delays for delay in own[len(own) // 10 :]]  # but the first tenth
+    """Delays in seconds, as `Evenly` has them, when programs together ask at `rate` a second."""
+    asked, step_s = None if home is None else str(home), CALLERS / rate
+    tasks = [Evenly(asked, _SAMPLE, place * step_s / CALLERS, step_s, LOADED_S) for place in range(CALLERS)]
+    return [delay for own in _at_once(tasks, list[float]) for delay in own[len(own) // 10 :]]  # but the first tenth
 
 
 def _swapped(home: Home, store: Store, versions: Sequence[Bundle]) -> tuple[int, int, float, float]:
     """Requests that failed, swaps, the share answered within a quarter of a second, and seconds in all."""
-    failed, kept = [0] * CALLERS, [0] * CALLERS
-    begins = time.perf_counter()
-
-    def call(place: int) -> None:
-        with Predictions(home.root) as model:
-            for _ in range(SWAPPED_REQUESTS // CALLERS):
-                asked = time.perf_counter()
-                try:
-                    answer = model.predict([_SAMPLE], deadline_ms=DEADLINE_MS)
-                    in_time = time.perf_counter() - asked <= DEADLINE_MS / 1000  # as the program sees it
-                    kept[place] += in_time and answer.fallback is None
-                except AgentError as error:
-                    failed[place] += getattr(error, "code", "") != "serve.late"
-
-    callers = _started(call)
-    number = 0
-    while any(caller.is_alive() for caller in callers):
-        number += 1
-        hold(home, store, versions[number % len(versions)])
-        callers[0].join(SWAPPED_EVERY_S)
-    took_s = time.perf_counter() - begins
+    task = Counting(str(home.root), _SAMPLE, SWAPPED_REQUESTS // CALLERS, DEADLINE_MS)
+    with _callers([task] * CALLERS) as callers:
+        begins = _begin(callers)
+        number = 0
+        while any(caller.poll() is None for caller in callers):
+            number += 1
+            hold(home, store, versions[number % len(versions)])
+            with suppress(subprocess.TimeoutExpired):
+                callers[0].wait(SWAPPED_EVERY_S)
+        took_s = time.monotonic() - begins
+        found = [_result(caller, Counted) for caller in callers]
     with Predictions(home.root) as model:
         swaps = model.status().counted.swaps
-    return sum(failed), swaps, sum(kept) / SWAPPED_REQUESTS, took_s
+    return sum(each.failed for each in found), swaps, sum(each.kept for each in found) / SWAPPED_REQUESTS, took_s
 
 
-def _forms() -> Iterator[Figure]:
+def forms() -> Iterator[Figure]:
     """Int8 forms of models that are trained on digits."""
     models = {"three wide layers": (Wide(), 6), "CNN": (Convolutional(160), 6), "one layer": (Tiny(), 6)}
     for name, (module, epochs) in models.items():
@@ -167,17 +136,54 @@ def _forms() -> Iterator[Figure]:
             yield Figure(case, "lost", tried.loss_points, "points", "target <= 1 point")
 
 
-def _at_once(call: Callable[[int], None]) -> None:
-    for caller in _started(call):
-        caller.join()
+def _at_once(tasks: Sequence[Task], result: type[T]) -> list[T]:
+    """What comes of them."""
+    with _callers(tasks) as callers:
+        _begin(callers)
+        return [_result(caller, result) for caller in callers]
 
 
-def _started(call: Callable[[int], None]) -> list[threading.Thread]:
-    sys.setswitchinterval(0.0005)  # so that the callers delay one another little
-    callers = [threading.Thread(target=call, args=(place,)) for place in range(CALLERS)]
+@contextmanager
+def _callers(tasks: Sequence[Task]) -> Iterator[list[Caller]]:
+    """A process for each task, that is ready; they end with the block."""
+    command = [sys.executable, "-m", "tests.benchmarks.processes.caller"]
+    with ExitStack() as stack:
+        callers = []
+        for task in tasks:
+            caller = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            callers.append(stack.enter_context(caller))
+            stack.callback(caller.kill)
+            _tell(caller, msgspec.json.encode(task).decode())
+        for caller in callers:
+            if _line(caller) != f"{READY}\n":
+                raise RuntimeError("a caller ended before it had begun; its error stands above")
+        yield callers
+
+
+def _begin(callers: Sequence[Caller]) -> float:
+    """Let all begin at one moment, of `time.monotonic`."""
+    begins = time.monotonic() + BEGIN_AFTER_S
     for caller in callers:
-        caller.start()
-    return callers
+        _tell(caller, repr(begins))
+    return begins
+
+
+def _result(caller: Caller, result: type[T]) -> T:
+    told = _line(caller)
+    if not told:
+        raise RuntimeError("a caller ended with an error, which stands above")
+    return msgspec.json.decode(told, type=result)
+
+
+def _tell(caller: Caller, line: str) -> None:
+    assert caller.stdin is not None, "it is a pipe"
+    caller.stdin.write(f"{line}\n")
+    caller.stdin.flush()
+
+
+def _line(caller: Caller) -> str:
+    assert caller.stdout is not None, "it is a pipe"
+    return caller.stdout.readline()
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -187,3 +193,6 @@ def _timed(call: Callable[[], object]) -> float:
 
 
 _SAMPLE = np.random.default_rng(0).normal(size=SIDE * SIDE).round(4).tolist()
+
+PARTS: Mapping[str, Callable[[], Iterator[Figure]]] = {"served": served, "forms": forms}
+"""What can be measured by itself."""
