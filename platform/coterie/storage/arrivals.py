@@ -37,11 +37,11 @@ class WrongHash(CoterieError):
 
 
 class UploadBusy(CoterieError):
-    """Another request has written the same part of the upload."""
+    """Another request has written the same part of the upload, or what had arrived was discarded meanwhile."""
 
     code = "gateway.upload_busy"
     kind = ErrorKind.UNAVAILABLE  # temporary: asking how far it came tells where to go on
-    sentence = "Another request is writing this upload; ask how far it came and go on from there."
+    sentence = "Another request changes this upload; ask how far it came and go on from there."
 
 
 class UploadTarget(NamedTuple):
@@ -56,7 +56,11 @@ class UploadTarget(NamedTuple):
 
     def write(self, offset: int, part: bytes) -> None:
         """Keep the bytes from `offset` on; they stay when this returns. Raises UploadBusy or StorageUnavailable."""
-        if not self.arrivals.store.create(f"{self.key}/{self.sha256}/{offset:015}", part):
+        try:
+            is_new = self.arrivals.store.create(f"{self.key}/{self.sha256}/{offset:015}", part)
+        except FileNotFoundError as error:
+            raise UploadBusy from error
+        if not is_new:
             raise UploadBusy
 
 
