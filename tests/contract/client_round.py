@@ -35,6 +35,12 @@ _REST = {"privacy": {"kind": "none"}, "requirements": {}, "help": {"kind": "none
 PLANS: Mapping[str, Mapping[str, object]] = {
     "sgd": {**_REST, "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.2, "momentum": 0.5}},
     "prox": {**_REST, "local": {"kind": "prox", "epochs": 2, "learning_rate": 0.5, "mu": 1.0}},
+    "per_fedavg": {**_REST, "local": {"kind": "per_fedavg"}},
+    "per_fedavg, longer steps": {
+        **_REST,
+        "local": {"kind": "per_fedavg", "steps": 6, "alpha": 0.25, "beta": 0.1, "delta": 0.01},
+    },
+    "per_fedavg, first order": {**_REST, "local": {"kind": "per_fedavg", "steps": 9, "hessian": "none"}},
 }
 DISTILL: Mapping[str, object] = {
     **_REST,

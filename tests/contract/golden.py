@@ -31,6 +31,7 @@ from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
 from tests.contract.codec_vectors import codec_vectors
 from tests.contract.distill_vectors import distill_vectors
+from tests.contract.gradient_vectors import gradient_vectors
 from tests.contract.help_vectors import help_vectors
 from tests.contract.label_vectors import label_vectors
 from tests.contract.local_vectors import local_vectors
@@ -91,6 +92,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         },
         "random.json": _random_numbers(),
         "client.json": client_vectors(),
+        "gradients.json": gradient_vectors(),
         "help.json": help_vectors(),
         "codecs.json": codec_vectors(),
         "distill.json": distill_vectors(),

@@ -21,6 +21,7 @@ _LOCAL: Mapping[str, object] = {
     "momentum": 0.5,
     "weight_decay": 0.001,
 }
+_ADAPTED: Mapping[str, object] = {"kind": "per_fedavg", "alpha": 0.75}
 _PERSONAL: Sequence[Mapping[str, object]] = (
     {"kind": "none"},
     {"kind": "fine_tuned"},
@@ -59,7 +60,10 @@ _LOSSES = ((0.9, 0.8, 0.7, 0.6), (0.8, 0.8, 0.7, 0.5), (0.1, 0.2, 0.1, 0.2))
 def personal_vectors() -> bytes:
     """As JSON; a loss that is not finite is null."""
     document = {
-        "rules": [_rules(personal) for personal in _PERSONAL],
+        "rules": [
+            *(_rules(personal) for personal in _PERSONAL),
+            *(_rules(personal, local=_ADAPTED) for personal in _PERSONAL[1:3]),
+        ],
         "due": [
             {
                 "ids": list(ids),
@@ -81,9 +85,9 @@ def personal_vectors() -> bytes:
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def _rules(personal: Mapping[str, object]) -> Mapping[str, object]:
+def _rules(personal: Mapping[str, object], *, local: Mapping[str, object] = _LOCAL) -> Mapping[str, object]:
     rest = {"codec": {"kind": "float32"}, "privacy": {"kind": "none"}, "help": {"kind": "none"}, "requirements": {}}
-    plan = {**rest, "local": _LOCAL, "personal": personal}
+    plan = {**rest, "local": local, "personal": personal}
     parsed = parse_device_plan(json.dumps(plan).encode())
     rules = parsed.personal.rules(parsed.local)
     if rules is None:

@@ -18,6 +18,10 @@ PLANS: dict[str, Json] = {
     "random-subset": {"local": {"kind": "random_subset", "share": 0.25, "epochs": 2, **TUNED}},
     "fed-rep": {"local": {"kind": "shared_body", "personal": "*bias", "head_epochs": 1, "epochs": 1, **TUNED}},
     "mocha": {"local": {"kind": "multitask", "epochs": 2, **TUNED}, "merge": {"kind": "multitask"}},
+    "per-fedavg": {
+        "local": {"kind": "per_fedavg", "steps": 6, "alpha": 0.05, "beta": 0.05},
+        "personal": {"kind": "fine_tuned", "epochs": 1, "steps": 1},
+    },
 }
 REMEMBERING = {"scaffold", "fed-dyn", "mocha"}
 OWN = {"fed-rep", "mocha"}

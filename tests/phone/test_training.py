@@ -21,6 +21,7 @@ LOCAL_KINDS = [
     "fed_dyn",
     "fed_nova",
     "multitask",
+    "per_fedavg",
     "prox",
     "q_fed_avg",
     "random_subset",

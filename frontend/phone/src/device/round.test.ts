@@ -184,17 +184,20 @@ test("a round that begins from portions of others tells what they changed, too",
   }
 });
 
-test("a round that is resumed from a checkpoint gives the same bits as one that never stopped", async () => {
-  const [{ plan }] = NATIVE.rounds;
-  const [whole, stopped] = await Promise.all([clientOf(plan), clientOf(plan)]);
-  await learn(whole.training);
-  await learn(stopped.training, 11);
-  const resumed = await clientOf(plan, stopped.training.checkpoint());
-  expect(resumed.training.stepsDone).toBe(11);
-  await learn(resumed.training);
-  const [one, other] = [resumed, whole].map((client) => client.finish(client.training.trained()).update.payload);
-  expect(one).toEqual(other);
-});
+// biome-ignore lint/suspicious/noExplicitAny: as above
+test.each(NATIVE.rounds as any[])(
+  "a round of $name that is resumed gives the same bits as one that never stopped",
+  async ({ plan }) => {
+    const [whole, stopped] = await Promise.all([clientOf(plan), clientOf(plan)]);
+    await learn(whole.training);
+    await learn(stopped.training, 11);
+    const resumed = await clientOf(plan, stopped.training.checkpoint());
+    expect(resumed.training.stepsDone).toBe(11);
+    await learn(resumed.training);
+    const [one, other] = [resumed, whole].map((client) => client.finish(client.training.trained()).update.payload);
+    expect(one).toEqual(other);
+  },
+);
 
 test("a round that stops early keeps its classes and its best epoch when it is resumed", async () => {
   const { plan } = NATIVE.distill;

@@ -77,6 +77,7 @@ export class ClientRound {
         frozen,
         train,
         scalars: local.scalars,
+        gradients: local.gradients,
         seed,
         kept: this.part.kept(local, epoch),
         ...(share === 1 ? {} : { chosen: chosen(model.parameters, share, drawOf(seed)) }),

@@ -12,9 +12,10 @@ import {
 } from "../wire/tensors";
 import type { Batch } from "./batches";
 import { carried, checkModel, DISTILLATION, versionNames } from "./contract";
-import { NOT_ASKED, type StepScalars } from "./local/interface";
+import { type Gradients, NOT_ASKED, type StepScalars } from "./local/interface";
 import { BatchOrder } from "./order";
 import { stepSeed } from "./random";
+import { StepUnderWay } from "./step_under_way";
 import { type Positions, pickChosen, placeChosen } from "./subsets";
 
 /** Runs a train step graph: all its inputs by name, to all its outputs by name. */
@@ -31,6 +32,8 @@ export interface Optimised {
   /** Numbers of the samples to train on. */
   readonly train: readonly number[];
   readonly scalars: StepScalars;
+  /** How a step is made of several runs; left out or null: each is one. */
+  readonly gradients?: Gradients | null;
   readonly seed: number;
   /** Names of the tensors of a version that step `step` (0-based) does not change; left out: it changes all. */
   readonly kept?: (step: number) => ReadonlySet<string>;
@@ -40,7 +43,7 @@ export interface Optimised {
 
 export interface Checkpoint {
   readonly stepsDone: number;
-  /** Parameters, statistics and optimiser state, as safetensors. */
+  /** Parameters, statistics and optimiser state, and the step under way, as safetensors. */
   readonly tensors: Uint8Array;
 }
 
@@ -50,17 +53,19 @@ export class Optimisation {
   private readonly fixed: ReadonlyMap<string, AnyTensor>;
   private readonly order: BatchOrder;
   private readonly roles: ReadonlyMap<string, string>;
+  private readonly underWay: StepUnderWay | null;
 
   /** Throws CodedError `plan.does_not_fit`. */
   constructor(
     private readonly given: Optimised,
     private readonly runStep: RunStep,
   ) {
-    const { model, start, anchor, frozen, train, seed, scalars } = given;
+    const { model, start, anchor, frozen, train, seed, scalars, gradients = null } = given;
     checkModel(model);
     checkScalars(scalars, model);
     this.order = new BatchOrder(train, seed, model.batch_size);
     this.roles = versionNames(model);
+    this.underWay = gradients === null ? null : new StepUnderWay(gradients, model.parameters);
     this.fixed = new Map<string, AnyTensor>([
       ...model.parameters.map(({ name }): [string, AnyTensor] => [`anchor.${name}`, tensorOf(anchor, name)]),
       ...(model.scalars.includes(DISTILLATION) ? [["teacher", float32(teacherShape(model))] as const] : []),
@@ -74,7 +79,7 @@ export class Optimisation {
 
   /** The numbers of the samples that the next step trains on. */
   batchIds(): number[] {
-    return this.order.ids(this.stepsDone);
+    return this.order.ids(this.batchNumber);
   }
 
   /**
@@ -90,6 +95,10 @@ export class Optimisation {
     }
     const next = (name: string): Tensor => found.get(`next.${name}`) as Tensor;
     const moved = new Map([...this.carried.keys()].map((role) => [role, next(role)]));
+    if (this.underWay !== null) {
+      const steps = this.underWay.move(this.versionOf(this.carried), this.versionOf(moved));
+      for (const [name, tensor] of steps) moved.set(this.roles.get(name) as string, tensor);
+    }
     for (const name of this.given.kept?.(this.stepsDone) ?? []) {
       const role = this.roles.get(name) as string;
       moved.set(role, tensorOf(this.carried, role));
@@ -98,21 +107,34 @@ export class Optimisation {
     this.stepsDone += 1;
   }
 
-  /** The tensors of a version after the steps done so far. */
+  /** The tensors of a version after the last step that is complete. */
   parameters(): Tensors {
-    return new Map([...this.roles].map(([name, role]) => [name, tensorOf(this.carried, role)]));
+    return new Map([...this.versionOf(this.carried), ...(this.underWay?.begun ?? [])]);
   }
 
   checkpoint(): Checkpoint {
-    return { stepsDone: this.stepsDone, tensors: encodeTensors(this.carried) };
+    const tensors = encodeTensors(new Map([...this.carried, ...(this.underWay?.saved() ?? [])]));
+    return { stepsDone: this.stepsDone, tensors };
   }
 
   /** Throws CodedError `tensors.*`. */
   restore({ stepsDone, tensors }: Checkpoint): void {
-    const found = decodeFloats(tensors, carried(this.given.model));
+    const specs = carried(this.given.model);
+    const found = decodeFloats(tensors, [...specs, ...(this.underWay?.specs(stepsDone) ?? [])]);
     checkFinite(found);
-    this.carried = found;
+    this.carried = new Map(specs.map(({ name }) => [name, tensorOf(found, name)]));
+    this.underWay?.restore(found, stepsDone);
     this.stepsDone = stepsDone;
+  }
+
+  /** Which batch of the training the next run of the graph gets. */
+  private get batchNumber(): number {
+    return this.given.gradients?.batch(this.stepsDone) ?? this.stepsDone;
+  }
+
+  /** The tensors of a version among those that steps hand on. */
+  private versionOf(handedOn: ReadonlyMap<string, Tensor>): Tensors {
+    return new Map([...this.roles].map(([name, role]) => [name, tensorOf(handedOn, role)]));
   }
 
   /** What a step has `moved`, but where parameters were not chosen as it was at the start. */
@@ -141,7 +163,7 @@ export class Optimisation {
       feeds.set("teacher", filled);
     }
     if (model.seeded) {
-      const data = BigInt64Array.of(BigInt(stepSeed(seed, this.stepsDone)));
+      const data = BigInt64Array.of(BigInt(stepSeed(seed, this.batchNumber)));
       feeds.set("seed", { dtype: "int64", shape: [], data });
     }
     return feeds;

@@ -127,6 +127,7 @@ class Learner {
         frozen: this.frozen,
         train: ids,
         scalars: local.scalars,
+        gradients: local.gradients,
         seed: ids[0] as number,
         kept: this.trained.kept(local, epoch),
       },

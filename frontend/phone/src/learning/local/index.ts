@@ -5,6 +5,7 @@ import { fedDyn } from "./fed_dyn";
 import { fedNova } from "./fed_nova";
 import type { Local } from "./interface";
 import { multitask } from "./multitask";
+import { perFedAvg } from "./per_fedavg";
 import { prox } from "./prox";
 import { qFedAvg } from "./q_fed_avg";
 import { randomSubset } from "./random_subset";
@@ -23,4 +24,5 @@ export const LOCAL = new Registry<Local>("local", [
   randomSubset,
   sharedBody,
   multitask,
+  perFedAvg,
 ]);

@@ -95,12 +95,32 @@ export interface Ended {
   readonly state: State;
 }
 
+/** The learning rate of a run that is for its gradient: so long a step that nothing of it is lost in rounding. */
+export const GRADIENT_RATE = 2 ** 20;
+
+/** A step that is made of several runs of the graph, each for its gradient. */
+export interface Gradients {
+  /** How many one step takes. */
+  readonly runs: number;
+  /** Which batch of a round the graph gets in its run `run` (0-based). */
+  batch(run: number): number;
+  /**
+   * Where the next gradient of a step is taken, or after the last where the step ends. It began with the parameters
+   * `begun`, where the first of `gradients` was taken.
+   */
+  move(begun: Tensors, gradients: readonly Tensors[]): Tensors;
+}
+
 export interface Local {
   readonly epochs: number;
-  /** Steps of a round, however many samples there are; null: as many as the epochs have. */
+  /** Runs of the graph in a round, however many samples there are; null: as many as the epochs have. */
   readonly steps: number | null;
   /** The scalars of every step. */
   readonly scalars: StepScalars;
+  /** null: each run of the graph is a step. */
+  readonly gradients: Gradients | null;
+  /** The size of the step by which a device is to adapt a version to its data before it uses it; null: it is not. */
+  readonly adaptsBy: number | null;
   /** Inputs of every step by parameter, for each role. */
   begin(broadcast: Broadcast, state: State): ReadonlyMap<string, Tensors>;
   /** What is sent, and the state after it. */
@@ -129,6 +149,8 @@ export interface Local {
 /** What a kind says that trains all of the version on all samples to the last epoch. */
 export const PLAIN: Omit<Local, "epochs" | "scalars"> = {
   steps: null,
+  gradients: null,
+  adaptsBy: null,
   begin: () => new Map(),
   end: (_, { delta }, state) => ({ parts: new Map([[DELTA, delta]]), scalars: new Map(), state }),
   remember: ({ state }) => state,

@@ -23,7 +23,7 @@ test("a plan's rules for the personal model are those of Python", () => {
     const [againShare, startsFrom] = [again_share, starts_from];
     expect(found).toEqual({ epochs, steps, patience, againShare, startsFrom, scalars: { ...scalars, clip_norm } });
   }
-  expect(VECTORS.rules).toHaveLength(5);
+  expect(VECTORS.rules).toHaveLength(7);
 });
 
 test("when it is trained, and in which order, is decided as by Python", () => {

@@ -11,9 +11,13 @@ export const TUNING = {
 };
 
 /** Those of the rounds' steps, without a teacher; `pull` is the weight of the proximal term. */
-export const tuningScalars = ({ scalars }: Local, learningRate: number | null, pull: number): StepScalars => ({
+export const tuningScalars = (
+  { scalars, adaptsBy }: Local,
+  learningRate: number | null,
+  pull: number,
+): StepScalars => ({
   ...scalars,
-  learning_rate: learningRate ?? scalars.learning_rate,
+  learning_rate: learningRate ?? adaptsBy ?? scalars.learning_rate,
   proximal_weight: pull,
   distillation_weight: 0,
 });
