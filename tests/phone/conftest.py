@@ -51,7 +51,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[
 
 @pytest.fixture(scope="session")
 def recipe_pairs(world: World) -> Mapping[str, str]:
-    """Pairs of recipes that take what a phone has data of its own for, by the recipe's name."""
+    """Pairs of the recipes of `tests.phone.seed`, by the recipe's name."""
     command = [sys.executable, "-m", "tests.phone.seed"]
     settings = environment(state=str(world.platform.state))
     done = subprocess.run(command, env=settings, stdout=subprocess.PIPE, check=True, cwd=ROOT)

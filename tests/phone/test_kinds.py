@@ -1,12 +1,14 @@
 """A phone trains by kinds that remember, that keep layers of their own, and that send a part."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from tests.phone.conftest import NewPhone, World
-from tests.phone.test_training import OF_ONE, SAMPLES, delivered, device_named
+from tests.phone.test_training import MANY, OF_ONE, SAMPLES, delivered, device_named
 from tests.system.model import samples
 from tests.system.operator_client import Json
 
@@ -23,6 +25,13 @@ PLANS: dict[str, Json] = {
         "personal": {"kind": "fine_tuned", "epochs": 1, "steps": 1},
     },
 }
+SOLVED: Json = {
+    **OF_ONE,
+    "local": {"kind": "second_order"},
+    "codec": {"kind": "float32"},
+    "merge": {"kind": "boosted_trees", "edge_rounds": 1, "learning_rate": 1.0},
+}
+"""One round for the edges of bins, then one for each level of a tree."""
 REMEMBERING = {"scaffold", "fed-dyn", "mocha"}
 OWN = {"fed-rep", "mocha"}
 KEPT = """
@@ -60,3 +69,20 @@ def test_two_rounds_are_counted_and_what_the_kind_keeps_is_kept(
     expect(page.get_by_role("main")).to_contain_text(f"round 2 of {name}, counted")
     kept = page.evaluate(KEPT, name)
     assert kept == {"round": 2 if name in REMEMBERING else 0, "hasOwn": name in OWN}
+
+
+def test_trees_grow_from_a_phones_sums(
+    world: World, phones: NewPhone, recipe_pairs: Mapping[str, str], tmp_path: Path
+) -> None:
+    operator = world.operator
+    federation = operator.start_federation("trees", pair=recipe_pairs["trees"], plan=SOLVED, rounds_wanted=3)
+    phone = phones("trees")
+    page = phone.join(operator.enrolment_token(tag="trees"))
+    x = np.random.default_rng(5).normal(size=(MANY, 6)).astype(np.float32)
+    phone.add_samples(tmp_path, x, (x[:, 0] > 0).astype(np.int64))
+    rounds = [operator.ended_round(federation, number, within_s=240) for number in (1, 2, 3)]
+    assert [(round_["state"], round_["reason_sentence"]) for round_ in rounds] == [("published", "")] * 3
+    assert [delivered(round_) for round_ in rounds] == [[device_named(world, "trees")["id"]]] * 3
+    first, last = (rounds[at]["assignments"][0]["delivered"] for at in (0, -1))
+    assert last["accuracy_before"] > 0.9 > first["accuracy_before"], "one split tells these classes apart"
+    expect(page.get_by_role("main")).to_contain_text("round 3 of trees, counted")

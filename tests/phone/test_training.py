@@ -26,6 +26,7 @@ LOCAL_KINDS = [
     "q_fed_avg",
     "random_subset",
     "scaffold",
+    "second_order",
     "sgd",
     "shared_body",
 ]

@@ -77,6 +77,7 @@ export class ClientRound {
         frozen,
         train,
         scalars: local.scalars,
+        batchShare: local.batchShare,
         gradients: local.gradients,
         seed,
         kept: this.part.kept(local, epoch),

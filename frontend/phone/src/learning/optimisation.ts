@@ -12,7 +12,7 @@ import {
 } from "../wire/tensors";
 import type { Batch } from "./batches";
 import { carried, checkModel, DISTILLATION, versionNames } from "./contract";
-import { type Gradients, NOT_ASKED, type StepScalars } from "./local/interface";
+import { type Gradients, type Local, NOT_ASKED, type StepScalars } from "./local/interface";
 import { BatchOrder } from "./order";
 import { stepSeed } from "./random";
 import { StepUnderWay } from "./step_under_way";
@@ -32,6 +32,8 @@ export interface Optimised {
   /** Numbers of the samples to train on. */
   readonly train: readonly number[];
   readonly scalars: StepScalars;
+  /** By what a batch's step is multiplied; left out: by 1. */
+  readonly batchShare?: Local["batchShare"];
   /** How a step is made of several runs; left out or null: each is one. */
   readonly gradients?: Gradients | null;
   readonly seed: number;
@@ -149,7 +151,10 @@ export class Optimisation {
   }
 
   private feeds(batch: Batch, teacher: Float32Array | null): Map<string, AnyTensor> {
-    const { model, scalars, seed } = this.given;
+    const { model, seed, train, batchShare = () => 1 } = this.given;
+    const samples = [...batch.sampleWeight.data].filter((weight) => weight !== 0).length;
+    const learning_rate = this.given.scalars.learning_rate * batchShare(samples, train.length);
+    const scalars: StepScalars = { ...this.given.scalars, learning_rate };
     const scalar = (name: string): number => (name === "step" ? this.stepsDone : scalars[name as keyof StepScalars]);
     const feeds = new Map<string, AnyTensor>([
       [model.target.name, batch.target],

@@ -21,3 +21,7 @@ export const statesOf = (text: string | null | undefined): States => ({
 /** What `python -m tests.contract.client_round` wrote. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export const nativeRound = (): any => JSON.parse(readFileSync(join(CONTRACT, "client_round.json"), "utf8"));
+
+/** What `python -m tests.contract.solved_round` wrote. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const solvedRound = (): any => JSON.parse(readFileSync(join(CONTRACT, "solved_round.json"), "utf8"));

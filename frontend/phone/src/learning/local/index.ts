@@ -10,6 +10,7 @@ import { prox } from "./prox";
 import { qFedAvg } from "./q_fed_avg";
 import { randomSubset } from "./random_subset";
 import { scaffold } from "./scaffold";
+import { secondOrder } from "./second_order";
 import { sgd } from "./sgd";
 import { sharedBody } from "./shared_body";
 
@@ -25,4 +26,5 @@ export const LOCAL = new Registry<Local>("local", [
   sharedBody,
   multitask,
   perFedAvg,
+  secondOrder,
 ]);

@@ -117,6 +117,8 @@ export interface Local {
   readonly steps: number | null;
   /** The scalars of every step. */
   readonly scalars: StepScalars;
+  /** By what the step of a batch of `samples` is multiplied, `of` all that the device trains on. */
+  batchShare(samples: number, of: number): number;
   /** null: each run of the graph is a step. */
   readonly gradients: Gradients | null;
   /** The size of the step by which a device is to adapt a version to its data before it uses it; null: it is not. */
@@ -149,6 +151,7 @@ export interface Local {
 /** What a kind says that trains all of the version on all samples to the last epoch. */
 export const PLAIN: Omit<Local, "epochs" | "scalars"> = {
   steps: null,
+  batchShare: () => 1,
   gradients: null,
   adaptsBy: null,
   begin: () => new Map(),
