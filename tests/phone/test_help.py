@@ -1,6 +1,8 @@
 """A phone and an agent help each other: the phone gets a part of the agent's model, and gives one of its own."""
 
+import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.phone.conftest import NewPhone, World
 from tests.phone.test_page import faults_everywhere
-from tests.phone.test_training import device_named
+from tests.phone.test_training import OF_ONE, delivered, device_named
 from tests.system.eventually import eventually
 from tests.system.operator_client import Json, OperatorClient
 from tests.system.real_agent import RealAgent
@@ -19,6 +21,13 @@ from tests.system.test_peers import BATCH, FAMILIAR, NEW, PLAN, samples
 pytestmark = pytest.mark.phone
 LEARNED = 40 * BATCH
 KNOWS_ALL, KNOWS_FEW = (0, FAMILIAR, NEW), (0, FAMILIAR)
+EPOCHS = 300
+IN_ROUNDS: Json = {
+    **PLAN,
+    "local": {**PLAN["local"], "epochs": EPOCHS, "learning_rate": PLAN["local"]["learning_rate"] / EPOCHS},
+    "pace": {**OF_ONE["pace"], "deadline_s": 600},
+}
+"""A round lasts several times as long as help takes, and its steps, each as much shorter, lead as far as `PLAN`'s."""
 KEPT_OF_HELP = """
 async () => {
   const db = await new Promise((done) => {
@@ -45,11 +54,14 @@ def has_told(operator: OperatorClient, device: str) -> None:
 
 
 def judged(operator: OperatorClient, federation: str) -> Json:
-    """The transfer of the first request that was judged."""
+    """The transfer of the first request with the new class that was judged.
+
+    A device may have asked for help with the familiar classes before, while it had hardly learned them.
+    """
 
     def found() -> Json | None:
         requests = operator.list("/help-requests/", federation=federation, state="judged")
-        return requests[-1] if requests else None
+        return next((request for request in reversed(requests) if NEW in request["classes"]), None)
 
     (transfer,) = eventually(found, within_s=120)["transfers"]
     return dict(transfer)
@@ -113,3 +125,34 @@ def test_a_phone_helps_an_agent_and_keeps_nothing_of_it_once_it_has_left(
     page.get_by_role("button", name="Leave", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("This device has not joined")
     assert page.evaluate(KEPT_OF_HELP) == []
+
+
+def test_a_phone_in_a_round_helps_an_agent_meanwhile_and_its_update_is_counted(
+    world: World, phones: NewPhone, agents: Callable[..., RealAgent], tmp_path: Path
+) -> None:
+    operator = world.operator
+    federation = operator.start_federation("meanwhile", pair=next(world.pairs), plan=IN_ROUNDS, rounds_wanted=1)
+    operator.post(f"/federations/{federation}/pause/")  # devices learn their classes before a round asks one
+    phone = phones("busy")
+    page = phone.join(operator.enrolment_token(tag="meanwhile"))
+    phone.add_samples(tmp_path, *samples(LEARNED, KNOWS_ALL, seed=6))
+    agent = agents("asks", operator.enrolment_token(tag="meanwhile"), learns=samples(LEARNED, KNOWS_FEW, seed=6))
+    its = device_named(world, "busy")["id"]
+    has_told(operator, its)
+    has_told(operator, agent.id)
+    operator.post(f"/devices/{agent.id}/pause/")  # the round is to be the phone's
+    operator.post(f"/federations/{federation}/start/")
+    expect(page.get_by_role("heading", name=re.compile(r"^Training: step [1-9]"))).to_be_visible(timeout=60_000)
+    agent.ingest(*meeting())
+    transfer = judged(operator, federation)
+    agent.kill()  # it would ask again: no new batch has told it yet that it does well
+    assert (transfer["state"], transfer["helper"]) == ("kept", its)
+    round_ = operator.ended_round(federation, 1, within_s=240)
+    assert (round_["state"], delivered(round_)) == ("published", [its])
+    (part,) = round_["assignments"]
+    update = part["delivered"]
+    assert update["steps_done"] == update["steps_total"], "training went on to its end"
+    moments = [part["offered_at"], transfer["matched_at"], transfer["delivered_at"], update["received_at"]]
+    assert moments == sorted(moments, key=datetime.fromisoformat), "help was asked for and given while it was in hand"
+    expect(page.locator("#peers")).to_contain_text(f"helped another device with class {NEW}")
+    expect(page.get_by_role("main")).to_contain_text("round 1 of meanwhile, counted")
