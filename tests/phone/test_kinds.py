@@ -69,7 +69,7 @@ def test_two_rounds_are_counted_and_what_the_kind_keeps_is_kept(
     expect(page.get_by_role("main")).to_contain_text(f"round 2 of {name}, counted")
     kept = page.evaluate(KEPT, name)
     assert kept["round"] == (2 if name in REMEMBERING else 0)
-    if "personal" not in PLANS[name]:  # a tuned model is kept where it is better, which is tried some time after a round
+    if "personal" not in PLANS[name]:  # a tuned model is kept where it is better, tried some time after a round
         assert kept["hasOwn"] == (name in OWN)
 
 
