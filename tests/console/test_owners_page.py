@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.console.browser import browser
 from tests.coterie_agent.bundles import make_bundle
 from tests.coterie_agent.fake_platform import TOKEN, fake_platform
 from tests.coterie_agent.test_cli import READY, ask, running
@@ -40,14 +39,13 @@ def link(home: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def phones() -> Iterator[tuple[Page, Page]]:
+def phones(chromium: Browser) -> Iterator[tuple[Page, Page]]:
     """Two, whose owners have gone on after the warning."""
-    with browser() as started:
-        first, second = (
-            started.new_context(ignore_https_errors=True, viewport={"width": 390, "height": 800}).new_page()
-            for _ in range(2)
-        )
-        yield first, second
+    viewport: ViewportSize = {"width": 390, "height": 800}
+    first, second = (chromium.new_context(ignore_https_errors=True, viewport=viewport) for _ in range(2))
+    yield first.new_page(), second.new_page()
+    first.close()
+    second.close()
 
 
 def test_a_phone_opens_the_page_by_its_link(link: str, home: Path, phones: tuple[Page, Page]) -> None:
