@@ -9,7 +9,6 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.files.base import File
-from django.db.migrations.loader import MigrationLoader
 
 from coterie.backup.copying import copy_file, is_sound
 from coterie.backup.database import check_empty, restore_server
@@ -34,7 +33,7 @@ def restore_backup(*, source: Path, state: Path, mode: str, report: Report) -> I
     index = read_index(source)
     if index.mode != mode:
         raise OtherMode(made_in=index.mode, mode=mode)
-    unknown = unknown_changes(MigrationLoader(None), index.changes)
+    unknown = unknown_changes(index.changes)
     if unknown:
         raise NewerBackup(changes=", ".join(unknown))
     _check_new(state, index)
