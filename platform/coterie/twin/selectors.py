@@ -58,11 +58,10 @@ def trace_of(federation: Federation, *, since: datetime, until: datetime) -> Tra
     return _trace(federation, places, since, until, spans, MOST_PARTS)
 
 
-def trace_for_round(round_: Round, opened_at: datetime) -> Trace:
-    """The latest parts of the members in rounds before this one, for its forecast."""
-    places = places_of(round_.federation)
+def trace_for_round(federation: Federation, places: Mapping[UUID, int], opened_at: datetime) -> Trace:
+    """The latest parts of the members, as `places_of` has them, before a round opened, for its forecast."""
     most = min(MOST_PARTS, max(FEW_PARTS, PARTS_EACH * len(places)))
-    return _trace(round_.federation, places, opened_at - LONGEST, opened_at, (), most)
+    return _trace(federation, places, opened_at - LONGEST, opened_at, (), most)
 
 
 def places_of(federation: Federation) -> Mapping[UUID, int]:

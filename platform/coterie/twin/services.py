@@ -49,11 +49,11 @@ def forecast_round(*, round_: Round, now: datetime) -> Forecast | None:
     plan = round_.parsed_plan()
     try:
         check_replayed(plan)
-        trace = trace_for_round(round_, opened_at)
+        places = places_of(federation)
+        trace = trace_for_round(federation, places, opened_at)
         past, sizes = Past.of(trace), sizes_of(federation, plan)
     except (NoHistory, NotReplayed):
         return None
-    places = places_of(federation)
     ready = set(ready_members(federation, now=now).order_by().values_list("pk", flat=True))
     ready |= set(round_.assignments.order_by().values_list("device", flat=True))
     here = [places[pk] for pk in ready if pk in places]

@@ -101,8 +101,9 @@ def test_a_forecast_reads_no_more_of_the_past_than_it_needs(monkeypatch: pytest.
         monkeypatch.setattr(selectors, name, number)
     newest = lived().rounds.get(number=ROUNDS)
     assert newest.opened_at is not None
+    places = selectors.places_of(newest.federation)
     with CaptureQueriesContext(connection) as queries:
-        trace = selectors.trace_for_round(newest, newest.opened_at)
+        trace = selectors.trace_for_round(newest.federation, places, newest.opened_at)
     asked = sorted({part.asked_s for part in trace.parts})
     assert len(trace.parts) == 2 * DEVICES
     assert len(asked) == 2 and asked[-1] == LONGEST.total_seconds() - 60, "those of the two rounds before"
