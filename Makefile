@@ -11,12 +11,16 @@ BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
 PHONE := frontend/phone
 BUILT_PHONE := platform/coterie/gateway/static/phone/index.html
+# Tests that compile, train, simulate or sum for seconds; they have a target of their own.
+COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation simulation_runs twin recipes \
+	merging/test_differences.py merging/test_distilling.py owners/test_rebuilding.py) \
+	tests/coterie_recipes tests/coterie_agent/test_secure_sum.py tests/system/test_secure_sums.py
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench deb language reference lock audit audit-where-possible format console phone check-console check-phone
+.PHONY: demo up test test-compute test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench deb language reference lock audit audit-where-possible format console phone check-console check-phone
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
@@ -25,7 +29,10 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
-	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(COMPUTES:%=--ignore=%) $(ARGS)
+
+test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulates and sums for seconds.
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(COMPUTES) $(ARGS)
 
 test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "long or (hypothesis and not zoo)" --hypothesis-profile=many $(ARGS)
