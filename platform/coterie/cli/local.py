@@ -10,7 +10,7 @@ import click
 
 from coterie.cli.failures import failures_shown
 from coterie.cli.login import FILE as LOGIN
-from coterie.cli.state import make_state, manage, need_state, passing_state
+from coterie.cli.state import make_state, manage, need_mode, need_state, passing_state
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """All arguments but ours are passed on to the command."""
@@ -30,17 +30,12 @@ ASKS_FOR_HELP = {"-h", "--help"}
 @failures_shown
 def up(state: Path | None, arguments: tuple[str, ...]) -> None:
     """Run the platform in embedded mode: SQLite and files in one directory, no server to install."""
-    if ASKS_FOR_HELP & set(arguments):
-        with passing_state(state):
-            _run_up(arguments)
+    from coterie.config.up import main, options
+
+    given = options(arguments, prog="coterie up")
+    need_mode(state, "embedded", "This is embedded mode; in scaled mode `coterie serve` and Celery run side by side.")
     make_state(state)
-    _run_up(arguments)
-
-
-def _run_up(arguments: tuple[str, ...]) -> None:
-    from coterie.config.up import main
-
-    main(arguments, prog="coterie up")
+    main(given)
 
 
 @click.command(context_settings=PASSED_ON, short_help="Run one web process of a platform in scaled mode.")
@@ -49,17 +44,35 @@ def _run_up(arguments: tuple[str, ...]) -> None:
 @failures_shown
 def serve(state: Path | None, arguments: tuple[str, ...]) -> None:
     """Run one web process of a platform in scaled mode; Celery's processes run beside it."""
-    if ASKS_FOR_HELP & set(arguments):
-        with passing_state(state):
-            _run_serve(arguments)
+    from coterie.config.serve import main, options
+
+    given = options(arguments, prog="coterie serve")
+    need_mode(state, "scaled", "This is scaled mode's; embedded mode is one command: `coterie up`.")
     make_state(state)
-    _run_serve(arguments)
+    main(given)
 
 
-def _run_serve(arguments: tuple[str, ...]) -> None:
-    from coterie.config.serve import main
+@click.command("seed-fleet")
+@STATE
+@click.option("--devices", type=click.IntRange(min=1), default=5000, show_default=True, help="how many")
+@click.option("--seed", type=int, default=1, help="the same number makes the same fleet")
+@click.option("--anyway", is_flag=True, help="also where there are devices or pairs already")
+@failures_shown
+def seed_fleet(state: Path | None, devices: int, seed: int, anyway: bool) -> None:
+    """Fill an empty platform with a fleet like a real one, to look at the console."""
+    make_state(state)
+    manage("seed-fleet", ("--devices", str(devices), "--seed", str(seed), *(["--anyway"] if anyway else [])))
 
-    main(arguments, prog="coterie serve")
+
+@click.command(short_help="Bring the database to this version; `coterie up` does it by itself.")
+@STATE
+@click.option("--check", is_flag=True, help="change nothing; exit with 1 where something would be changed")
+@click.option("--plan", is_flag=True, help="change nothing; say what would be changed")
+@failures_shown
+def migrate(state: Path | None, check: bool, plan: bool) -> None:
+    """Bring the database to this version; `coterie up` does it by itself."""
+    make_state(state)
+    manage("migrate", (*(["--check"] if check else []), *(["--plan"] if plan else [])))
 
 
 @click.command("compile", context_settings=PASSED_ON, short_help="Check a model without a platform.")
@@ -86,25 +99,16 @@ def _passing(name: str, says: str, more: tuple[str, ...] = ()) -> click.Command:
 def _administering(name: str, says: str) -> click.Command:
     """A command on the state of an existing platform."""
 
-    return _command(name, says, _with_state(name, need_state))
-
-
-def _beginning(name: str, says: str) -> click.Command:
-    """A command that creates the state where there is none."""
-    return _command(name, says, _with_state(name, make_state))
-
-
-def _with_state(name: str, prepare: Callable[[Path | None], None]) -> Callable[..., None]:
     @failures_shown
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
         if ASKS_FOR_HELP & set(arguments):
             with passing_state(state):
                 manage(name, arguments)
         else:
-            prepare(state)
+            need_state(state)
             manage(name, arguments)
 
-    return run
+    return _command(name, says, run)
 
 
 def _command(name: str, says: str, run: Callable[..., None]) -> click.Command:
@@ -128,5 +132,3 @@ prune_history = _administering("prune-history", "Remove rows that only tell of t
 doctor = _administering("doctor", "Look at everything that a platform needs.")
 answer_stun = _passing("answer-stun", "Tell devices the addresses under which others see them.")
 scrub = _administering("scrub", "Read every stored file, and say which are damaged.")
-seed_fleet = _beginning("seed-fleet", "Fill an empty platform with a fleet like a real one, to look at the console.")
-migrate = _beginning("migrate", "Bring the database to this version; `coterie up` does it by itself.")

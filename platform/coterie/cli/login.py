@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -35,6 +36,9 @@ def login(url: str, token_stdin: bool) -> None:
     The API token comes from the console (Settings, API tokens) or from `coterie token create` on the platform's own
     machine. It is kept in a file that only you can read.
     """
+    place = urlsplit(url)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise Failed("cli.not_a_url", f"{url!r} is not the URL of a platform, as https://fleet.example.")
     given = sys.stdin.readline() if token_stdin else click.prompt("API token", hide_input=True)
     chosen = Login(url.rstrip("/"), given.strip())
     session = Connection(chosen, chosen_transport()).get("session/", Session)

@@ -5,11 +5,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
+
+import click
 
 from coterie.cli.failures import Failed
 from coterie.config.env import Env
 
 DATABASE = "coterie.sqlite3"
+UNSAID = {
+    "verbosity": 1,
+    "traceback": False,
+    "no_color": False,
+    "force_color": False,
+    "skip_checks": False,
+    "settings": None,
+    "pythonpath": None,
+}
+"""Options that Django gives every command, which are `manage.py`'s alone."""
 
 
 def choose_state(state: Path | None) -> None:
@@ -29,6 +42,13 @@ def need_state(state: Path | None) -> None:
             f"There is no platform in {env.state.absolute()}: name its directory with --state, or start one with "
             "`coterie up`.",
         )
+
+
+def need_mode(state: Path | None, mode: Literal["embedded", "scaled"], otherwise: str) -> None:
+    """`choose_state`, for a command of one mode alone. Raises Failed with what to do `otherwise`."""
+    choose_state(state)
+    if Env.read().mode != mode:
+        raise Failed("cli.other_mode", otherwise)
 
 
 def make_state(state: Path | None) -> None:
@@ -58,7 +78,21 @@ def passing_state(state: Path | None) -> Iterator[None]:
 
 
 def manage(command: str, arguments: Sequence[str]) -> None:
-    """Run the management command that people call `command`."""
-    from django.core.management import execute_from_command_line
+    """Run the management command that people call `command`. Raises ClickException with what it says is wrong."""
+    import django
+    from django.core.management import CommandError, get_commands, load_command_class
+    from django.core.management.base import CommandParser
+    from django.db import connections
 
-    execute_from_command_line(["coterie", command.replace("-", "_"), *arguments])
+    django.setup()
+    name = command.replace("-", "_")
+    managed = load_command_class(get_commands()[name], name)
+    parser = CommandParser(prog=f"coterie {command}", description=managed.help, called_from_command_line=True)
+    managed.add_arguments(parser)
+    given = UNSAID | vars(parser.parse_args(arguments))
+    try:
+        managed.execute(*given.pop("args", ()), **given)
+    except CommandError as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        connections.close_all()

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
@@ -236,7 +236,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         values: dict[str, object] = {**given}
         for name in LISTS & given.keys():
             values[name] = [item.strip() for item in given[name].split(",") if item.strip()]
-        env = from_values(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
+        try:
+            env = from_values(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
+        except msgspec.ValidationError as error:
+            raise _named(error) from error
         missing = [name for name in NEEDED_WHEN_SCALED if not getattr(env, name)]
         if env.mode == "scaled" and missing:
             raise msgspec.ValidationError(
@@ -347,6 +350,15 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError("COTERIE_EMAIL_HOST needs COTERIE_EMAIL_FROM, an address, as well")
         if bool(self.email_user) != bool(self.email_password):
             raise msgspec.ValidationError("COTERIE_EMAIL_USER and COTERIE_EMAIL_PASSWORD belong together")
+
+
+def _named(error: msgspec.ValidationError) -> msgspec.ValidationError:
+    """`error`, which names a field, with the variable that sets it and, of a few words, those that it may be."""
+    problem, _, place = str(error).partition(" - at `$.")
+    field = re.split(r"\W", place, maxsplit=1)[0]
+    choices = re.findall(r"'(\w+)'", str(get_type_hints(Env).get(field))) if "enum" in problem else []
+    known = f"; it may be {' or '.join(choices)}" if choices else ""
+    return msgspec.ValidationError(f"{PREFIX}{field.upper()}: {problem}{known}")
 
 
 def _read_secret(name: str, file: str, *, already: bool) -> str:

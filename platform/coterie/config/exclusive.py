@@ -6,10 +6,19 @@ import socket
 from pathlib import Path
 
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - told apart, not chosen
+LAST_PORT = 65535
 
 
 class StateInUse(Exception):
     """Another platform runs on this state directory."""
+
+
+def port(text: str) -> int:
+    """A TCP port as an option gives it: a larger number would be taken modulo 65,536. Raises ValueError."""
+    number = int(text)
+    if not 0 <= number <= LAST_PORT:
+        raise ValueError(text)
+    return number
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -9,14 +9,11 @@ import django
 from django.conf import settings
 
 from coterie.config import memory
-from coterie.config.exclusive import bind
+from coterie.config.exclusive import bind, port
 
 
-def main(arguments: Sequence[str], *, prog: str) -> None:
-    """Serve until a signal ends it."""
-    given = _parser(prog).parse_args(arguments)
-    if settings.EMBEDDED:
-        sys.exit(f"{prog}: this is scaled mode's; embedded mode is one command: coterie up")
+def main(given: argparse.Namespace) -> None:
+    """Serve where `options` say until a signal ends it."""
     memory.bound_arenas()
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
@@ -27,22 +24,23 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     try:
         listener = socket.socket(fileno=given.fd) if given.fd is not None else bind(given.host, given.port)
     except OSError as error:
-        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
+        sys.exit(f"{given.prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
     try:
         begin_monitoring("loop", leads=lambda: False)
     except OSError as error:
-        sys.exit(f"{prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
+        sys.exit(f"{given.prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     begin_tracing("web")
-    tls = read_tls(prog)
+    tls = read_tls(given.prog)
     server = BoundedServer(server_config(tls), tls)
     memory.settle()
     server.run([listener])
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    """Where to listen."""
+def options(arguments: Sequence[str], *, prog: str) -> argparse.Namespace:
+    """Where to listen; read before there is a state. Exits where they do not fit."""
     parser = argparse.ArgumentParser(prog=prog, description="Run one web process of a platform in scaled mode.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="(default: %(default)s)")
+    parser.add_argument("--port", type=port, default=8000, help="(default: %(default)s)")
     parser.add_argument("--fd", type=int, metavar="NUMBER", help="a listening socket that is open already, instead")
-    return parser
+    parser.set_defaults(prog=prog)
+    return parser.parse_args(arguments)

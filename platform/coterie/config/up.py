@@ -9,27 +9,24 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from coterie.config.env import child_environment
-from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, url_of
+from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, port, url_of
 from coterie.config.supervisor import SupervisorOptions, become_supervisor
 
 NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """An address that no interface of this machine has, or a kind of address that it does not know."""
 
 
-def main(arguments: Sequence[str], *, prog: str) -> None:
-    """Supervise the server until it is told to stop."""
-    given = _parser(prog).parse_args(arguments)
-    if not settings.EMBEDDED:
-        sys.exit(f"{prog}: this is embedded mode; scaled mode runs uvicorn and Celery as processes of their own.")
+def main(given: argparse.Namespace) -> None:
+    """Supervise the server that `options` describe until it is told to stop."""
     try:
         listener = bind(given.host, given.port)
     except OSError as error:
         other = "--host" if error.errno in NOT_OURS or isinstance(error, socket.gaierror) else "--port"
-        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another {other}")
+        sys.exit(f"{given.prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another {other}")
     try:
         lock_fd = lock_state(settings.STATE)
     except StateInUse as error:
-        sys.exit(f"{prog}: {error}")
+        sys.exit(f"{given.prog}: {error}")
     settings.STATE.chmod(0o700)
     hosts = [*settings.ALLOWED_HOSTS, *([] if given.host in ANYWHERE else [given.host])]
     options = SupervisorOptions(
@@ -44,15 +41,16 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     become_supervisor(options, environment)
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    """Where to listen and what to tell."""
+def options(arguments: Sequence[str], *, prog: str) -> argparse.Namespace:
+    """Where to listen and what to tell; read before there is a state. Exits where they do not fit."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Run the platform in embedded mode: SQLite and files in one directory, no server to install.",
         epilog="--state DIR, which every command takes, keeps everything in DIR (default: ./coterie-state).",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--port", type=port, default=8000, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--operator", default="operator", metavar="NAME", help="the first operator's name")
     parser.add_argument("--json", action="store_true", help="tell what happens as one JSON object a line")
-    return parser
+    parser.set_defaults(prog=prog)
+    return parser.parse_args(arguments)

@@ -1,6 +1,7 @@
 """The command as a person meets it: sections, suggestions, one way to fail, and nothing made by looking."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from click.testing import CliRunner
 from coterie.cli.command import PLACES, SECTIONS, coterie
 
 Ended = subprocess.CompletedProcess[str]
+DJANGOS = {"--settings", "--pythonpath", "--traceback", "--version", "--verbosity", "--skip-checks"}
+"""Options that Django gives each of its commands."""
 
 
 def run(*arguments: str, cwd: Path, code: str = "from coterie.cli import main; main()", **variables: str) -> Ended:
@@ -67,11 +70,49 @@ def test_leaves_nothing_behind_where_nothing_was_begun(arguments: list[str], tmp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["up", "token", "seed-fleet", "simulate"])
+@pytest.mark.parametrize(
+    "name", ["up", "serve", "token", "sign-in-link", "seed-fleet", "simulate", "audit-privacy", "migrate"]
+)
 def test_the_help_of_what_runs_here_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     explained = run("help", name, cwd=tmp_path)
     assert (explained.returncode, explained.stderr, list(tmp_path.iterdir())) == (0, "", [])
-    assert f"usage: coterie {name.replace('-', '_')}" in explained.stdout
+    assert f"usage: coterie {name} " in explained.stdout.replace("Usage", "usage")
+    assert not DJANGOS & set(re.findall(r"--[\w-]+", explained.stdout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["up", "--prot", "80"], 2),
+        (["up", "--port", "99999"], 2),
+        (["up", "--port", "x"], 2),
+        (["seed-fleet", "--devices", "0"], 2),
+        (["migrate", "--typo"], 2),
+        (["serve"], 1),
+        (["up", "--state", "state", "--typo"], 2),
+    ],
+)
+def test_options_that_do_not_fit_make_no_state(arguments: list[str], status: int, tmp_path: Path) -> None:
+    ended = run(*arguments, cwd=tmp_path)
+    assert (ended.returncode, list(tmp_path.iterdir())) == (status, []), ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_only_manage_py_has_django_s_options(tmp_path: Path) -> None:
+    ended = run("demo", "--version", cwd=tmp_path)
+    assert (ended.returncode, "unrecognized arguments: --version" in ended.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["demo", "--devices", "0"], "Error: --devices goes from 1 to 100"),
+        (["login", "fleet"], "Error: 'fleet' is not the URL of a platform, as https://fleet.example. [cli.not_a_url]"),
+    ],
+)
+def test_every_command_fails_alike(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    ended = run(*arguments, cwd=tmp_path)
+    assert (ended.returncode, ended.stderr.rstrip()) == (1, sentence)
 
 
 @pytest.mark.parametrize(

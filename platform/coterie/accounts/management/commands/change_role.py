@@ -1,4 +1,4 @@
-"""``coterie change_role``: another role for somebody, for who has a shell on the platform's machine."""
+"""``coterie change-role``: another role for somebody, for who has a shell on the platform's machine."""
 
 from django.core.management.base import CommandError, CommandParser
 

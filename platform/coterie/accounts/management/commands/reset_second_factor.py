@@ -1,4 +1,4 @@
-"""``coterie reset_second_factor``: for who has lost app and recovery codes, and a shell on the platform's machine."""
+"""``coterie reset-second-factor``: for who has lost app and recovery codes, and a shell on the platform's machine."""
 
 from django.core.management.base import CommandError, CommandParser
 

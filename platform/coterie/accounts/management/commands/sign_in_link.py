@@ -1,4 +1,4 @@
-"""``coterie sign_in_link``: the link that signs an operator in once, for who has a shell on the platform's machine."""
+"""``coterie sign-in-link``: the link that signs an operator in once, for who has a shell on the platform's machine."""
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
