@@ -175,6 +175,9 @@ class RuleSerializer(serializers.ModelSerializer[Rule]):
     federation_slug = serializers.CharField(
         source="federation.slug", default="", read_only=True, help_text="blank: all"
     )
+    federation_name = serializers.CharField(
+        source="federation.name", default="", read_only=True, help_text="blank: all"
+    )
     threshold = serializers.FloatField(
         required=False, allow_null=True, help_text="a share of 1, hours, or rounds, as its kind says"
     )
@@ -192,6 +195,7 @@ class RuleSerializer(serializers.ModelSerializer[Rule]):
             "severity",
             "federation",
             "federation_slug",
+            "federation_name",
             "threshold",
             "channels",
             "firing",

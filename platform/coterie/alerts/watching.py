@@ -88,7 +88,7 @@ def _accuracy(rule: Rule, _situation: Situation) -> Iterator[Sighting]:
         known = isinstance(measured, int | float)
         if known and measured >= _threshold(rule):
             continue
-        sentence = f"The champion of {federation.slug}, version {version.number}, has an accuracy of " + (
+        sentence = f"The champion of {federation.name}, version {version.number}, has an accuracy of " + (
             f"{measured:.1%}, below {_threshold(rule):.1%}." if known else "unknown."
         )
         path = f"/api/versions/{version.pk}/"
@@ -102,7 +102,7 @@ def _online(rule: Rule, situation: Situation) -> Iterator[Sighting]:
     present = devices.filter(is_there(situation.now)).count()
     if enrolled and present / enrolled >= _threshold(rule):
         return
-    whose = "the fleet" if federation is None else federation.slug
+    whose = "the fleet" if federation is None else federation.name
     share = f"{present:,} of {enrolled:,} devices"
     sentence = f"{share} of {whose} are online, fewer than {_threshold(rule):.0%}."
     yield Sighting("online", rule.severity, sentence, "/api/devices/?status=absent", is_certain=enrolled > 0)
@@ -117,7 +117,7 @@ def _unpublished(rule: Rule, situation: Situation) -> Iterator[Sighting]:
         since = published or first
         if since is None or situation.now - since <= timedelta(hours=hours):
             continue
-        sentence = f"{federation.slug} has published no round for more than {hours:g} h" + (
+        sentence = f"{federation.name} has published no round for more than {hours:g} h" + (
             "." if published else ", nor ever before."
         )
         path = f"/api/federations/{federation.pk}/"
@@ -130,7 +130,7 @@ def _rounds_left(rule: Rule, _situation: Situation) -> Iterator[Sighting]:
         left = rounds_left(federation, federation.parsed_plan())
         if left is None or left >= _threshold(rule):
             continue
-        sentence = f"The privacy budgets of {federation.slug} pay {left} more rounds, fewer than {_threshold(rule):g}."
+        sentence = f"The privacy budgets of {federation.name} pay {left} more rounds, fewer than {_threshold(rule):g}."
         path = f"/api/federations/{federation.pk}/"
         yield Sighting(f"rounds_left:{federation.pk}", rule.severity, sentence, path)
 

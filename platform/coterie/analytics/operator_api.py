@@ -28,6 +28,7 @@ class QuestionSerializer(serializers.ModelSerializer[Question]):
     """What a fleet was asked, and what it answers."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
+    federation_name = serializers.CharField(source="federation.name", read_only=True)
     content = serializers.DictField(read_only=True, help_text="what is counted, and what the sum promises")
     counts = serializers.ListField(
         child=serializers.FloatField(), read_only=True, help_text="one for each cell; with noise they may be below zero"
@@ -39,6 +40,7 @@ class QuestionSerializer(serializers.ModelSerializer[Question]):
             "id",
             "federation",
             "federation_slug",
+            "federation_name",
             "title",
             "content",
             "epsilon",

@@ -36,6 +36,7 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
     """A training job."""
 
     pair_slug = serializers.CharField(source="pair.slug", read_only=True)
+    pair_name = serializers.CharField(source="pair.name", read_only=True)
     attempt = serializers.IntegerField(source="attempts", read_only=True)
     error_code = serializers.CharField(source="reason_code", read_only=True)
     error_sentence = serializers.CharField(source="reason_sentence", read_only=True)
@@ -47,6 +48,7 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
             "kind",
             "pair",
             "pair_slug",
+            "pair_name",
             "dataset",
             "version",
             "federation",
@@ -148,7 +150,7 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     serializer_class = TrainingJobSerializer
     filters = TrainingJobFilter
     sorts = {name: name for name in ("kind", "state", "created_at", "started_at", "finished_at")}
-    searched = ("pair__slug", "reason_sentence")
+    searched = ("pair__name", "pair__slug", "reason_sentence")
 
     @extend_schema(responses=JobLineSerializer(many=True), operation_id="jobs_log")
     @action(detail=True)

@@ -45,6 +45,7 @@ class RoundPointSerializer(serializers.Serializer[None]):
     round = serializers.IntegerField()
     federation = serializers.UUIDField()
     federation_slug = serializers.CharField()
+    federation_name = serializers.CharField()
     number = serializers.IntegerField()
     at = serializers.DateTimeField()
     accuracy = serializers.FloatField(allow_null=True, help_text="on the held-out data; null: there are none")
@@ -152,6 +153,7 @@ def _round_points() -> list[dict[str, object]]:
             "round": round_.pk,
             "federation": round_.federation_id,
             "federation_slug": round_.federation.slug,
+            "federation_name": round_.federation.name,
             "number": round_.number,
             "at": round_.finished_at,
             "accuracy": round_.metrics.get("accuracy"),

@@ -73,6 +73,7 @@ class DeviceAccountSerializer(serializers.Serializer[None]):
 
     federation = serializers.UUIDField()
     federation_slug = serializers.CharField()
+    federation_name = serializers.CharField()
     releases = serializers.IntegerField()
     epsilon = serializers.FloatField(help_text="of them alone, at the delta of the device's budget")
 
@@ -148,6 +149,7 @@ def _of_device(device: Device) -> dict[str, object]:
             {
                 "federation": account.federation_id,
                 "federation_slug": account.federation.slug,
+                "federation_name": account.federation.name,
                 "releases": account.releases,
                 "epsilon": epsilon_of(account.mu2, limit.delta),
             }

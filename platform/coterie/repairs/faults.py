@@ -89,7 +89,7 @@ def _failed_jobs(_now: datetime) -> Iterator[Repair]:
             key=f"job_failed:{job.pk}",
             code=job.reason_code,
             severity="error",
-            sentence=f"The {job.kind} of {job.pair.slug} failed: {job.reason_sentence}",
+            sentence=f"The {job.kind} of {job.pair.name} failed: {job.reason_sentence}",
             advice="Read its log, put right what it names, and try it again.",
             subject_kind="cloud_training.trainingjob",
             subject_id=str(job.pk),
@@ -111,11 +111,11 @@ def _rejected_pairs(_now: datetime) -> Iterator[Repair]:
             key=f"pair_rejected:{pair.pk}",
             code=pair.reason_code,
             severity="warning",
-            sentence=f"The pair {pair.slug} was rejected: {pair.reason_sentence}",
+            sentence=f"The pair {pair.name} was rejected: {pair.reason_sentence}",
             advice="Change the model as the sentence says and submit it again.",
             subject_kind="registry.modelpair",
             subject_id=str(pair.pk),
-            subject_name=pair.slug,
+            subject_name=pair.name,
             since=pair.judged_at,
             remedies=(Remedy("See the pair", "", "GET", f"/api/pairs/{pair.pk}/"),),
         )
@@ -128,11 +128,11 @@ def _federations_without_model(_now: datetime) -> Iterator[Repair]:
             key=f"no_model:{round_.federation.pk}",
             code=reasons.NO_MODEL.code,
             severity="error",
-            sentence=f"{round_.federation.slug} cannot begin: {reasons.NO_MODEL.sentence}.",
+            sentence=f"{round_.federation.name} cannot begin: {reasons.NO_MODEL.sentence}.",
             advice="Bootstrap the pair with a data set.",
             subject_kind="federations.federation",
             subject_id=str(round_.federation.pk),
-            subject_name=round_.federation.slug,
+            subject_name=round_.federation.name,
             since=round_.reason_at,
             remedies=(Remedy("Choose one", "", "GET", f"/api/pairs/{round_.federation.pair_id}/"),),
         )
@@ -147,7 +147,7 @@ def _starving_rounds(now: datetime) -> Iterator[Repair]:
             key=f"needs_devices:{federation.pk}:{round_.number}",
             code=reasons.NEEDS_DEVICES,
             severity="warning",
-            sentence=f"Round {round_.number} of {federation.slug} has waited for over an hour: "
+            sentence=f"Round {round_.number} of {federation.name} has waited for over an hour: "
             f"{round_.reason_sentence}.",
             advice="Bring devices back, ask less of them in the plan's requirements, or let the pace begin with fewer.",
             subject_kind="rounds.round",
@@ -168,12 +168,12 @@ def _failing_federations(_now: datetime) -> Iterator[Repair]:
             key=f"rounds_abandoned:{federation.pk}",
             code=ended[0].reason_code,
             severity="error",
-            sentence=f"The last {ABANDONED_IN_A_ROW} rounds of {federation.slug} were abandoned, the latest because: "
+            sentence=f"The last {ABANDONED_IN_A_ROW} rounds of {federation.name} were abandoned, the latest because: "
             f"{ended[0].reason_sentence}.",
             advice="Pause it while you look into the rounds, and change the plan where they say why.",
             subject_kind="federations.federation",
             subject_id=str(federation.pk),
-            subject_name=federation.slug,
+            subject_name=federation.name,
             since=ended[-1].finished_at,
             remedies=(
                 Remedy("Pause", "federations.pause_federation", "POST", f"/api/federations/{federation.pk}/pause/"),
@@ -189,11 +189,11 @@ def _paused_by_themselves(_now: datetime) -> Iterator[Repair]:
             key=f"kept_back:{federation.pk}",
             code=federation.reason_code,
             severity="error",
-            sentence=f"{federation.slug} holds no rounds: {federation.reason_sentence}.",
+            sentence=f"{federation.name} holds no rounds: {federation.reason_sentence}.",
             advice="Change its terms or its plan as the sentence says, then start it again.",
             subject_kind="federations.federation",
             subject_id=str(federation.pk),
-            subject_name=federation.slug,
+            subject_name=federation.name,
             since=None,
             remedies=(
                 Remedy("Start", "federations.start_federation", "POST", f"/api/federations/{federation.pk}/start/"),
@@ -213,7 +213,7 @@ def _rolled_back(_now: datetime) -> Iterator[Repair]:
             key=f"rolled_back:{rollout.pk}",
             code=rollout.reason_code,
             severity="warning",
-            sentence=f"Version {rollout.version.number} of {rollout.version.pair.slug} was rolled back: "
+            sentence=f"Version {rollout.version.number} of {rollout.version.pair.name} was rolled back: "
             f"{rollout.reason_sentence}.",
             advice="Look into the reports of the canary group and the round that made it, and mute this when you have.",
             subject_kind="rollouts.rollout",
@@ -240,9 +240,9 @@ def _failing_merges(_now: datetime) -> Iterator[Repair]:
             key=f"merge_fails:{merge.pk}",
             code=merge.reason_code if waits else "repairs.merge_fails",
             severity="error",
-            sentence=f"The merge of round {merge.number} of {merge.federation.slug} waits: {merge.reason_sentence}."
+            sentence=f"The merge of round {merge.number} of {merge.federation.name} waits: {merge.reason_sentence}."
             if waits
-            else f"Workers die or fail over the merge of round {merge.number} of {merge.federation.slug}; "
+            else f"Workers die or fail over the merge of round {merge.number} of {merge.federation.name}; "
             f"this is attempt {merge.attempts}.",
             advice="Make room on the disk; the merge then goes on by itself."
             if waits
@@ -266,7 +266,7 @@ def _mergeable_rounds(_now: datetime) -> Iterator[Repair]:
             key=f"merge_again:{round_.pk}",
             code=round_.reason_code,
             severity="warning",
-            sentence=f"Round {round_.number} of {round_.federation.slug} was abandoned although its updates are there: "
+            sentence=f"Round {round_.number} of {round_.federation.name} was abandoned although its updates are there: "
             f"{round_.reason_sentence}.",
             advice="Put right what the sentence says and merge them again.",
             subject_kind="rounds.round",
@@ -310,7 +310,7 @@ def _distrusted_devices(now: datetime) -> Iterator[Repair]:
             code=last.fault_code,
             severity="warning",
             sentence=f"Merges left out {updates.count()} of {device}'s updates within a day, the last in round "
-            f"{last.merge.number} of {last.merge.federation.slug}: {last.fault_sentence}.",
+            f"{last.merge.number} of {last.merge.federation.name}: {last.fault_sentence}.",
             advice="Pause it until you know why: rounds then ask it no more. Its data or its owner may be at fault.",
             subject_kind="fleet.device",
             subject_id=str(device.pk),
@@ -366,7 +366,7 @@ def _damaged_blobs(_now: datetime) -> Iterator[Repair]:
             remedies=(
                 Remedy("Repair it", "registry.repair_blob", "POST", f"/api/blobs/{blob.pk}/repair/"),
                 *(
-                    Remedy(f"See the versions of {pair.slug}", "", "GET", f"/api/pairs/{pair.pk}/")
+                    Remedy(f"See the versions of {pair.name}", "", "GET", f"/api/pairs/{pair.pk}/")
                     for pair in pairs_that_need(blob.pk)[:NAMED]
                 ),
             ),
@@ -385,7 +385,7 @@ def _damaged_updates(now: datetime) -> Iterator[Repair]:
             code=DAMAGED.code,
             severity="error",
             sentence=f"{found} found damaged or lost before the merge, the last of {last.device} for "
-            f"{last.federation.slug}; rounds go on without them.",
+            f"{last.federation.name}; rounds go on without them.",
             advice="Look into the disk's health. Where a directory of COTERIE_COPIES has them, updates are replaced.",
             subject_kind="federations.federation",
             subject_id=str(last.federation_id),
@@ -411,7 +411,7 @@ def _damaged_files(now: datetime) -> Iterator[Repair]:
             code=code,
             severity="error",
             sentence="Files on the disk are no longer what was stored, as was last found by the merge of round "
-            f"{merge.number} of {merge.federation.slug}{lost}.",
+            f"{merge.number} of {merge.federation.name}{lost}.",
             advice="Look into the disk's health. Restore the files, or roll back to a version whose files are sound.",
             subject_kind="rounds.round",
             subject_id=str(merge.round.pk),

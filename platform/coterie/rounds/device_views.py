@@ -54,6 +54,7 @@ class DepartureSerializer(serializers.Serializer[Departure]):
     count = serializers.IntegerField(help_text="profiles are counted by the day")
     federation = serializers.UUIDField()
     federation_slug = serializers.CharField()
+    federation_name = serializers.CharField()
     target = serializers.UUIDField(allow_null=True, help_text="the device that a portion was for")
     target_name = serializers.CharField()
 

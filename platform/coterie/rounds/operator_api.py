@@ -105,6 +105,7 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     """By round, what was published before it; None: it is looked up for each by itself."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
+    federation_name = serializers.CharField(source="federation.name", read_only=True)
     result_version = serializers.UUIDField(source="merge.result_version_id", read_only=True, allow_null=True)
     metrics = serializers.JSONField(read_only=True)
     devices = serializers.IntegerField(read_only=True, help_text="devices that were invited")
@@ -128,6 +129,7 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
             "id",
             "federation",
             "federation_slug",
+            "federation_name",
             "number",
             "state",
             "reason_code",
@@ -222,7 +224,7 @@ class RoundViewSet(ListedViewSet[Round]):
         **{name: name for name in ("number", "opens_at", "opened_at", "finished_at", "devices")},
         "updates": "updates_in",
     }
-    searched = ("federation__slug", "reason_sentence")
+    searched = ("federation__name", "federation__slug", "reason_sentence")
 
     @extend_schema(responses=RoundDetailSerializer)
     def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
@@ -262,6 +264,7 @@ class PartSerializer(AssignmentSerializer):
 
     federation = serializers.UUIDField(source="round.federation_id", read_only=True)
     federation_slug = serializers.CharField(source="round.federation.slug", read_only=True)
+    federation_name = serializers.CharField(source="round.federation.name", read_only=True)
     round_number = serializers.IntegerField(source="round.number", read_only=True)
     base_version = serializers.UUIDField(source="base_version_id", read_only=True)
 
@@ -272,6 +275,7 @@ class PartSerializer(AssignmentSerializer):
             "round_number",
             "federation",
             "federation_slug",
+            "federation_name",
             "base_version",
         ]
         read_only_fields = fields

@@ -32,6 +32,7 @@ class Departure:
     """How many: more than one only of profiles, which are counted by the day."""
     federation: UUID
     federation_slug: str
+    federation_name: str
     target: UUID | None
     """The device that a portion was for."""
     target_name: str
@@ -83,7 +84,17 @@ def _updates(device: Device, since: datetime) -> Iterator[Departure]:
     updates = Update.objects.filter(device=device, received_at__gte=since)
     for update in updates.select_related("federation")[:LATEST]:
         federation = update.federation
-        yield Departure("update", update.received_at, update.size_bytes, 1, federation.pk, federation.slug, None, "")
+        yield Departure(
+            "update",
+            update.received_at,
+            update.size_bytes,
+            1,
+            federation.pk,
+            federation.slug,
+            federation.name,
+            None,
+            "",
+        )
 
 
 def _portions(device: Device, since: datetime) -> Iterator[Departure]:
@@ -98,6 +109,7 @@ def _portions(device: Device, since: datetime) -> Iterator[Departure]:
             1,
             request.federation_id,
             request.federation.slug,
+            request.federation.name,
             request.device_id,
             request.device.name,
         )
@@ -107,5 +119,13 @@ def _profiles(device: Device, since: datetime) -> Iterator[Departure]:
     reported = ReportedDay.objects.filter(device=device, latest_at__gte=since)
     for row in reported.select_related("federation")[:LATEST]:
         yield Departure(
-            "profile", row.latest_at, row.size_bytes, row.reports, row.federation_id, row.federation.slug, None, ""
+            "profile",
+            row.latest_at,
+            row.size_bytes,
+            row.reports,
+            row.federation_id,
+            row.federation.slug,
+            row.federation.name,
+            None,
+            "",
         )

@@ -37,6 +37,7 @@ class NeighbourhoodSerializer(serializers.Serializer[None]):
 
     federation = serializers.UUIDField()
     federation_slug = serializers.CharField()
+    federation_name = serializers.CharField()
     labels = serializers.ListField(child=serializers.CharField(), help_text="what the classes are called")
     own = ClassSharesSerializer()
     neighbours = ClassSharesSerializer(many=True, help_text="nearest first")
@@ -63,6 +64,7 @@ def _neighbourhood(own: DeviceProfile) -> dict[str, object]:
     return {
         "federation": own.federation_id,
         "federation_slug": own.federation.slug,
+        "federation_name": own.federation.name,
         "labels": pair.labels,
         "own": _shares(own, 0.0, classes),
         "neighbours": [

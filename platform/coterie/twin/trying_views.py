@@ -202,7 +202,7 @@ class TriedPlanViewSet(ListedViewSet[TrainingJob]):
     serializer_class = TriedPlanSerializer
     filters = TriedPlanFilter
     active_states = TrainingJob.ACTIVE
-    searched = ("federation__name", "pair__slug", "dataset__name", "asked_by", "reason_sentence")
+    searched = ("federation__name", "pair__name", "pair__slug", "dataset__name", "asked_by", "reason_sentence")
     sorts = SORTS
 
     def narrowed(self, rows: QuerySet[TrainingJob], asked: Asked) -> QuerySet[TrainingJob]:

@@ -4,12 +4,15 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair
 from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Round
 from tests.coterie.world import (
     ON_BATTERY,
     fleet_of,
     in_this_process,
+    make_dataset,
     make_federation,
     make_pair,
     make_version,
@@ -46,9 +49,28 @@ def test_tells_devices_by_how_they_stand_and_rounds_by_how_they_went(api: APICli
     merge_round(Round.objects.get(state="merging"), clock=timezone.now, merger=in_this_process)
     told = api.get("/api/overview/").json()
     (point,), (day,) = told["rounds"], told["traffic"]
+    assert (point["federation_slug"], point["federation_name"]) == ("digits", "digits")
     assert (point["number"], point["updates"], point["mean_accuracy"]) == (1, 1, 0.5)
     assert point["update_bytes"] == day["update_bytes"] > 0
     assert [one["rounds"] for one in told["published"]] == [1]
+
+
+def test_who_is_renamed_has_the_new_name_wherever_people_read_it(api: APIClient) -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=1, min_updates=1, over_selection=1.0)
+    (device,) = fleet_of(1)
+    assert device.check_in(timezone.now()).assignment is not None
+    api.patch(f"/api/federations/{federation.pk}/", {"name": "Kitchen digits"})
+    api.patch(f"/api/pairs/{pair.pk}/", {"name": "Two layers"})
+    bootstrap_pair(pair=pair, dataset=make_dataset(), options=TrainingOptions(), now=timezone.now())
+    told = api.get("/api/overview/").json()
+    assert [round_["federation_name"] for round_ in told["active_rounds"]] == ["Kitchen digits"]
+    assert [job["pair_name"] for job in told["active_jobs"]] == ["Two layers"]
+    (part,) = api.get("/api/assignments/").json()["results"]
+    assert (part["federation_slug"], part["federation_name"]) == ("digits", "Kitchen digits")
+    for path in ("rounds/?search=kitchen", "jobs/?search=layers"):
+        assert api.get(f"/api/{path}").json()["count"] == 1, path
 
 
 def test_the_platform_tells_what_it_is(api: APIClient) -> None:

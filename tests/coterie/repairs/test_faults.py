@@ -75,8 +75,10 @@ def test_a_failed_job_can_be_tried_again_until_a_later_one_succeeds() -> None:
 
 def test_a_rejected_pair_says_why() -> None:
     make_pair()
-    ModelPair.objects.update(state="rejected", reason_code="compile.unsupported", reason_sentence="no FFT")
-    assert faults()["pair_rejected"].sentence == "The pair pair was rejected: no FFT"
+    ModelPair.objects.update(
+        name="Gait, 2nd", state="rejected", reason_code="compile.unsupported", reason_sentence="no FFT"
+    )
+    assert faults()["pair_rejected"].sentence == "The pair Gait, 2nd was rejected: no FFT"
 
 
 def test_a_federation_without_a_model_asks_for_a_bootstrap() -> None:

@@ -11,6 +11,7 @@ const RULE: Rule = {
   severity: "warning",
   federation: null,
   federation_slug: "",
+  federation_name: "",
   threshold: null,
   channels: [1],
   firing: 0,
@@ -23,8 +24,8 @@ it("says every kind of rule in a sentence of its own", () => {
   const said = RULE_KINDS.map(({ value }) => inWords({ ...RULE, kind: value, threshold: 0.9 }));
   expect(new Set(said).size).toBe(RULE_KINDS.length);
   expect(inWords({ ...RULE, least: "error", code: "job_failed" })).toBe("an error among the repairs: a job failed");
-  expect(inWords({ ...RULE, kind: "accuracy_below", threshold: 0.905, federation_slug: "kiosks" })).toBe(
-    "the champion of kiosks is less than 90.5 % accurate",
+  expect(inWords({ ...RULE, kind: "accuracy_below", threshold: 0.905, federation_name: "Kiosks" })).toBe(
+    "the champion of Kiosks is less than 90.5 % accurate",
   );
 });
 

@@ -99,8 +99,8 @@ export function toPlatform(kind: RuleKind, shown: number): number {
 }
 
 /** A rule in a sentence. */
-export function inWords({ kind, threshold: limit, code, least, federation_slug }: Rule): string {
-  const of = federation_slug ? t` of ${federation_slug}` : "";
+export function inWords({ kind, threshold: limit, code, least, federation_name }: Rule): string {
+  const of = federation_name ? t` of ${federation_name}` : "";
   const threshold = limit ?? 0;
   switch (kind) {
     case "repair":

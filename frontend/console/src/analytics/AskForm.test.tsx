@@ -11,6 +11,7 @@ const QUESTION: QuestionDetail = {
   id: "0a1b",
   federation: "7f0d",
   federation_slug: "digits",
+  federation_name: "Digits",
   title: "",
   content: { count: { kind: "classes", classes: 3, most: 100 } },
   epsilon: 1,

@@ -4559,6 +4559,8 @@ export interface components {
              * @example kiosks
              */
             federation: string;
+            /** @example Kiosks */
+            federation_name: string;
             /** @example digits */
             federation_slug: string;
             /**
@@ -4691,6 +4693,8 @@ export interface components {
              * @example kiosks
              */
             federation: string;
+            /** @example Kiosks */
+            federation_name: string;
             /** @example digits */
             federation_slug: string;
             /** @example 40 */
@@ -6789,6 +6793,8 @@ export interface components {
              * @example kiosks
              */
             federation: string;
+            /** @example Kiosks */
+            federation_name: string;
             /** @example digits */
             federation_slug: string;
             /**
@@ -8038,6 +8044,8 @@ export interface components {
              * @example kiosks
              */
             readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
             /** @example digits */
             readonly federation_slug: string;
             /** Format: uuid */
@@ -8680,6 +8688,8 @@ export interface components {
              * @example kiosks
              */
             readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
             /** @example digits */
             readonly federation_slug: string;
             /** Format: uuid */
@@ -8762,6 +8772,8 @@ export interface components {
              * @example kiosks
              */
             readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
             /** @example digits */
             readonly federation_slug: string;
             /** Format: uuid */
@@ -9234,6 +9246,8 @@ export interface components {
              * @example kiosks
              */
             readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
             /** @example digits */
             readonly federation_slug: string;
             /** Format: date-time */
@@ -9297,6 +9311,8 @@ export interface components {
              * @example kiosks
              */
             readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
             /** @example digits */
             readonly federation_slug: string;
             /** Format: date-time */
@@ -9404,6 +9420,8 @@ export interface components {
              * @example kiosks
              */
             federation: string;
+            /** @example Kiosks */
+            federation_name: string;
             /** @example digits */
             federation_slug: string;
             /**
@@ -9478,6 +9496,12 @@ export interface components {
              * @example kiosks
              */
             federation?: string | null;
+            /**
+             * @description blank: all
+             * @default
+             * @example Kiosks
+             */
+            readonly federation_name: string;
             /**
              * @description blank: all
              * @default
@@ -10372,6 +10396,8 @@ export interface components {
             readonly options: unknown;
             /** Format: uuid */
             readonly pair: string;
+            /** @example Digits */
+            readonly pair_name: string;
             /** @example digits */
             readonly pair_slug: string;
             /**

@@ -25,7 +25,7 @@ export function Departures({ id }: { id: string }) {
     one.count,
     one.size_bytes,
     one.at,
-    one.federation_slug,
+    one.federation_name,
     one.target_name,
   ]);
   return (
@@ -77,7 +77,7 @@ const COLUMNS: readonly SmallColumn<Departure>[] = [
     header: "To",
     cell: (one) =>
       one.target === null ? (
-        one.federation_slug
+        one.federation_name
       ) : (
         <Anchor component={Link} to={`/devices/${one.target}`} size="sm">
           {one.target_name}

@@ -22,7 +22,7 @@ export function Neighbours({ id }: { id: string }) {
   );
 }
 
-function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of: Neighbourhood }) {
+function Neighbouring({ of: { federation_name, labels, own, neighbours } }: { of: Neighbourhood }) {
   const series = useMemo(() => {
     const mean = labels.map((_label, place) => average(neighbours.map(({ prior }) => prior[place] ?? 0)));
     return [
@@ -38,7 +38,7 @@ function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of
   ]);
   return (
     <Panel
-      title={`What it meets, and who meets the same: ${federation_slug}`}
+      title={`What it meets, and who meets the same: ${federation_name}`}
       tools={<SaveCsv title="Class shares" header={["device", "divergence in bits", "error", ...labels]} rows={rows} />}
     >
       <Stack gap="md">

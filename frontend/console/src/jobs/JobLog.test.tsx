@@ -9,6 +9,7 @@ const JOB = {
   id: "7f0d1c5e-0000-4000-8000-000000000001",
   kind: "bootstrap",
   pair_slug: "digits",
+  pair_name: "Digits",
   state: "failed",
   created_at: "2026-01-01T00:00:00Z",
   finished_at: "2026-01-01T00:05:00Z",
@@ -31,5 +32,5 @@ it("tells every line of a log that is longer than a page, and how the job ended"
       .map((line) => line.textContent?.slice(-6)),
   ).toEqual(["line 1", "line 2"]);
   expect(screen.getByText(/it took too much/)).toBeDefined();
-  expect(screen.getByText("Bootstrap of digits")).toBeDefined();
+  expect(screen.getByText("Bootstrap of Digits")).toBeDefined();
 });

@@ -19,6 +19,6 @@ export function kindWord(kind: JobKind): string {
 export const KIND_CHOICES = (Object.keys(WORDS) as JobKind[]).map((value) => ({ value, label: WORDS[value] }));
 
 /** A job in a few words. */
-export function jobWords({ kind, pair_slug: pair }: Job): string {
+export function jobWords({ kind, pair_name: pair }: Job): string {
   return t`${WORDS[kind]} of ${pair}`;
 }

@@ -13,10 +13,10 @@ export default function Charts({ overview }: { overview: Overview }) {
   const { rounds, traffic } = overview;
   const times = useMemo(() => rounds.map((round) => Date.parse(round.at) / 1000), [rounds]);
   const accuracy = useMemo<Series[]>(() => {
-    const names = [...new Set(rounds.map((round) => round.federation_slug))].sort();
+    const names = [...new Set(rounds.map((round) => round.federation_name))].sort();
     return names.map((label) => ({
       label,
-      values: rounds.map((round) => (round.federation_slug === label ? accuracyOf(round) : null)),
+      values: rounds.map((round) => (round.federation_name === label ? accuracyOf(round) : null)),
     }));
   }, [rounds]);
   const days = useMemo(() => traffic.map((day) => Date.parse(day.day) / 1000), [traffic]);

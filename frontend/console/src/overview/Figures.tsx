@@ -24,7 +24,7 @@ export function Figures({ overview }: { overview: Overview }) {
       <Figure
         value={newest === undefined ? "–" : percent(newest.accuracy)}
         label="accuracy of the newest version"
-        detail={newest === undefined ? "none is published yet" : newest.federation_slug}
+        detail={newest === undefined ? "none is published yet" : newest.federation_name}
         line={<Sparkline values={versions.map(({ accuracy }) => accuracy)} />}
       />
       <Figure

@@ -32,14 +32,14 @@ export function Now({ overview }: { overview: Overview }) {
               c="inherit"
               underline="hover"
             >
-              {round.federation_slug}, round {round.number}
+              {round.federation_name}, round {round.number}
             </Anchor>{" "}
             <State of={round.state} />
             <Progress
               value={round.devices === 0 ? 0 : (100 * round.updates) / round.devices}
               size="sm"
               my={4}
-              aria-label={`Updates of ${round.federation_slug}, round ${round.number}`}
+              aria-label={`Updates of ${round.federation_name}, round ${round.number}`}
             />
             <div>
               {round.reason_code === "" ? (

@@ -56,7 +56,7 @@ function Shown({ id, spent }: { id: string; spent: Accounts }) {
 }
 
 const COLUMNS: readonly SmallColumn<Accounts["accounts"][number]>[] = [
-  { header: "Federation", cell: (account) => account.federation_slug },
+  { header: "Federation", cell: (account) => account.federation_name },
   { header: "Releases", align: "end", cell: (account) => counted(account.releases) },
   { header: "Epsilon alone", align: "end", cell: (account) => epsilon(account.epsilon) },
 ];

@@ -29,7 +29,7 @@ function QuestionPage() {
         title={question.title || subjectOf(question)}
         says={
           <>
-            <State of={question.state} />, {question.federation_slug}{" "}
+            <State of={question.state} />, {question.federation_name}{" "}
             {question.reason_code !== "" && <Reason sentence={question.reason_sentence} code={question.reason_code} />}
           </>
         }

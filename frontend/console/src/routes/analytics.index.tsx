@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Question>[] = [
       </Anchor>
     ),
   },
-  { id: "federation", header: "Federation", cell: (question) => question.federation_slug },
+  { id: "federation", header: "Federation", cell: (question) => question.federation_name },
   {
     id: "state",
     header: "State",

@@ -37,7 +37,7 @@ function RoundPage() {
   return (
     <>
       <PageHead
-        title={`${round.federation_slug}, round ${round.number}`}
+        title={`${round.federation_name}, round ${round.number}`}
         says={
           <>
             <State of={round.state} />{" "}

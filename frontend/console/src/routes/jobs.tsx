@@ -125,7 +125,7 @@ const COLUMNS: readonly Column<Job>[] = [
     header: "Model pair",
     cell: (job) => (
       <Text size="sm" style={{ whiteSpace: "nowrap" }}>
-        {job.pair_slug}
+        {job.pair_name}
       </Text>
     ),
   },

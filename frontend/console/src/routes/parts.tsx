@@ -103,7 +103,7 @@ const COLUMNS: readonly Column<Part>[] = [
     header: "Round",
     cell: (part) => (
       <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
-        {part.federation_slug}, round {part.round_number}
+        {part.federation_name}, round {part.round_number}
       </Anchor>
     ),
   },
