@@ -6,8 +6,7 @@ Figure 3, with a factor of 3).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, cast
@@ -20,12 +19,15 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.progress import Progress, Report
-from coterie_learning.plan import Document, Plan, parse_plan, plan_document
+from coterie_learning.detectors import DRIFT
+from coterie_learning.device_plan import CODEC
+from coterie_learning.plan import SLOTS, Document, Plan, parse_plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
 
 FACTOR = 3
+KIND = ".kind"
 Values = Mapping[str, object]
 """By ``SLOT.FIELD``."""
 
@@ -104,20 +106,34 @@ def combinations(dimensions: Sequence[Dimension], search: str, *, seed: int) -> 
 
 
 def changed(plan: Plan, values: Values) -> Plan:
-    """`plan` with other hyperparameters. Raises DoesNotFit, with what the plan says of them."""
-    document = deepcopy(plan_document(plan))
-    for path, value in values.items():
+    """`plan` with other kinds and hyperparameters. Raises DoesNotFit, with what the plan says of them.
+
+    Another kind keeps the hyperparameters that both kinds have, and has its defaults of the others.
+    """
+    document = plan_document(plan)
+    for path, value in sorted(values.items(), key=lambda one: not one[0].endswith(KIND)):
         slot, *names = path.split(".")
         place = document.get(slot)
         for name in names[:-1]:
             place = place.get(name) if isinstance(place, dict) else None
         if not isinstance(place, dict):
             raise DoesNotFit(detail=f"the plan has nothing at {path}; its slots are {', '.join(document)}")
+        if path.endswith(KIND) and "kind" in place:
+            for field in place.keys() - _known(slot, str(place["kind"]), str(value)):
+                del place[field]
         place[names[-1]] = value
     try:
         return parse_plan(document)
     except WireError as error:
         raise DoesNotFit(detail=error.detail) from error
+
+
+def _known(slot: str, before: str, after: str) -> Set[str]:
+    """The hyperparameters of the kind `after`, which takes the place of `before` in `slot` or in a kind there."""
+    for registry in (SLOTS[slot], CODEC, DRIFT):
+        if before in registry.kinds and after in registry.kinds:
+            return set(registry.kinds[after].__struct_encode_fields__)
+    return set()
 
 
 def sweep(

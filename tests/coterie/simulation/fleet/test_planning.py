@@ -7,8 +7,9 @@ import pytest
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
-from coterie.simulation.fleet.sweep import Dimension
+from coterie.simulation.fleet.sweep import Dimension, changed, combinations
 from coterie.simulation.progress import Progress, unreported
+from coterie_learning.plan import presets
 from tests.coterie.simulation.fleet.fleets import run
 
 DIMENSIONS = (Dimension("local.learning_rate", (0.0001, 0.1)), Dimension("codec.kind", ("float32", "int8")))
@@ -72,6 +73,13 @@ def test_too_many_candidates_are_thinned_out_with_few_rounds() -> None:
 def test_rounds_are_no_larger_than_a_third_of_the_fleet() -> None:
     sizes = {one.path: one.values for one in usual_dimensions(replace(run(), devices=40))}["pace.target_updates"]
     assert sizes == (10,)
+
+
+@pytest.mark.parametrize("preset", ["fedavg", "fedadam"])
+def test_what_is_usually_tried_fits_published_plans(preset: str) -> None:
+    given = replace(run(), plan=presets()[preset])
+    plans = [changed(given.plan, values) for values in combinations(usual_dimensions(given), "grid", seed=0)]
+    assert {plan.codec.name for plan in plans} == {"float32", "int8"}
 
 
 def test_a_goal_must_be_one() -> None:

@@ -84,3 +84,23 @@ def test_any_slot_can_be_changed() -> None:
 def test_what_is_no_dimension_is_refused(text: str) -> None:
     with pytest.raises(DoesNotFit, match=r"SLOT\.FIELD=VALUE"):
         parse_dimension(text)
+
+
+def test_another_kind_keeps_what_both_have_and_begins_with_its_defaults() -> None:
+    given = parse_plan({**PLAN, "codec": {"kind": "int8", "granularity": "tensor"}})
+    kinds = {"local.mu": 0.2, "local.kind": "prox", "codec.kind": "float32"}
+    plan = plan_document(changed(given, kinds))
+    assert plan["local"] == {**plan_document(given)["local"], "kind": "prox", "mu": 0.2}  # type: ignore[dict-item]
+    assert plan["codec"] == {"kind": "float32"}
+    same = changed(given, {"codec.kind": "int8"})
+    assert same == given
+
+
+def test_a_kind_within_a_kind_can_be_changed() -> None:
+    given = parse_plan({"down": {"kind": "difference", "encoding": {"kind": "sparse_levels", "step": 3.0}}})
+    plan = plan_document(changed(given, {"down.encoding.kind": "int8"}))
+    assert plan["down"]["encoding"]["kind"] == "int8"  # type: ignore[index]
+    with pytest.raises(DoesNotFit, match="no kind 'int9'"):
+        changed(given, {"codec.kind": "int9"})
+    with pytest.raises(DoesNotFit, match="no 'kind'"):
+        changed(given, {"requirements.kind": "int9"})
