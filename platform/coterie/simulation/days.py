@@ -46,6 +46,17 @@ class Day(NamedTuple):
             now_s = ends_s
         return now_s
 
+    def steps_before(self, latest_s: float, *, starts_s: float, step_s: float, wanted: int) -> int:
+        """How many of the steps `wanted`, of `step_s` seconds each, are done by `latest_s`."""
+        if self.done_at(starts_s, wanted * step_s) <= latest_s:
+            return wanted
+        low, high = 0, wanted - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self.done_at(starts_s, middle * step_s) <= latest_s
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return low
+
 
 def day_of(habits: Habits, requirements: Requirements, *, shift_h: float) -> Day:
     """The day of a device whose habits are shifted by `shift_h` hours."""

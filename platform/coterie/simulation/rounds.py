@@ -14,6 +14,7 @@ from coterie.simulation.device import Arrived, Device, joined, numbers_of
 from coterie.simulation.gossip import Gossip, Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
+from coterie.simulation.lineage import vector_bytes
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.participant import Part, Participant, decoded_update
@@ -22,7 +23,6 @@ from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
-from coterie_learning.contribution import Contents
 from coterie_learning.guard import judge
 from coterie_learning.heads import renew
 from coterie_learning.pace import View
@@ -252,12 +252,7 @@ class Rounds:
         """A device that would be late sends what it has: partial work."""
         begins_s = round_.opened_s if self._staleness_allowed is None else self._world.clock.now_s
         deadline_s = begins_s + self._plan.pace.deadline_after_s() - self._world.scenario.speed.latency_s
-        low, high = 0, steps
-        while low < high:
-            middle = (low + high + 1) // 2
-            fits = device.day.done_at(starts_s, middle * step_s) <= deadline_s
-            low, high = (middle, high) if fits else (low, middle - 1)
-        return low
+        return device.day.steps_before(deadline_s, starts_s=starts_s, step_s=step_s, wanted=steps)
 
     def _train(
         self,
@@ -340,11 +335,7 @@ class Rounds:
 
     def _sent_bytes(self, base: Version, part: Part) -> int:
         """Of the update, or of its vector where updates are summed under masks."""
-        masking = self._plan.privacy.masking()
-        if masking is None:
-            return len(part.payload)
-        model, members = base.learner.graphs.spec, self._plan.pace.updates_wanted()
-        return Contents(model, self._plan.local, masking, members=members, seed=0).vector_bytes
+        return vector_bytes(self._plan, base.learner.graphs.spec) or len(part.payload)
 
     def _release(self, assignment: _Assignment, device: Device) -> None:
         """The device gives its assignment back."""

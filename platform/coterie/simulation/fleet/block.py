@@ -11,6 +11,7 @@ from coterie_wire.tensors import Float32, Tensors, encode_tensors, read_header, 
 
 PARAMETER, SERVER = "parameter", "server"
 """Prefixes of the tensors in the file of a version."""
+BOUND = "bound"
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
@@ -68,6 +69,8 @@ class Base(NamedTuple):
     parameters: Tensors
     server: Mapping[str, Tensors]
     """What the merge remembers and sends, by what it is."""
+    bound: float | None = None
+    """L2 norm that the plan's privacy kind clips updates of this version to; None: it has none."""
 
 
 def encode_version(base: Base) -> bytes:
@@ -75,7 +78,7 @@ def encode_version(base: Base) -> bytes:
     tensors = {f"{PARAMETER}/{name}": tensor for name, tensor in base.parameters.items()}
     for kind, named in base.server.items():
         tensors |= {f"{SERVER}/{kind}/{name}": tensor for name, tensor in named.items()}
-    return encode_tensors(tensors)
+    return encode_tensors(tensors, {} if base.bound is None else {BOUND: base.bound.hex()})
 
 
 @lru_cache(maxsize=2)
@@ -92,4 +95,5 @@ def read_version(path: str) -> Base:
             parameters[rest] = cast(Float32, tensor)
         else:
             server.setdefault(kind, {})[last] = cast(Float32, tensor)
-    return Base(parameters, server)
+    bound = header.metadata.get(BOUND)
+    return Base(parameters, server, None if bound is None else float.fromhex(bound))

@@ -29,6 +29,8 @@ class Bytes(NamedTuple):
     graphs: int
     version: int
     """The parameters, and what the merge sends with them."""
+    next_version: int
+    """The same for a device that holds the version before."""
     update: int
     """As large as it usually is."""
 
@@ -157,18 +159,21 @@ class Cohorts:
     def _book(self, round_: _Open, device: int, day: Day, now_s: float, sizes: Bytes) -> None:
         """Download, training and upload, each while conditions hold; a device that would be late sends what it has."""
         columns, speed = self.columns, self.speed
-        first = columns.held[device] == NEVER
-        download = (sizes.graphs if first else 0) + (sizes.version if columns.held[device] != round_.version else 0)
-        if first:
+        held, download = int(columns.held[device]), 0
+        if held == NEVER:
             self.ledger.count("graphs", sizes.graphs)
-        if columns.held[device] != round_.version:
-            self.ledger.count("versions", sizes.version)
+            download += sizes.graphs
+        if held != round_.version:
+            version = sizes.version if held < round_.version - 1 else sizes.next_version
+            self.ledger.count("versions", version)
+            download += version
         columns.held[device] = round_.version
         starts_s = day.done_at(now_s, self._waits_s(device) + download / float(self.traits.downlink_bytes_s[device]))
         epoch = steps_per_epoch(int(self.train_sizes[device]), self.batch_size)
         step_s = speed.sample_s * float(self.traits.slowness[device]) * int(self.train_sizes[device]) / epoch
         latest_s = round_.opened_s + self.plan.pace.deadline_after_s() - speed.latency_s
-        steps = _steps_before(day, starts_s, step_s, self.plan.local.steps_wanted(epoch), latest_s)
+        wanted = self.plan.local.steps_wanted(epoch)
+        steps = day.steps_before(latest_s, starts_s=starts_s, step_s=step_s, wanted=wanted)
         if not steps:
             return
         if self._is_lost(round_.number, device):
@@ -196,14 +201,3 @@ class Cohorts:
 PREFIX = "device-"
 CANDIDATES = 4
 """Devices that a selection which knows no more than their names is shown, for each that is asked."""
-
-
-def _steps_before(day: Day, starts_s: float, step_s: float, wanted: int, latest_s: float) -> int:
-    """How many steps are done before `latest_s`."""
-    if day.done_at(starts_s, wanted * step_s) <= latest_s:
-        return wanted
-    low, high = 0, wanted - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if day.done_at(starts_s, middle * step_s) <= latest_s else (low, middle - 1)
-    return low

@@ -104,9 +104,11 @@ def simulate_events(run: EventsRun, *, report: Report) -> EventsOutcome:
     pace = run.plan.pace
     if not pace.holds_rounds() or pace.staleness_allowed() is not None or run.plan.selection.reads_history:
         raise DoesNotFit(detail="events alone are of synchronous rounds whose choice asks nothing of what was learned")
+    if run.plan.topology.meeting_rules() is not None:
+        raise DoesNotFit(detail=f"events alone have no meetings of devices, as topology {run.plan.topology.name} holds")
     traits = Traits.draw(run.fleet, run.plan.requirements, devices=run.devices, seed=run.seed)
     ledger, ends_s, now_s = Ledger(), run.days * DAY_S, 0.0
-    sizes = Bytes(0, run.version_bytes, run.update_bytes)
+    sizes = Bytes(0, run.version_bytes, run.version_bytes, run.update_bytes)
     train_sizes = np.broadcast_to(np.int64(run.samples), (run.devices,))
     speed = run.fleet.speed if isinstance(run.fleet, Profile) else Speed()
     columns = Columns.of(run.devices)

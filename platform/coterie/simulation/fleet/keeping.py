@@ -14,10 +14,11 @@ from coterie.simulation.fleet.columns import Columns
 from coterie.simulation.fleet.outcome import FleetRound
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Used
+from coterie.simulation.lineage import Standing
 from coterie_learning.merge import Note, ServerState
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
-from coterie_wire.tensors import Array, Float32, Tensors, encode_tensors, read_header, view_tensors
+from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, view_tensors
 
 STATE, IDENTITY = "state.safetensors", "simulation.json"
 _BLOB = "blobs"
@@ -34,19 +35,19 @@ class Noted(msgspec.Struct, frozen=True):
     notes: Mapping[str, Note]
     states: Sequence[tuple[int, str, int]]
     """Of devices: the device, the slot, and the size of its blob."""
+    bound: float | None = None
+    difference_bytes: int | None = None
 
 
 class Kept(NamedTuple):
     """A simulation after a round."""
 
     columns: Columns
-    parameters: Tensors
-    server: ServerState | None
+    newest: Standing
     states: Mapping[int, Mapping[str, bytes]]
     """What devices remember, by slot."""
     rounds: Sequence[FleetRound]
     now_s: float
-    version: int
     used: Used
 
 
@@ -68,21 +69,24 @@ def identify(directory: Path, identity: Mapping[str, str]) -> None:
 
 def save(directory: Path, kept: Kept) -> None:
     """Whole, or not at all."""
+    newest, server = kept.newest, kept.newest.state
     ordered = [(device, slot, blob) for device, named in kept.states.items() for slot, blob in named.items()]
     tensors: dict[str, Array] = {f"column/{name}": bits for name, bits in kept.columns.stored().items()}
-    tensors |= {f"parameter/{name}": tensor for name, tensor in kept.parameters.items()}
+    tensors |= {f"parameter/{name}": tensor for name, tensor in newest.parameters.items()}
+    tensors |= {f"residual/{name}": tensor for name, tensor in newest.residual.items()}
     tensors[_BLOB] = np.frombuffer(b"".join(blob for _, _, blob in ordered), np.uint8)
-    server = kept.server
     for kind, named in ({} if server is None else server.tensors).items():
         tensors |= {f"server/{kind}/{name}": tensor for name, tensor in named.items()}
     noted = Noted(
         kept.rounds,
         kept.now_s,
-        kept.version,
+        newest.number,
         kept.used,
         server is not None,
         {} if server is None else dict(server.notes),
         [(device, slot, len(blob)) for device, slot, blob in ordered],
+        newest.bound,
+        newest.difference_bytes,
     )
     beside = msgspec.json.encode(noted)
     content = encode_tensors(tensors, {})
@@ -110,6 +114,7 @@ def _read(file: bytes) -> Kept:
     header = read_header(content)
     columns: dict[str, Int64] = {}
     parameters: dict[str, Float32] = {}
+    residual: dict[str, Float32] = {}
     server: dict[str, dict[str, Float32]] = {}
     blobs = b""
     for name, tensor in view_tensors(content, header, expected=tuple(header.specs.values())).items():
@@ -120,6 +125,8 @@ def _read(file: bytes) -> Kept:
             columns[rest] = cast(Int64, tensor)
         elif place == "parameter":
             parameters[rest] = cast(Float32, tensor)
+        elif place == "residual":
+            residual[rest] = cast(Float32, tensor)
         else:
             kind, _, last = rest.partition("/")
             server.setdefault(kind, {})[last] = cast(Float32, tensor)
@@ -130,12 +137,17 @@ def _read(file: bytes) -> Kept:
         at += size
     return Kept(
         Columns.restored(columns),
-        parameters,
-        ServerState(server, noted.notes) if noted.has_state else None,
+        Standing(
+            parameters,
+            noted.version,
+            ServerState(server, noted.notes) if noted.has_state else None,
+            residual,
+            noted.difference_bytes,
+            noted.bound,
+        ),
         states,
         noted.rounds,
         noted.now_s,
-        noted.version,
         noted.used,
     )
 

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import msgspec
+
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.fleet.block import Found, Member
+from coterie.simulation.fleet.block import Base, Found, Member
 from coterie.simulation.fleet.population import Population
 from coterie.simulation.on_device import Graphs
 from coterie_learning.client.order import SampleSplit
 from coterie_learning.client.round import parts_of
 from coterie_learning.client.update import CODEC
+from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States, decode_state, encode_state
 from coterie_learning.local import Local
 from coterie_learning.plan import Plan
@@ -35,6 +38,13 @@ class Setting:
     def contents(self) -> Contents:
         """Of updates."""
         return Contents(self.graphs.spec, self.plan.codec, self.plan.local)
+
+    def device_plan(self, base: Base) -> DevicePlan:
+        """That of devices which train from `base`."""
+        plan = self.plan.device
+        if base.bound is None:
+            return plan
+        return msgspec.structs.replace(plan, privacy=plan.privacy.bounded_by(base.bound))
 
     def seed_of(self, device: int, number: int) -> int:
         """Of the training of `device` in round `number`."""

@@ -248,7 +248,7 @@ def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, plac
         update = make_update(
             base.parameters,
             parameters,
-            plan=setting.plan.device,
+            plan=setting.device_plan(base),
             model=setting.graphs.spec,
             states=setting.states(member),
             steps=trained.steps[place],

@@ -18,7 +18,7 @@ from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.block import Block, Found, Member, encode_version
+from coterie.simulation.fleet.block import Base, Block, Found, Member, encode_version
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.files import open_work, write_files
@@ -31,10 +31,10 @@ from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
 from coterie.simulation.fleet.splits import Int64, Split, wanted
-from coterie.simulation.fleet.versions import Versions
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
 from coterie.simulation.ledger import Ledger
+from coterie.simulation.lineage import Lineage, Sent, vector_bytes
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.rounds import MIN_PAUSE_S
@@ -42,6 +42,7 @@ from coterie.simulation.scenario import Speed
 from coterie.simulation.simulate import check_plan_fits
 from coterie.twin.trace import Trace
 from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.cohort import Figures
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.update_sizes import update_bytes
@@ -157,8 +158,10 @@ def _check(run: FleetRun) -> None:
         problem = "its devices keep models of their own"
     elif plan.local.period_s() is not None:
         problem = f"local {plan.local.name} asks when samples came"
-    elif plan.privacy.releases == "sums" or plan.privacy.masking() is not None or plan.privacy.bound() is not None:
-        problem = f"privacy {plan.privacy.name} changes the sum"
+    elif plan.privacy.stream() is not None:
+        problem = f"privacy {plan.privacy.name} lets devices rest between their rounds"
+    elif plan.topology.meeting_rules() is not None:
+        problem = f"under topology {plan.topology.name} devices meet before they send their updates"
     if problem is not None:
         raise DoesNotFit(
             detail=f"{problem}, and devices here have all their samples from the beginning and train in rounds; "
@@ -242,32 +245,35 @@ class _Fleet:
         self._cohorts = Cohorts(
             plan, run.speed, traits, Columns.of(devices), train_sizes, run.model.spec.batch_size, run.seed, Ledger()
         )
-        self._versions = Versions(plan, setting.contents, run.parameters, devices)
+        self._lineage = Lineage(
+            plan, run.model.spec, run.parameters, fleet=devices, seed=derive_seed(run.seed, "cloud")
+        )
+        self._needs_updates = (
+            plan.merge.reads != "sums"
+            or bool(plan.local.scalars)
+            or plan.privacy.bound() is not None
+            or plan.privacy.masking() is not None
+        )
+        """Whether each update is wanted, rather than their sum."""
         self._states: dict[int, Mapping[str, bytes]] = {}
         self._rounds: list[FleetRound] = []
         self._now_s = 0.0
-        self._usual_bytes = update_bytes(plan.local, plan.codec, run.model.spec).usual
+        self._vector_bytes = vector_bytes(plan, run.model.spec)
+        self._usual_bytes = self._vector_bytes or update_bytes(plan.local, plan.codec, run.model.spec).usual
 
     def resume(self, kept: Kept) -> None:
         """Go on from what was kept."""
         self._cohorts.columns = kept.columns
         self._cohorts.ledger = Ledger(kept.used)
-        self._versions.parameters, self._versions.state = kept.parameters, kept.server
-        self._versions.number, self._states = kept.version, dict(kept.states)
+        self._lineage.newest = kept.newest
+        self._states = dict(kept.states)
         self._rounds, self._now_s = list(kept.rounds), kept.now_s
 
     def kept(self) -> Kept:
         """What going on takes."""
-        versions, cohorts = self._versions, self._cohorts
+        cohorts = self._cohorts
         return Kept(
-            cohorts.columns,
-            versions.parameters,
-            versions.state,
-            self._states,
-            self._rounds,
-            self._now_s,
-            versions.number,
-            cohorts.ledger.used(),
+            cohorts.columns, self._lineage.newest, self._states, self._rounds, self._now_s, cohorts.ledger.used()
         )
 
     def run_to_end(self, *, keeps: bool) -> FleetOutcome:
@@ -287,13 +293,13 @@ class _Fleet:
 
     def _hold(self, number: int, ends_s: float) -> bool:
         """One round; whether there was one."""
-        base = self._versions.base
-        content = encode_version(base)
-        sent = sum(len(encode_tensors(tensors)) for tensors in base.server.values())
-        sizes = Bytes(self._run.model.size_bytes, len(encode_tensors(base.parameters)) + sent, self._usual_bytes)
-        closed = self._cohorts.hold(
-            number, begins_s=self._now_s, ends_s=ends_s, version=self._versions.number, sizes=sizes
-        )
+        newest, server = self._lineage.newest, self._lineage.sent_state
+        content = encode_version(Base(newest.parameters, server, newest.bound))
+        sent = sum(len(encode_tensors(tensors)) for tensors in server.values())
+        whole = len(encode_tensors(newest.parameters))
+        difference = whole if newest.difference_bytes is None else min(whole, newest.difference_bytes)
+        sizes = Bytes(self._run.model.size_bytes, whole + sent, difference + sent, self._usual_bytes)
+        closed = self._cohorts.hold(number, begins_s=self._now_s, ends_s=ends_s, version=newest.number, sizes=sizes)
         if closed is None:
             return False
         found, is_merged = self._merge(number, closed, content) if closed.is_merged else ([], False)
@@ -319,19 +325,23 @@ class _Fleet:
 
     def _merge(self, number: int, closed: Closed, content: bytes) -> tuple[Sequence[Found], bool]:
         """Compute the updates that count, and the next version of them."""
-        path = self._directory / f"version-{self._versions.number}.safetensors"
+        path = self._directory / f"version-{self._lineage.newest.number}.safetensors"
         path.write_bytes(content)
         # Devices of as many steps side by side; the order is the same, whatever the order of arrival.
         members = sorted((one.steps, one.device) for one in closed.deliveries)
-        if self._versions.needs_updates:
+        if self._needs_updates:
             found, _ = self._trained(number, path, members, None)
-            is_merged = self._versions.merge_updates(found, self._setting.sent_classes)
+            is_merged = self._lineage.merge([self._sent(one, number) for one in found if one.samples]).is_version
         else:
             found, is_merged = self._summed(number, path, members)
         path.unlink()
         if is_merged:
             self._accept(found)
         return found, is_merged
+
+    def _sent(self, one: Found, number: int) -> Sent:
+        setting = self._setting
+        return Sent(one.payload, one.samples, setting.sent_classes(one.device), setting.seed_of(one.device, number))
 
     def _summed(self, number: int, path: Path, members: Sequence[tuple[int, int]]) -> tuple[Sequence[Found], bool]:
         """An update's weight depends on all norms, which are known once all are computed.
@@ -340,14 +350,14 @@ class _Fleet:
         """
         sizes = self._cohorts.train_sizes
         batch = self._run.model.spec.batch_size
-        weights = self._versions.weights(
-            [Found(device, min(int(sizes[device]), steps * batch), 1.0) for steps, device in members]
+        weights = self._lineage.weights(
+            [Figures(min(int(sizes[device]), steps * batch), 1.0) for steps, device in members]
         )
         while True:
             found, sums = self._trained(number, path, members, weights)
-            right = self._versions.weights(found)
+            right = self._lineage.weights([Figures(one.samples, one.norm) for one in found])
             if right == weights:
-                return found, self._versions.merge_sums(sums, weights)
+                return found, self._lineage.merge_sums(sums, weights)
             weights = right
 
     def _trained(
@@ -378,7 +388,8 @@ class _Fleet:
         for one in found:
             if one.samples:
                 columns.counted[one.device] += 1
-                self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes, messages=0)
+                if self._vector_bytes is None:
+                    self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes, messages=0)
                 if one.states:
                     self._states[one.device] = one.states
                 if one.loss is not None:
@@ -386,12 +397,12 @@ class _Fleet:
 
     def _measured(self) -> Evaluation:
         run = self._run
-        output = predict_logits(run.model.predict, self._versions.parameters, self._held_out)
+        output = predict_logits(run.model.predict, self._lineage.newest.parameters, self._held_out)
         return score(output, self._held_out.labels, task=run.model.spec.task)
 
     def _outcome(self, is_over: bool) -> FleetOutcome:
         run, measured, columns = self._run, self._measured(), self._cohorts.columns
-        on_devices = accuracies_on_devices(self._setting, self._versions.parameters)
+        on_devices = accuracies_on_devices(self._setting, self._lineage.newest.parameters)
         used, participants = self._cohorts.ledger.used(), int((columns.counted > 0).sum())
         cost = cost_of_device(used, run.speed, Costs(), devices=participants)
         split = cast(dict[str, object], msgspec.to_builtins(run.split))

@@ -55,7 +55,7 @@ class Work:
         """By the code of the agent."""
         setting = self.setting
         dataset = setting.dataset(member.device)
-        participant = Participant(setting.plan.device, [], setting.states(member))
+        participant = Participant(setting.device_plan(base), [], setting.states(member))
         try:
             part = participant.take_part(
                 setting.graphs,

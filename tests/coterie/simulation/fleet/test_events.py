@@ -55,6 +55,11 @@ def test_rounds_are_those_of_a_fleet_that_trains() -> None:
     assert alone.merged == 3
 
 
+def test_devices_that_meet_are_refused() -> None:
+    with pytest.raises(DoesNotFit, match="topology gossip"):
+        held(plan=parse_plan({**PLAN, "topology": {"kind": "gossip"}}))
+
+
 def test_check_ins_are_spread_to_what_the_platform_answers() -> None:
     few, many = held(100), held(20_000)
     assert (few.check_in_every_s, many.check_in_every_s) == (15.0, 100.0)

@@ -21,12 +21,14 @@ from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
 from coterie.simulation.fleet.work import Work
+from coterie.simulation.lineage import vector_bytes
 from coterie.simulation.progress import Progress, unreported
 from coterie.simulation.scenario import Habits, read_toml
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
 
+UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
 SLEEPERS = Profile(habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
 
 
@@ -114,12 +116,15 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     assert outcome_of(given, keep) == went_on, "what has ended is told again"
 
 
-def test_what_devices_remember_is_kept_too(tmp_path: Path) -> None:
-    slots = {
-        "local": {"kind": "scaffold", "learning_rate": 0.1},
-        "merge": {"kind": "scaffold"},
-        "codec": {"kind": "int8"},
-    }
+@pytest.mark.parametrize(
+    "slots",
+    [
+        {"local": {"kind": "scaffold", "learning_rate": 0.1}, "merge": {"kind": "scaffold"}, "codec": {"kind": "int8"}},
+        {"down": {"kind": "difference"}},
+        {"merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1, "quantile": 0.5}},
+    ],
+)
+def test_what_devices_and_the_platform_remember_is_kept_too(slots: dict[str, object], tmp_path: Path) -> None:
     whole = outcome_of(run(rounds=4, **slots))
     short = run(rounds=4, **slots)
 
@@ -191,14 +196,49 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
         ("isolated", "no rounds"),
         ("ditto", "models of their own"),
         ("cartel", "no rounds|data that change"),
-        ("secure", "changes the sum"),
-        ("dpftrl", "changes the sum"),
+        ("dpftrl", "rest between"),
     ],
 )
 def test_what_a_fleet_would_get_wrong_is_refused(preset: str, why: str) -> None:
     plan = parse_plan(read_toml(PRESETS / f"{preset}.toml"))
     with pytest.raises(DoesNotFit, match=why):
         simulate_fleet(replace(run(), plan=plan), report=unreported)
+
+
+def test_devices_that_meet_are_refused() -> None:
+    with pytest.raises(DoesNotFit, match="topology gossip devices meet"):
+        simulate_fleet(run(topology={"kind": "gossip"}), report=unreported)
+
+
+def test_noise_on_sums_is_in_the_versions() -> None:
+    little, much = (
+        simulate_fleet(
+            run(rounds=8, merge=UNIFORM, privacy={"kind": "central_noise", "norm": 10, "noise_multiplier": noise}),
+            report=unreported,
+        ).accuracy
+        for noise in (1e-3, 10)
+    )
+    assert little > 0.8 > 0.5 > much
+
+
+def test_under_masks_devices_send_vectors_and_learn_the_same() -> None:
+    pace = {"kind": "sync", "target_updates": 12, "min_updates": 10}
+    given = run(merge=UNIFORM, pace=pace, privacy={"kind": "secure_aggregation", "min_devices": 10, "norm": 10})
+    plain, masked = (simulate_fleet(one, report=unreported) for one in (run(merge=UNIFORM, pace=pace), given))
+    assert masked.accuracy == pytest.approx(plain.accuracy, abs=0.05)
+    sent = sum(one.invited for one in masked.rounds)
+    assert masked.bytes_by_kind["updates"] == sent * (vector_bytes(given.plan, given.model.spec) or 0)
+
+
+def test_versions_travel_as_differences_to_who_holds_the_one_before() -> None:
+    """Every device takes part in every round, so that it has each version but the first as a difference."""
+    pace = {"kind": "sync", "target_updates": 40, "min_updates": 40, "over_selection": 1.0}
+    whole, less = (
+        simulate_fleet(run(rounds=4, pace=pace, down={"kind": down}), report=unreported)
+        for down in ("whole", "difference")
+    )
+    assert less.bytes_by_kind["versions"] < 0.7 * whole.bytes_by_kind["versions"]
+    assert less.messages_by_kind["versions"] == whole.messages_by_kind["versions"] == 4 * 40
 
 
 def test_who_asks_for_side_by_side_gets_it_or_the_reason() -> None:

@@ -1,0 +1,246 @@
+"""The versions of one lineage, each made of updates by the product's own merge."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.cohort import Figures, admit, discounted, shortened, weights_of_figures
+from coterie_learning.contribution import Contents as SummedContents
+from coterie_learning.contribution import Measured
+from coterie_learning.differences import make_difference
+from coterie_learning.flat import parameters_of
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.merge import ServerState
+from coterie_learning.noise import SECRET_BYTES
+from coterie_learning.pace import FULL_WEIGHT
+from coterie_learning.partial_sums import PartialFile, PartialSum, Sums, added, encode_sums, sum_specs
+from coterie_learning.plan import Plan
+from coterie_learning.privacy import Masking, Privacy
+from coterie_learning.random import random_bytes
+from coterie_learning.secure_sum.vector import added as added_vectors
+from coterie_learning.tally import tally
+from coterie_learning.update_files import Contents, UpdateFile
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensor_files import InMemory
+from coterie_wire.tensors import Tensors
+
+SENT = "sum"
+"""What sums that are sent are called."""
+
+
+class Sent(NamedTuple):
+    """One device's update as it arrived."""
+
+    payload: bytes
+    samples: int
+    seen: Sequence[int]
+    """Classes whose rows it holds, ascending, where the plan customises the output layer."""
+    seed: int = 0
+    """Of the training."""
+    discount: int = FULL_WEIGHT
+    """What it weighs, as `Pace.discount` has it; at least 1."""
+    devices: int = 1
+    """Of which it is the mean, where updates are summed under masks."""
+
+
+class Merged(NamedTuple):
+    """What became of updates."""
+
+    counted: Sequence[int] = ()
+    """The places of those whose sum was formed."""
+    is_version: bool = False
+    """Whether it became a version."""
+
+
+class Standing(NamedTuple):
+    """A version, and what the platform keeps beside it."""
+
+    parameters: Tensors
+    number: int = 0
+    """Each is one more than that of the version before."""
+    state: ServerState | None = None
+    residual: Tensors = MappingProxyType({})
+    """What the version lacks of what was merged, where it travels as a difference."""
+    difference_bytes: int | None = None
+    """What a device downloads that holds the version before; None: the version travels whole."""
+    bound: float | None = None
+    """L2 norm, over all parts, that updates of the version are held to; None: they are not."""
+
+
+class Lineage:
+    """Makes the next version of updates; not resumed where the plan's privacy kind has a stream."""
+
+    def __init__(self, plan: Plan, model: ModelSpec, parameters: Tensors, *, fleet: int, seed: int) -> None:
+        """`parameters` are those of the first version; `fleet` is how many devices there are; `seed` is of noise."""
+        self._plan, self._fleet, self._down = plan, fleet, plan.down.codec()
+        self._contents = Contents(model, plan.codec, plan.local)
+        self._secret = random_bytes(SECRET_BYTES, seed, "noise")
+        self.newest = Standing(parameters, bound=plan.privacy.bound())
+        self.digests: list[str] = []
+        """Of the sums that were released in a stream, oldest first."""
+
+    @property
+    def privacy(self) -> Privacy:
+        """The plan's kind, with the norm that goes with the version where it follows updates."""
+        kind, bound = self._plan.privacy, self.newest.bound
+        return kind if bound is None else kind.bounded_by(bound)
+
+    @property
+    def sent_state(self) -> Mapping[str, Tensors]:
+        """What devices get of the server state, by what it is."""
+        state = self.newest.state
+        return {} if state is None or not self._plan.merge.sends else state.tensors
+
+    def weights(self, cohort: Sequence[Figures]) -> Sequence[int]:
+        """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
+        places = [place for place, one in enumerate(cohort) if one.samples]
+        weights = [0] * len(cohort)
+        for place, weight in zip(
+            places, weights_of_figures(self._plan.merge, [cohort[place] for place in places]), strict=True
+        ):
+            weights[place] = weight
+        return weights
+
+    def merge_sums(self, sums: Sums, weights: Sequence[int]) -> bool:
+        """The next version, of the `sums` of updates of these `weights`; whether there is one."""
+        counted = [weight for weight in weights if weight]
+        if not counted or self._plan.merge.too_few(len(counted)) is not None:
+            return False
+        return self._fold((), [self._arrived(sums, counted)], share=1.0, release=None)
+
+    def merge(
+        self, updates: Sequence[Sent], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None
+    ) -> Merged:
+        """The next version, of single updates; `root` is the platform's own, for a merge that compares with it."""
+        merge, model, parts = self._plan.merge, self._contents.model, self._contents.local.parts
+        masking, bound = self._plan.privacy.masking(), self.newest.bound
+        if masking is not None and updates:
+            updates = [self._summed(updates, masking)]
+        opens = [partial(self._opened, one) for one in updates]
+        admission = admit(opens, model, {}, lambda _place: None, bound=bound)
+        kept, norms = admission.kept, admission.norms
+        if not kept or merge.too_few(len(kept)) is not None:
+            return Merged()
+        sound, samples = [opens[place] for place in kept], [updates[place].samples for place in kept]
+        found = tally(merge, model.parameters, sound, samples, parts=parts, root=root)
+        discounts = tuple(updates[place].discount for place in kept)
+        if bound is not None:
+            discounts = shortened(discounts, norms, bound, parameters=parameters_of(model.parameters))
+        counting = [one for one in zip(kept, found.weights, discounts, strict=True) if one[1]]
+        if not counting:
+            return Merged()
+        places, wanted, discounts = zip(*counting, strict=True)
+        release = self._release([updates[place] for place in places])
+        direct, partials = self._relayed(
+            [
+                Counted(opens[place], *weight, devices=updates[place].devices)
+                for place, weight in zip(places, discounted(wanted, discounts), strict=True)
+            ]
+        )
+        is_version = self._fold(direct, partials, share=found.share, release=release)
+        if release is not None and release.digest:
+            self.digests.append(release.digest)
+        if release is not None and is_version:
+            next_bound = release.privacy.next_bound(norms, seed=release.seed)
+            self.newest = self.newest._replace(bound=bound if next_bound is None else next_bound)
+        return Merged(places, is_version)
+
+    def _fold(
+        self,
+        updates: Sequence[Counted],
+        partials: Sequence[PartialSum],
+        *,
+        share: float,
+        release: Release | None,
+    ) -> bool:
+        """The next version; whether it is finite, and therefore is one."""
+        local, model, before = self._contents.local, self._contents.model, self.newest
+        folded = fold_in_memory(
+            self._plan.merge,
+            model.parameters,
+            updates,
+            before.parameters,
+            before.state,
+            Aggregation(
+                parts=local.parts,
+                scalars=local.scalars,
+                fleet=self._fleet,
+                share=share,
+                release=release,
+                partials=partials,
+            ),
+        )
+        merged = folded.parameters
+        if not all(np.isfinite(tensor).all() for tensor in merged.values()):
+            return False
+        after = Standing(merged, before.number + 1, folded.state, bound=before.bound)
+        if self._down is not None:
+            made = make_difference(self._down, model, base=before.parameters, merged=merged, residual=before.residual)
+            after = after._replace(parameters=made.version, residual=made.residual, difference_bytes=len(made.payload))
+        self.newest = after
+        return True
+
+    def _summed(self, updates: Sequence[Sent], masking: Masking) -> Sent:
+        """The mean of the updates: masks would leave the same sum, bit for bit."""
+        contents = self._contents
+        what = SummedContents(contents.model, contents.local, masking, members=len(updates), seed=self.newest.number)
+        vectors = []
+        for one in updates:
+            update = contents.open(InMemory(one.payload), ())
+            measured, key = Measured(one.samples, 0.0, 0.0, None), random_bytes(SECRET_BYTES, one.seed, "noise")
+            vectors.append(what.vector(update, measured, {}, seed=one.seed, key=key))
+        total = added_vectors(vectors)
+        summed = what.summed(total.numbers, total.tail, len(vectors), {}, contents.codec)
+        return Sent(summed.payload, summed.samples, (), devices=summed.devices)
+
+    def _relayed(self, counted: Sequence[Counted]) -> tuple[Sequence[Counted], Sequence[PartialSum]]:
+        """What reaches the cloud update by update, and what as partial aggregates of neighbours, each a file."""
+        topology = self._plan.topology
+        fan_in = topology.fan_in()
+        if fan_in is None:
+            return counted, ()
+        local, model = self._contents.local, self._contents.model
+        sites = [counted[begin : begin + fan_in] for begin in range(0, len(counted), fan_in)]
+        partials = [
+            self._arrived(partial_aggregate(model.parameters, site, parts=local.parts), [one.weight for one in site])
+            for site in sites
+        ]
+        for _ in topology.tiers():
+            groups = [partials[begin : begin + fan_in] for begin in range(0, len(partials), fan_in)]
+            partials = [
+                self._arrived(
+                    added(dict(one.file.sums()) for one in group),
+                    [weight for one in group for weight in one.weights],
+                )
+                for group in groups
+            ]
+        return (), partials
+
+    def _arrived(self, sums: Sums, weights: Sequence[int]) -> PartialSum:
+        """A partial aggregate as it arrives: a file."""
+        expected = sum_specs(self._contents.model, self._contents.local)
+        return PartialSum(PartialFile(InMemory(encode_sums(sums, of=SENT)), expected=expected, of=SENT), weights)
+
+    def _release(self, updates: Sequence[Sent]) -> Release | None:
+        if self.privacy.releases != "sums":
+            return None
+        told = [hashlib.sha256(update.payload).hexdigest() for update in updates]
+        return Release.under(self.privacy, self._secret, [str(self.newest.number), *told], self.digests)
+
+    @contextmanager
+    def _opened(self, update: Sent) -> Iterator[UpdateFile]:
+        classes = update.seen if self._contents.local.scope().head == "seen" else ()
+        yield self._contents.open(InMemory(update.payload), classes)
+
+
+def vector_bytes(plan: Plan, model: ModelSpec) -> int | None:
+    """What a device sends instead of its update where updates are summed under masks; None: they are not."""
+    masking = plan.privacy.masking()
+    if masking is None:
+        return None
+    return SummedContents(model, plan.local, masking, members=plan.pace.updates_wanted(), seed=0).vector_bytes
