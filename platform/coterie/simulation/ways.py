@@ -78,7 +78,8 @@ def compare_ways(asked: Asked, scenario: Scenario, *, report: Report) -> WaysOut
         raise DoesNotFit(detail=f"the federated way holds rounds, and pace {asked.plan.pace.name} does not")
     contenders = dict(_contenders(asked.plan))
     outcomes: dict[WayName, Outcome] = {}
-    for place, (name, contender) in enumerate(contenders.items()):
+    # Plans ask more of a model than baselines do: one that does not fit is refused before the baselines run.
+    for place, (name, contender) in enumerate(reversed(contenders.items())):
         outcomes[name] = simulate(
             contender, scenario, devices=asked.devices, seed=asked.seed, report=_part(report, place, len(contenders))
         )
@@ -91,7 +92,8 @@ def compare_ways(asked: Asked, scenario: Scenario, *, report: Report) -> WaysOut
         target=target,
         costs=asked.costs,
         ways=[
-            _way(name, contenders[name], outcome, scenario, asked.costs, target) for name, outcome in outcomes.items()
+            _way(name, contender, outcomes[name], scenario, asked.costs, target)
+            for name, contender in contenders.items()
         ],
     )
 

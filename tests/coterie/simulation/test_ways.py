@@ -15,7 +15,7 @@ from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import Ledger, Used
 from coterie.simulation.on_device import Graphs
-from coterie.simulation.progress import unreported
+from coterie.simulation.progress import Progress, unreported
 from coterie.simulation.scenario import Speed, parse_scenario
 from coterie.simulation.sharing_out import SharingOut
 from coterie.simulation.ways import USUAL, Asked, Way, WaysOutcome, compare_ways, way_rows
@@ -47,6 +47,15 @@ def learner(batch_size: int) -> NeuralLearner:
 def digits(count: int) -> Dataset:
     rng = np.random.default_rng(0)
     return Dataset({"x": rng.normal(size=(count, 1, 8, 8)).astype(np.float32)}, rng.integers(0, 4, count))
+
+
+def test_a_plan_that_does_not_fit_is_refused_before_the_baselines_run() -> None:
+    told: list[Progress] = []
+    plan = parse_plan({**ROUNDS_OFTEN, "merge": {"kind": "trusted_root"}})
+    asked = Asked(plan, scenario().devices)
+    with pytest.raises(DoesNotFit, match="merge trusted_root"):
+        compare_ways(asked, scenario(), report=told.append)
+    assert told[-1].share < 0.5, "the collaborative way alone has run"
 
 
 @pytest.mark.parametrize("servers", [1, 2, 4])
