@@ -7,12 +7,12 @@ add noise, that covers the update alone: all updates count in full, and nothing 
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.codec import Codec
+from coterie_learning.codec import Codec, PayloadBytes
 from coterie_learning.heads import update_specs
 from coterie_learning.local import Local
 from coterie_learning.privacy import Masking
@@ -20,11 +20,15 @@ from coterie_learning.secure_sum.grid import Grid
 from coterie_learning.secure_sum.masks import UInt
 from coterie_learning.secure_sum.vector import Layout, UInt64, Vector
 from coterie_learning.update_files import UpdateFile
+from coterie_learning.update_sizes import update_bytes
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 Float64 = NDArray[np.float64]
 FULL_WEIGHT_BITS = 10
@@ -225,3 +229,15 @@ class Contents(NamedTuple):
             merged[pair.variance.name] = np.maximum(square - shift * shift, 0).astype(np.float32)
             start += 2 * size
         return {spec.name: merged[spec.name] for spec in gathered(self.model)}
+
+
+def sent_bytes(plan: "Plan", model: ModelSpec) -> PayloadBytes:
+    """Of what a device sends in a round: its update, or the vector of a sum of as many updates as are wanted.
+
+    Raises WireError ``plan.no_head`` or ``secure_sum.too_few``.
+    """
+    masking = plan.privacy.masking()
+    if masking is None:
+        return update_bytes(plan.local, plan.codec, model)
+    found = Contents(model, plan.local, masking, members=plan.pace.updates_wanted(), seed=0).vector_bytes
+    return PayloadBytes(found, found, found)

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from coterie_learning.codec import PayloadBytes
-from coterie_learning.contribution import Contents
+from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan
-from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.tensors import encoded_bytes
@@ -41,7 +39,7 @@ def expected_traffic(plan: Plan, model: ModelSpec) -> ExpectedTraffic | None:
     pace = plan.pace
     if not pace.holds_rounds():
         return None
-    update, version = _update_bytes(plan, model), encoded_bytes(model.version)
+    update, version = sent_bytes(plan, model), encoded_bytes(model.version)
     difference = _difference_bytes(plan, model, version)
     up, down = pace.updates_wanted() * update.usual, pace.updates_wanted() * difference
     rounds = MONTH_S / (pace.deadline_after_s() + pace.pause_after_s())
@@ -66,13 +64,3 @@ def _difference_bytes(plan: Plan, model: ModelSpec, version: int) -> int:
     statistics = gathered(model)
     beside = encoded_bytes(statistics) if statistics else 0
     return min(version, beside + codec.payload_bytes(model.parameters).usual)
-
-
-def _update_bytes(plan: Plan, model: ModelSpec) -> PayloadBytes:
-    """Of an update that can be read, or of a masked vector."""
-    masking = plan.privacy.masking()
-    if masking is None:
-        return update_bytes(plan.local, plan.codec, model)
-    members = plan.pace.updates_wanted()
-    size_bytes = Contents(model, plan.local, masking, members=members, seed=0).vector_bytes
-    return PayloadBytes(size_bytes, size_bytes, size_bytes)

@@ -236,11 +236,3 @@ class Lineage:
     def _opened(self, update: Sent) -> Iterator[UpdateFile]:
         classes = update.seen if self._contents.local.scope().head == "seen" else ()
         yield self._contents.open(InMemory(update.payload), classes)
-
-
-def vector_bytes(plan: Plan, model: ModelSpec) -> int | None:
-    """What a device sends instead of its update where updates are summed under masks; None: they are not."""
-    masking = plan.privacy.masking()
-    if masking is None:
-        return None
-    return SummedContents(model, plan.local, masking, members=plan.pace.updates_wanted(), seed=0).vector_bytes

@@ -14,7 +14,6 @@ from coterie.simulation.device import Arrived, Device, joined, numbers_of
 from coterie.simulation.gossip import Gossip, Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
-from coterie.simulation.lineage import vector_bytes
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.participant import Part, Participant, decoded_update
@@ -23,6 +22,7 @@ from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
+from coterie_learning.contribution import sent_bytes
 from coterie_learning.guard import judge
 from coterie_learning.heads import renew
 from coterie_learning.pace import View
@@ -326,16 +326,18 @@ class Rounds:
         own = part.trained if local.trains_personal_model() else learner.parameters
         trained_on = tuple(sorted({*learner.seen, *dataset.labels.tolist()}))
         device.learner = replace(learner, parameters=own, received=base.learner.parameters, seen=trained_on)
-        sent_bytes = self._sent_bytes(base, part)
-        world.ledger.count("updates", sent_bytes)
+        size_bytes = self._sent_bytes(base, part)
+        world.ledger.count("updates", size_bytes)
         decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
         delivery = Delivery(device, base, part.payload, decoded, part.samples, part.classes, seed)
-        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(sent_bytes))
+        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(size_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
     def _sent_bytes(self, base: Version, part: Part) -> int:
         """Of the update, or of its vector where updates are summed under masks."""
-        return vector_bytes(self._plan, base.learner.graphs.spec) or len(part.payload)
+        if self._plan.privacy.masking() is None:
+            return len(part.payload)
+        return sent_bytes(self._plan, base.learner.graphs.spec).usual
 
     def _release(self, assignment: _Assignment, device: Device) -> None:
         """The device gives its assignment back."""

@@ -34,7 +34,7 @@ from coterie.simulation.fleet.splits import Int64, Split, wanted
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
 from coterie.simulation.ledger import Ledger
-from coterie.simulation.lineage import Lineage, Sent, vector_bytes
+from coterie.simulation.lineage import Lineage, Sent
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.rounds import MIN_PAUSE_S
@@ -43,9 +43,9 @@ from coterie.simulation.simulate import check_plan_fits
 from coterie.twin.trace import Trace
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.cohort import Figures
+from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
-from coterie_learning.update_sizes import update_bytes
 from coterie_wire.tensors import Tensors, encode_tensors
 
 ONE_BY_ONE = 32
@@ -258,8 +258,7 @@ class _Fleet:
         self._states: dict[int, Mapping[str, bytes]] = {}
         self._rounds: list[FleetRound] = []
         self._now_s = 0.0
-        self._vector_bytes = vector_bytes(plan, run.model.spec)
-        self._usual_bytes = self._vector_bytes or update_bytes(plan.local, plan.codec, run.model.spec).usual
+        self._usual_bytes = sent_bytes(plan, run.model.spec).usual
 
     def resume(self, kept: Kept) -> None:
         """Go on from what was kept."""
@@ -388,7 +387,7 @@ class _Fleet:
         for one in found:
             if one.samples:
                 columns.counted[one.device] += 1
-                if self._vector_bytes is None:
+                if self._run.plan.privacy.masking() is None:
                     self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes, messages=0)
                 if one.states:
                     self._states[one.device] = one.states

@@ -47,9 +47,9 @@ from coterie.simulation.progress import Progress
 from coterie.simulation.scenario import read_scenario
 from coterie.twin.replay import Held, Past, Ready, Rounds, Sizes
 from coterie.twin.trace import Trace
+from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan, parse_plan
 from coterie_learning.random import derive_seed
-from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
@@ -192,7 +192,7 @@ class _Takes(NamedTuple):
 
 def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: SimulationArguments) -> _Takes:
     """Raises DoesNotFit where no round was held."""
-    update = update_bytes(run.plan.local, run.plan.codec, run.model.spec).usual
+    update = sent_bytes(run.plan, run.model.spec).usual
     if isinstance(run.fleet, Trace):
         sizes = Sizes(update, encoded_bytes(run.model.spec.version))
         replayed = list(_replayed(run.plan, run.fleet, sizes, arguments))

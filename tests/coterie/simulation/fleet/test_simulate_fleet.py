@@ -21,9 +21,9 @@ from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
 from coterie.simulation.fleet.work import Work
-from coterie.simulation.lineage import vector_bytes
 from coterie.simulation.progress import Progress, unreported
 from coterie.simulation.scenario import Habits, read_toml
+from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
@@ -227,7 +227,7 @@ def test_under_masks_devices_send_vectors_and_learn_the_same() -> None:
     plain, masked = (simulate_fleet(one, report=unreported) for one in (run(merge=UNIFORM, pace=pace), given))
     assert masked.accuracy == pytest.approx(plain.accuracy, abs=0.05)
     sent = sum(one.invited for one in masked.rounds)
-    assert masked.bytes_by_kind["updates"] == sent * (vector_bytes(given.plan, given.model.spec) or 0)
+    assert masked.bytes_by_kind["updates"] == sent * sent_bytes(given.plan, given.model.spec).usual
 
 
 def test_versions_travel_as_differences_to_who_holds_the_one_before() -> None:
