@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from coterie_learning.custom_kinds import DEVICE_SLOTS, PLATFORM_SLOTS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/add-a-kind.md"
 FILE = re.compile(r"^`([^`\n]+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,3 +76,9 @@ def test_the_kind_passes_its_test_and_the_laws_of_every_merge(added: Path) -> No
 
 def test_plans_take_it_and_its_form_is_drawn(added: Path) -> None:
     run(added, "-c", FORM)
+
+
+@pytest.mark.parametrize("page", ["add-a-kind.md", "bring-your-own-kind.md"])
+def test_the_pages_name_every_slot(page: str) -> None:
+    text = (PAGE.parent / page).read_text(encoding="utf-8")
+    assert [slot for slot in (*DEVICE_SLOTS, *PLATFORM_SLOTS) if f"`{slot}`" not in text] == []
