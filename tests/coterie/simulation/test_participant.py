@@ -91,7 +91,7 @@ class RealAgent:
     store: Store
     plan: DevicePlan
     pauses: Callable[[int], bool]
-    """Whether training is interrupted when it asks for the so-manieth time."""
+    """Whether training is interrupted when it has asked so many times."""
     asked: int = 0
 
     def meet(self, features: Float32, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:

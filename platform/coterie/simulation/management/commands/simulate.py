@@ -2,14 +2,16 @@
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
+from rich.table import Table
 
 from coterie.core.errors import CoterieError
 from coterie.core.login import Login
@@ -18,14 +20,12 @@ from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
 from coterie.simulation.fleet.events import EventsRun, simulate_events
-from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
-from coterie.simulation.fleet.sweep import SweepOutcome, parse_dimension, sweep
+from coterie.simulation.fleet.sweep import parse_dimension, sweep
 from coterie.simulation.fleet.table import events_table, fleet_table, sweep_table
-from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
 from coterie.simulation.progress import Progress
 from coterie.simulation.reporting import reporting
@@ -33,7 +33,7 @@ from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenari
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table, ways_table
 from coterie.simulation.ways import Asked as AskedWays
-from coterie.simulation.ways import WaysOutcome, compare_ways
+from coterie.simulation.ways import compare_ways
 from coterie_learning.plan import Plan
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
@@ -153,15 +153,15 @@ class Command(BaseCommand):
         **more: object,
     ) -> None:
         """Simulate. Raises CommandError with what is wrong."""
-        console = Console()
         if list:
-            console.print(shipped_table(shipped_contenders(), shipped_scenarios()))
+            Console().print(shipped_table(shipped_contenders(), shipped_scenarios()))
             return
         sizes = {"version_bytes": version_bytes, "update_bytes": update_bytes}
         sizes_given = {name: size for name, size in sizes.items() if size is not None}
         given = {name: more[name] for name in OF_FLEETS if more.get(name) is not None}
         if events:
-            _events(console, plan, devices, seed, json, {**given, **sizes_given})
+            with _failures_told("nothing is written"):
+                _events(plan, devices, seed, json, {**given, **sizes_given}).show(json, None)
             return
         if sizes_given:
             raise CommandError("--version-bytes and --update-bytes go with --events")
@@ -177,62 +177,61 @@ class Command(BaseCommand):
         _check_fleet(split, {**given, **{name: one for name, one in beside.items() if one is not None}}, devices)
         assert plan is not None
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
+        kept = "nothing is written" if keep is None else f"the same command goes on from {keep}"
+        if on == "platform":
+            kept = "the platform goes on; the same command finds what is done"
+        with _failures_told(kept):
             if plot is not None and find_spec("matplotlib") is None:
                 raise MissingPackage(package="matplotlib", purpose="plots", extra="simulation")
             if split is not None:
                 assert pair is not None and data is not None
                 asked = _asked(split, devices=devices, seed=seed, given=given)
-                found: FleetOutcome | SweepOutcome
                 with runner_on(on or "here", partial(_read_login, login)) as runner:
                     if tries:
                         found = _sweep(plan, pair, data, asked, tries, search or "grid", seeds or SEEDS, runner)
                     else:
                         found = _simulate_fleet(plan, pair, data, asked, keep, runner)
-                console.print(sweep_table(plan, found) if isinstance(found, SweepOutcome) else fleet_table(plan, found))
-                if json is not None:
-                    json.write_bytes(found.json())
-                if plot is not None:
-                    from coterie.simulation.plot import fleet_figure, sweep_figure  # as below
+            else:
+                setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
+                if baselines:
+                    found = _compare(plan, setting, devices, seed, network=network, target=target)
+                else:
+                    found = _simulate(plan, setting, devices, seed, rounds)
+            found.show(json, plot)
 
-                    figure = sweep_figure(found) if isinstance(found, SweepOutcome) else fleet_figure(found)
-                    figure.savefig(plot, dpi=150)
-                return
-            setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
-            if baselines:
-                compared = _compare(plan, setting, devices, seed, network=network, target=target)
-                console.print(ways_table(plan, compared))
-                if json is not None:
-                    json.write_bytes(compared.json())
-                return
-            outcome = _simulate(plan, setting, devices, seed, rounds)
-            console.print(outcome_table(plan, outcome))
-            if json is not None:
-                json.write_bytes(outcome.json())
-            if plot is not None:
-                from coterie.simulation.plot import draw  # only now: it takes a second to import
 
-                draw(plan, outcome, plot)
-        except KeyboardInterrupt:
-            kept = "nothing is written" if keep is None else f"the same command goes on from {keep}"
-            if on == "platform":
-                kept = "the platform goes on; the same command finds what is done"
-            raise CommandError(f"ended before it was done; {kept}", returncode=INTERRUPTED) from None
-        except (CoterieError, WireError) as error:
-            raise CommandError(f"{error} [{error.code}]") from error
+class _Found(NamedTuple):
+    """What a simulation found, as it is shown, written and drawn."""
+
+    table: Table
+    json: bytes
+    draw: Callable[[Path], None] | None = None
+
+    def show(self, json: Path | None, plot: Path | None) -> None:
+        """On the terminal, and in the files that are given."""
+        Console().print(self.table)
+        if json is not None:
+            json.write_bytes(self.json)
+        if plot is not None:
+            assert self.draw is not None, "a plot is asked only of what has one"
+            self.draw(plot)
+
+
+@contextmanager
+def _failures_told(kept: str) -> Iterator[None]:
+    """Failures as CommandError; `kept` says what an interruption leaves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise CommandError(f"ended before it was done; {kept}", returncode=INTERRUPTED) from None
+    except (CoterieError, WireError) as error:
+        raise CommandError(f"{error} [{error.code}]") from error
 
 
 OF_EVENTS = {"rounds", "days", "fleet", "version_bytes", "update_bytes"}
 
 
-def _events(
-    console: Console,
-    plan: str | None,
-    devices: int | None,
-    seed: int,
-    json: Path | None,
-    given: Mapping[str, Any],
-) -> None:
+def _events(plan: str | None, devices: int | None, seed: int, json: Path | None, given: Mapping[str, Any]) -> _Found:
     others = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given.keys() - OF_EVENTS))
     if plan is None or devices is None or others:
         raise CommandError(
@@ -242,42 +241,43 @@ def _events(
         raise CommandError(f"--devices goes from 1 to {MOST_OF_EVENTS}, and other numbers are more than 0")
     if json is not None and not json.absolute().parent.is_dir():
         raise CommandError(f"there is no directory {json.absolute().parent} to write {json.name} to")
-    try:
-        contender, fleet = read_contender(plan), read_profile(given.get("fleet"))
-        if not isinstance(contender, Plan):
-            raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
-        run = EventsRun(plan=contender, devices=devices, seed=seed, **{**given, "fleet": fleet})
-        with reporting(f"{plan}: events of {devices:,} devices") as report:
-            outcome = simulate_events(run, report=report)
-    except KeyboardInterrupt:
-        raise CommandError("ended before it was done; nothing is written", returncode=INTERRUPTED) from None
-    except (CoterieError, WireError) as error:
-        raise CommandError(f"{error} [{error.code}]") from error
-    console.print(events_table(plan, outcome))
-    if json is not None:
-        json.write_bytes(outcome.json())
+    contender, fleet = read_contender(plan), read_profile(given.get("fleet"))
+    if not isinstance(contender, Plan):
+        raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
+    run = EventsRun(plan=contender, devices=devices, seed=seed, **{**given, "fleet": fleet})
+    with reporting(f"{plan}: events of {devices:,} devices") as report:
+        outcome = simulate_events(run, report=report)
+    return _Found(events_table(plan, outcome), outcome.json())
 
 
-def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int, rounds: int | None) -> Outcome:
+def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int, rounds: int | None) -> _Found:
     contender, devices = read_contender(plan), devices or setting.devices
     holds_rounds = isinstance(contender, Plan) and contender.pace.holds_rounds()
     if rounds is not None and not holds_rounds:
         raise DoesNotFit(detail="the plan holds no rounds, and --rounds says how many to hold")
     shorter = "--rounds N holds so many, a longer pause_s in the plan's pace fewer" if holds_rounds else ""
     with reporting(f"{plan} on {setting.title}", shorter) as report:
-        return simulate(contender, setting, devices=devices, seed=seed, report=report, most_rounds=rounds)
+        outcome = simulate(contender, setting, devices=devices, seed=seed, report=report, most_rounds=rounds)
+
+    def draw(path: Path) -> None:
+        from coterie.simulation.plot import draw as draw_outcome  # only now: it takes a second to import
+
+        draw_outcome(plan, outcome, path)
+
+    return _Found(outcome_table(plan, outcome), outcome.json(), draw)
 
 
 def _compare(
     plan: str, setting: Scenario, devices: int | None, seed: int, *, network: NetworkName | None, target: float | None
-) -> WaysOutcome:
+) -> _Found:
     contender = read_contender(plan)
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="the federated way is a plan, and this is a baseline")
     costs = Costs() if network is None else Costs(network=network)
     asked = AskedWays(contender, devices or setting.devices, seed, target, costs)
     with reporting(f"four ways on {setting.title}") as report:
-        return compare_ways(asked, setting, report=report)
+        outcome = compare_ways(asked, setting, report=report)
+    return _Found(ways_table(plan, outcome), outcome.json())
 
 
 def _read_login(path: Path | None) -> Login:
@@ -287,13 +287,20 @@ def _read_login(path: Path | None) -> Login:
         raise CommandError("--on platform: say which platform you mean first: coterie login URL") from None
 
 
-def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> FleetOutcome:
+def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> _Found:
     run = fleet_run(read_contender(plan), pair, data, asked)
     with reporting(f"{plan}: {pair.name} on {data.name}") as report:
         if runner is HERE:
-            return simulate_fleet(run, report=report, keep=keep)
-        (outcome,) = runner.outcomes([run], lambda held: report(Progress(held / run.rounds, int(held))))
-        return outcome
+            outcome = simulate_fleet(run, report=report, keep=keep)
+        else:
+            (outcome,) = runner.outcomes([run], lambda held: report(Progress(held / run.rounds, int(held))))
+
+    def draw(path: Path) -> None:
+        from coterie.simulation.plot import fleet_figure  # as above
+
+        fleet_figure(outcome).savefig(path, dpi=150)
+
+    return _Found(fleet_table(plan, outcome), outcome.json(), draw)
 
 
 SEEDS = 3
@@ -301,11 +308,18 @@ SEEDS = 3
 
 def _sweep(
     plan: str, pair: Path, data: Path, asked: Asked, tries: Sequence[str], search: str, seeds: int, runner: Runner
-) -> SweepOutcome:
+) -> _Found:
     dimensions = [parse_dimension(one) for one in tries]
     run = fleet_run(read_contender(plan), pair, data, asked)
     with reporting(f"{plan}: {search} over {', '.join(one.path for one in dimensions)}") as report:
-        return sweep(run, dimensions, search=search, seeds=seeds, report=report, runner=runner)
+        outcome = sweep(run, dimensions, search=search, seeds=seeds, report=report, runner=runner)
+
+    def draw(path: Path) -> None:
+        from coterie.simulation.plot import sweep_figure  # as above
+
+        sweep_figure(outcome).savefig(path, dpi=150)
+
+    return _Found(sweep_table(plan, outcome), outcome.json(), draw)
 
 
 OF_FLEETS = ("each", "rounds", "days", "fleet", "batch_size", "held_out", "evaluate_every", "executor", "workers")
