@@ -63,14 +63,6 @@ def add_moments(
     return total._replace(weight=total.weight + weight)
 
 
-def add_moment_sums(left: MomentSum, right: MomentSum) -> MomentSum:
-    """`left` + `right`, computed in place of `left`."""
-    for sums, others in ((left.means, right.means), (left.squares, right.squares)):
-        for name, summed in sums.items():
-            summed += others[name]
-    return left._replace(weight=left.weight + right.weight)
-
-
 def merged_moments(total: MomentSum, statistics: Sequence[RunningMoments], base: Tensors) -> Tensors:
     """The statistics of all devices together."""
     merged: dict[str, Float32] = {}

@@ -195,7 +195,6 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return counts if is_among else np.zeros_like(counts)
 
 
-KNOWN_SUBJECTS = tuple(sorted({"classes", *SUBJECTS.values()}))
 assert set(SUBJECTS) == {*get_args(Quantity), *get_args(Property)}
 
 

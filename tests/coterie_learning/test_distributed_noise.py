@@ -182,7 +182,7 @@ def test_it_costs_its_noise_and_shares_what_secure_sums_have() -> None:
     kind = DistributedNoise(noise_multiplier=1.5)
     spend = kind.spend(Cohort(10, 100))
     assert spend is not None
-    assert (spend.noise_multiplier, spend.sampling_probability, spend.participations) == (1.5, None, 1)
+    assert (spend.noise_multiplier, spend.participations) == (1.5, 1)
     assert kind.masking().terms == SecureAggregation().masking().terms
     assert kind.masking().noise_multiplier == 1.5
     assert SecureAggregation().masking().noise_multiplier is None

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.moments import add_moment_sums, add_moments, empty_moments, merged_moments
+from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_wire.bundle import RunningMoments, TensorSpec
 
 MOMENTS = (RunningMoments(TensorSpec("mean", "float32", (2,)), TensorSpec("variance", "float32", (2,))),)
@@ -24,19 +24,10 @@ def test_merged_moments_are_those_of_numbers() -> None:
 def test_moments_of_parts_are_those_of_the_whole(sizes: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [rng.normal(rng.normal(0, 5), rng.uniform(0.1, 3), (size, 2)) for size in sizes]
-    blocks = [
-        add_moments(
-            empty_moments(MOMENTS),
-            MOMENTS,
-            {"mean": part.mean(axis=0).astype(np.float32), "variance": part.var(axis=0).astype(np.float32)},
-            BASE,
-            len(part),
-        )
-        for part in parts
-    ]
     total = empty_moments(MOMENTS)
-    for block in blocks:
-        total = add_moment_sums(total, block)
+    for part in parts:
+        found = {"mean": part.mean(axis=0).astype(np.float32), "variance": part.var(axis=0).astype(np.float32)}
+        total = add_moments(total, MOMENTS, found, BASE, len(part))
     merged, whole = merged_moments(total, MOMENTS, BASE), np.concatenate(parts)
     np.testing.assert_allclose(merged["mean"], whole.mean(axis=0), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(merged["variance"], whole.var(axis=0), rtol=1e-3, atol=1e-4)

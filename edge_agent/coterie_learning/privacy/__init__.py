@@ -25,8 +25,6 @@ class Spend(NamedTuple):
 
     noise_multiplier: float
     """Standard deviation of the noise over the L2 sensitivity to one contribution."""
-    sampling_probability: float | None = None
-    """That of independent coins which decided who takes part; None: no coins did, and no amplification is claimed."""
     participations: int = 1
     """Contributions of the same device to it, at most; the sensitivity is as many times that to one."""
 

@@ -35,9 +35,6 @@ REBUILD_ASKED = Reason("owners.rebuild_asked", "what has to be made again is fou
 BEHIND_ANOTHER = Reason("owners.behind_another", "another device's rebuild of the same lineage is finished first")
 NOT_IN_USE = Reason("owners.not_in_use", "the version in use holds nothing of the device, so that none had to be made")
 RETIRING = Reason("owners.retiring", "the parameters of versions that hold the device are being removed")
-REBUILT = Reason(
-    "owners.rebuilt", "a version without a device that was forgotten is in use, which its updates do not fit"
-)
 NOT_KEPT = Reason("owners.not_kept", "updates that had to be merged again are not kept any more")
 NOT_REPEATABLE = Reason(
     "owners.not_repeatable", "something else than merges has made versions since the device's first"

@@ -26,11 +26,6 @@ class World:
     clock: Clock = field(default_factory=Clock)
     ledger: Ledger = field(default_factory=Ledger)
 
-    @property
-    def horizon_s(self) -> float:
-        """When the last batch has arrived."""
-        return (len(self.drawn.batches[0]) + 1) * self.drawn.tick_s
-
     def seed_of(self, *path: str | int) -> int:
         """A seed for one of the random draws."""
         return derive_seed(self.seed, *path)

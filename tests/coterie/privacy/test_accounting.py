@@ -37,8 +37,7 @@ def test_many_releases_are_one_gaussian_as_a_numerical_accountant_finds_too() ->
     assert epsilon_of(10 * cost_of(Spend(4.0)), 1e-5) == pytest.approx(accountant.get_epsilon(1e-5), abs=2e-3)
 
 
-def test_no_sampling_is_believed_and_taking_part_twice_doubles_the_sensitivity() -> None:
-    assert cost_of(Spend(2.0, sampling_probability=0.01)) == cost_of(Spend(2.0))
+def test_taking_part_twice_doubles_the_sensitivity() -> None:
     assert cost_of(Spend(2.0, participations=2)) == cost_of(Spend(1.0))
     assert epsilon_of(0.0, 1e-6) == 0
 

@@ -17,9 +17,6 @@ from coterie_learning.plan import Document, parse_plan, plan_document
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.structs import from_json
 
-ARRAYS = ("ends", "order", "cumulative")
-"""Of the two kinds of population; a file that is there says which it is."""
-
 
 class Stated(msgspec.Struct, frozen=True):
     """What is no array."""
