@@ -81,15 +81,19 @@ class Proposals(msgspec.Struct, frozen=True):
 
 
 def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
-    """What is tried where nobody says: step size, passes, codec and size of rounds."""
+    """What is tried where nobody says: step size, passes, codec and size of rounds, as far as the plan takes them."""
     devices = run.devices or math.inf
     sizes = [size for size in (10, 30, 100) if size <= devices / 3] or [max(1, int(min(devices, 10) // 2))]
-    return (
+    every = (
         Dimension("local.learning_rate", (0.03, 0.1, 0.3)),
         Dimension("local.epochs", (1, 3)),
         Dimension("codec.kind", ("float32", "int8")),
         Dimension("pace.target_updates", tuple(sizes)),
     )
+    taken = [
+        Dimension(path, tuple(one for one in values if _is_taken(run.plan, {path: one}))) for path, values in every
+    ]
+    return [one for one in taken if one.values]
 
 
 def propose(
@@ -269,6 +273,14 @@ def _fitting(plan: Plan, values: Values) -> Plan:
     if isinstance(wanted, int) and isinstance(least, dict) and isinstance(least.get("min_updates"), int):
         values = {**values, "pace.min_updates": min(wanted, least["min_updates"])}
     return changed(plan, values)
+
+
+def _is_taken(plan: Plan, values: Values) -> bool:
+    try:
+        _fitting(plan, values)
+    except DoesNotFit:
+        return False
+    return True
 
 
 def _worth(outcome: FleetOutcome, goal: Goal) -> float:
