@@ -133,6 +133,7 @@ class Contact:
         self._due_at = self._not_before = 0.0  # on the monotonic clock
         self._reported: tuple[Reported, int] | None = None
         self._may_say_more = False
+        self._hides = True  # until the platform says that no plan does
         self._told: tuple[Latency, ...] = ()
         self._told_at = 0.0
         self._spread_s = 0.0  # width of the window that the device was told, in a large fleet
@@ -218,7 +219,11 @@ class Contact:
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
             if directive.ignores_unknown and not self._may_say_more:
-                self._may_say_more, self._reported = True, None  # check in again at once, with fields that 0.1 refuses
+                # Check in again at once, with fields that 0.1 refuses and what no plan hides.
+                self._may_say_more, self._reported = True, None
+            self._hides = directive.hides
+            if directive.hides:
+                self.work.hide()
             self._follow_keys(directive)
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
@@ -298,10 +303,11 @@ class Contact:
     def _message(self, now: Now) -> CheckIn:
         """The check-in.
 
-        From the first assignment whose plan hides in a sum what devices measure, until the device accepts one of
-        another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
+        Where a plan hides in a sum what devices measure, numbers of samples, in all and by class, and of steps are
+        withheld, and how quick the device is: until the platform has said that no plan of the device's federations
+        does, and then until the device accepts an assignment of another plan.
         """
-        is_masked = self.work.is_masked()
+        is_masked = self._hides or self.work.is_masked()
         progress = now.progress
         if is_masked and progress is not None:
             progress = msgspec.structs.replace(progress, steps_done=0, steps_total=0)

@@ -287,6 +287,9 @@ class Directive(Message, frozen=True):
     """Of devices that want to meet this one by a direct path."""
     update: AgentUpdate | None = None
     """What is to be done about the agent itself; None: nothing."""
+    hides: bool = False
+    """A plan of the device's federations hides in a sum what devices measure, which the device then tells nowhere else,
+    before its first round too."""
 
 
 class OfferUpdate(Message, frozen=True):

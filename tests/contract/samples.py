@@ -232,6 +232,7 @@ MESSAGES: tuple[Message, ...] = (
         trial=Trial(rollout="r-1", candidate="v-8", champion=SIGNED_MANIFEST),
         withdrawn=("v-6",),
         ignores_unknown=True,
+        hides=True,
         shadow=ShadowTrial(rollout="r-1", candidate=SIGNED_MANIFEST, remaining_s=90.5),
         evaluate=Evaluate(evaluation="e-1", manifest=SIGNED_MANIFEST, remaining_s=3600.0),
         window=CheckInWindow(after_s=2500.0, within_s=5000.0),

@@ -68,8 +68,10 @@ class Answering(Link):
 class Platform(Link):
     """A platform that says whether it passes over what it does not know; it notes what it is told."""
 
-    def __init__(self, *, ignores_unknown: bool, offer: PlatformOffer | None = None) -> None:
-        self._directive = Directive(check_in_s=3600, ignores_unknown=ignores_unknown, platform_answers=offer)
+    def __init__(self, *, ignores_unknown: bool, offer: PlatformOffer | None = None, hides: bool = False) -> None:
+        self._directive = Directive(
+            check_in_s=3600, ignores_unknown=ignores_unknown, platform_answers=offer, hides=hides
+        )
         self.heard: list[CheckIn] = []
 
     def call(self, message: CheckIn, _reply: object) -> Directive:
@@ -156,16 +158,33 @@ def test_a_newer_platform_is_told_them_at_once(joined: Store) -> None:
     ],
 )
 def test_counts_by_class_are_not_told_where_profiles_have_noise(
-    store: Store, plan: bytes | None, told: tuple[int, ...]
+    joined: Store, plan: bytes | None, told: tuple[int, ...]
 ) -> None:
-    store.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
+    joined.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
     if plan is not None:
-        store.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(plan)))
-    platform = Platform(ignores_unknown=False)
-    contact(store, Counting(1), platform).run()
-    (heard,) = platform.heard
+        joined.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(plan)))
+    platform = Platform(ignores_unknown=True)
+    contact(joined, Counting(2), platform).run()
+    first, heard = platform.heard
+    assert first.metadata is None
     assert heard.metadata is not None
     assert (heard.metadata.samples, tuple(heard.metadata.class_counts)) == (4, told)
+
+
+def test_nothing_that_a_plan_hides_in_a_sum_is_told_before_the_first_round_either(joined: Store) -> None:
+    joined.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
+    joined.journal.measure("train_step_s", 0.5)
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((0, 1000))))
+    platform = Platform(ignores_unknown=True, hides=True)
+    contact(joined, Counting(2), platform).run()
+    contact(joined, Counting(2), platform).run()
+    assert len(platform.heard) == 4
+    for heard in platform.heard:
+        assert heard.metadata is None
+        assert heard.capabilities is not None
+        assert heard.capabilities.train_step_s is None
+        assert heard.latencies == ()
+    assert joined.work.is_masked(), "so that figures of personal models, trials and evaluations are withheld, too"
 
 
 class Renaming(Link):

@@ -77,7 +77,7 @@ def test_an_update_counts_in_the_sum_and_nothing_of_it_leaves_alone(
     platform: FakePlatform, new_agent: NewAgent, stocked: Store, summed: Platform
 ) -> None:
     agent = new_agent(chunk_bytes=1024).start()
-    platform.wait_for(lambda: platform.check_ins)
+    platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].metadata is not None)
     platform.assign("a1", plan=SUMMED)
     assert ended(agent, stocked)[0] == "accepted"
     check_ins = len(platform.check_ins)
@@ -112,7 +112,7 @@ def test_no_figures_are_told_from_the_assignment_on_until_one_hides_nothing(
     assert ended(agent, stocked)[0] == "accepted"
     check_ins = len(platform.check_ins)
     platform.wait_for(lambda: len(platform.check_ins) > check_ins + 1)
-    assert platform.check_ins[0].metadata is not None
+    assert platform.check_ins[0].metadata is None, "before the platform has said whether a plan hides them"
     begun = next(at for at, one in enumerate(platform.check_ins) if one.progress is not None)
     assert not any(map(figures, platform.check_ins[begun:]))
     platform.sum = None

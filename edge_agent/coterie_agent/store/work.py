@@ -103,8 +103,14 @@ class WorkStore:
             cursor.execute("DELETE FROM secure_sum WHERE assignment <> ?", (assignment.assignment,))
             cursor.execute("DELETE FROM masked_vector WHERE one NOT IN (SELECT one FROM secure_sum)")
 
+    def hide(self) -> None:
+        """A plan of the device's federations hides in a sum what devices measure: so it is until `accept` says other."""
+        if not self.is_masked():
+            with self._database.transaction() as cursor:
+                cursor.execute("INSERT OR REPLACE INTO masking VALUES (1, 1, seal(1))")
+
     def is_masked(self) -> bool:
-        """Whether the latest assignment that was accepted hides in a sum what the device measures.
+        """Whether a plan hides in a sum what the device measures, as was said last.
 
         So it is also where the disk has damaged the answer: nothing is told by mistake.
         """

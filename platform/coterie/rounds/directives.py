@@ -125,7 +125,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             evaluate = evaluation_message_of(measuring[device.pk], now=now)
             directive = msgspec.structs.replace(directive, evaluate=evaluate)
         if not is_of_first_release(device):
-            directive = msgspec.structs.replace(directive, ignores_unknown=True)
+            directive = msgspec.structs.replace(directive, ignores_unknown=True, hides=_hides(own))
         if device.pk in signals:
             directive = msgspec.structs.replace(directive, signals=tuple(signals[device.pk]))
         if device.capabilities.get("platform_key") is not None:
@@ -204,6 +204,11 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
 def _is_idle(directive: Directive, *, fleet: int) -> bool:
     """Whether nothing has the device come more often than others."""
     return directive.assignment is None and directive.check_in_s >= idle_interval_s(fleet=fleet)
+
+
+def _hides(around: Surroundings) -> bool:
+    """Whether a federation that the device belongs to sums in secret what devices measure."""
+    return any(federation.parsed_plan().privacy.masking() is not None for federation in around.under_way)
 
 
 def _latest_s(directive: Directive) -> float:

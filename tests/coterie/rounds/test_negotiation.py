@@ -149,6 +149,15 @@ def test_a_later_agent_is_told_that_it_may_say_more() -> None:
     assert not say(make_device("old"), capabilities(agent="0.1.3"), 0).ignores_unknown
 
 
+@pytest.mark.parametrize("privacy", ["none", "secure_aggregation", "distributed_noise"])
+def test_a_device_is_told_before_its_first_round_that_a_plan_hides_what_it_measures(privacy: str) -> None:
+    start(
+        plan={**FLOAT32, "privacy": {"kind": privacy}, "merge": {"kind": "fed_avg", "weight_by": "uniform"}}, devices=10
+    )
+    assert say(make_device("new"), capabilities(), 0).hides is (privacy != "none")
+    assert not say(make_device("old"), capabilities(agent="0.1.3"), 0).hides, "which would not read it"
+
+
 def complaints(release: Path, directive: Directive) -> list[str]:
     """Why an agent of `release` would not have read `directive`."""
     assert release in RELEASES
