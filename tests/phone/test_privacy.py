@@ -48,6 +48,10 @@ def test_a_phone_is_summed_with_two_agents_and_no_figure_of_it_is_readable(
     rounds = [operator.ended_round(federation, number, within_s=150) for number in (1, 2)]
     assert [(round_["state"], round_["reason_sentence"]) for round_ in rounds] == [("published", "")] * 2
     its = device_named(world, name)
+    for device in (its["id"], *(one.id for one in two)):
+        known = operator.get(f"/devices/{device}/")
+        assert known["metadata"] == {}, "neither samples nor classes, before its first round either"
+        assert "train_step_s" not in known["capabilities"]
     for round_ in rounds:
         assert {part["device"] for part in round_["assignments"]} == {*(one.id for one in two), its["id"]}
         assert round_["updates"] == 3

@@ -88,6 +88,8 @@ export class Device {
   private reportedAt = 0;
   private failures = 0;
   private checkInS = 15;
+  /** Until the platform says that no plan does. */
+  private hides = true;
   /** Whether the device was told a window to come back in. */
   private isLarge = false;
   /** The plan between rounds and the version with which it cannot be followed here. */
@@ -325,6 +327,10 @@ export class Device {
         this.isLarge = directive.window !== null;
         dueAt = nowS() + nextCheckInS(directive);
         [failures, notBefore, reported] = [0, 0, report];
+        // What was withheld is told at once.
+        if (this.hides && !directive.hides) reported = null;
+        this.hides = directive.hides;
+        if (directive.hides && !(await this.store.get("isMasked"))) await this.store.put("isMasked", true);
         await this.followKeys(directive.next_keys);
         await this.stand(directive);
         this.situation.replace({ isOnline: true, linkProblem: null });
@@ -367,11 +373,12 @@ export class Device {
   }
 
   /**
-   * The check-in. From the first assignment whose plan hides in a sum what devices measure, until the device accepts one
-   * of another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
+   * The check-in. Where a plan hides in a sum what devices measure, numbers of samples, in all and by class, and of
+   * steps are withheld, and how quick the device is: until the platform has said that no plan of the device's federations
+   * does, and then until the device accepts an assignment of another plan.
    */
   private async message(now: Now): Promise<CheckIn> {
-    const [owner, hidden, held, trainStepS, labels, standing, asked] = await Promise.all([
+    const [owner, isMasked, held, trainStepS, labels, standing, asked] = await Promise.all([
       this.store.get("owner"),
       this.store.get("isMasked"),
       this.held(),
@@ -380,6 +387,7 @@ export class Device {
       this.store.get("standing"),
       this.store.get("asked"),
     ]);
+    const hidden = this.hides || isMasked;
     const isNoised = standing !== null && hasProfileNoise(standing.plan);
     const answers = offerOf(owner?.questions ?? QUESTIONS_DEFAULT);
     return {

@@ -154,6 +154,8 @@ export const Directive = v.object({
   question: v.optional(v.nullable(Asked), null),
   /** In place of `check_in_s`, in a large fleet. */
   window: v.optional(v.nullable(CheckInWindow), null),
+  /** A plan of the device's federations hides in a sum what devices measure: the device tells it nowhere else. */
+  hides: v.optional(v.boolean(), false),
 });
 export type Directive = v.InferOutput<typeof Directive>;
 
