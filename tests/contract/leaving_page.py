@@ -12,8 +12,8 @@ INTRODUCTION = (
     "*clear*: the platform reads it; *noise*: it reads it with noise of the device's own; *summed*: it reads the sum",
     "over all devices of a round, and nothing of one by itself; *not sent*: such a plan sends none, or is refused.",
     "`central_noise` and `correlated_noise` hide nothing of this from the platform, and every update from whoever sees",
-    "versions. What a device withholds under `secure_aggregation` it withholds until the platform has told it what plans",
-    "there are, and from then on where one of its federations has such a plan; what it has told before stays told.",
+    "versions. What a device withholds under `secure_aggregation` it withholds until the platform has told it what",
+    "plans there are, and from then on where one of its federations has such a plan; what it told before stays told.",
     "Samples never leave. [What that means](../privacy.md).",
 )
 HEAD = "| what | tells | `local_noise` | `secure_aggregation` |\n| --- | --- | --- | --- |"

@@ -104,7 +104,7 @@ class WorkStore:
             cursor.execute("DELETE FROM masked_vector WHERE one NOT IN (SELECT one FROM secure_sum)")
 
     def hide(self) -> None:
-        """Note that a plan of the device's federations hides in a sum what devices measure, until `accept` says other."""
+        """Note that a plan of the device's federations hides in a sum what devices measure; `accept` may say other."""
         if not self.is_masked():
             with self._database.transaction() as cursor:
                 cursor.execute("INSERT OR REPLACE INTO masking VALUES (1, 1, seal(1))")
