@@ -31,7 +31,7 @@ from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Partial, Update
 from coterie.merging.secure import masked_sum, summed_figures
 from coterie.privacy.reasons import device_out_of_budget, device_resting
-from coterie.privacy.selectors import largest_spent
+from coterie.privacy.selectors import largest_spent, limit_of
 from coterie.privacy.services import spend
 from coterie.privacy.streams import index_of, resting, secret_of, stream_of, sums_before
 from coterie.registry.models import NEXT_BOUND, ModelVersion, VersionDifference
@@ -151,8 +151,9 @@ def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID
 
 def _spent(merge: Merge) -> dict[str, float]:
     """What versions have told of any device by now, this one included, where the plan guarantees anything."""
-    guaranteed = merge.parsed_plan().privacy.releases != "nothing"
-    return {"epsilon": largest_spent(merge.federation)} if guaranteed else {}
+    if merge.parsed_plan().privacy.releases == "nothing":
+        return {}
+    return {"epsilon": largest_spent(merge.federation), "delta": limit_of(merge.federation).delta}
 
 
 def _noise_secret(merge: Merge) -> bytes:

@@ -25,6 +25,7 @@ const WRITTEN: Readonly<Record<string, Written>> = {
   updates: { words: "updates", format: number },
   samples: { words: "samples learned from", format: number },
   epsilon: { words: "privacy spent (ε) of the device told most of", format: number },
+  delta: { words: "probability for which that does not hold (δ)", format: number },
   clipping_norm: { words: "updates made from it are clipped to", format: number },
   update_bytes: { words: "uploaded for it", format: bytes },
   merge_s: { words: "merged in", format: duration },
