@@ -336,10 +336,14 @@ def _fail(sum_: SecureSum, reason: Reason, now: datetime) -> None:
 def _discard_late(sum_: SecureSum) -> None:
     """Remove unread what has arrived of vectors that are in no sum: with their owners' masks known they could be."""
     late = list(sum_.parties.filter(delivered_at=None).values_list("pk", flat=True))
+    counted = set(sum_.parties.filter(delivered_at__isnull=False).values_list("vector_sha256", flat=True))
+    whole = set(sum_.parties.filter(out_of_budget=True).values_list("vector_sha256", flat=True)) - counted
 
     def discard() -> None:
         for key in late:
             VECTORS.discard(key)
+        for sha256 in whole:
+            vectors_of(sum_).delete(sha256)
 
     transaction.on_commit(discard)
 

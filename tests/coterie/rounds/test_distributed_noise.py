@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from coterie.federations.models import Federation
 from coterie.privacy.accounting import cost_of, epsilon_of
@@ -13,6 +14,7 @@ from coterie.privacy.services import change_device_budget
 from coterie.registry.content import BLOBS
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round
+from coterie.secure_sums.files import vectors_of
 from coterie.secure_sums.models import SecureSum
 from coterie_learning.privacy import Spend
 from coterie_wire.tensors import Tensors, decode_tensors
@@ -88,6 +90,7 @@ def test_devices_are_charged_before_anything_can_be_unmasked() -> None:
     assert round_.state == Round.State.PUBLISHED, round_.reason_sentence
     assert Charge.objects.count() == 4, "once each"
     assert round_.metrics["epsilon"] == epsilon_of(ONE, DEFAULT_DELTA)
+    assert round_.metrics["delta"] == DEFAULT_DELTA
     assert round_.metrics["updates"] == 4
     assert not {"samples", "mean_loss_before", "mean_loss_after", "mean_accuracy"} & set(round_.metrics)
 
@@ -103,14 +106,30 @@ def test_the_version_has_the_noise_of_its_devices() -> None:
     assert 0.6 < float(noise.std()) / expected < 1.5
 
 
+def is_kept(sum_: SecureSum, sha256: str) -> bool:
+    try:
+        vectors_of(sum_).open(sha256).close()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 @pytest.mark.long
-def test_who_has_no_budget_left_is_left_out_and_told_so() -> None:
+def test_who_has_no_budget_left_is_left_out_and_told_so(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
     federation, devices = begun(devices=4)
     poor = devices[1]
     epsilon = epsilon_of(ONE / 2, DEFAULT_DELTA)
     change_device_budget(device=poor.device.row, epsilon=epsilon, delta=DEFAULT_DELTA, now=later(0))
-    uploaded(federation, devices)
+    with django_capture_on_commit_callbacks(execute=True):
+        uploaded(federation, devices)
     assert poor.ask(later(5)).reason == device_out_of_budget()
+    sum_ = SecureSum.objects.get()
+    kept = {hash_: is_kept(sum_, hash_) for hash_ in sum_.parties.values_list("vector_sha256", flat=True)}
+    assert [hash_ for hash_, is_there in kept.items() if not is_there] == [
+        sum_.parties.get(device=poor.device.row).vector_sha256
+    ], "its vector was removed unread"
     assert together([one for one in devices if one is not poor], later(5)) == ["reveal"] * 3
     assert merged(federation).metrics["updates"] == 3
     assert not Account.objects.filter(device=poor.device.row).exists()
