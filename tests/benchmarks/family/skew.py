@@ -44,7 +44,7 @@ def figures(skew: Skew, courses: Mapping[str, Sequence[Course]]) -> Iterator[Fig
     for name, arm in skew.arms.items():
         yield from _of_arm(skew, courses, name, arm, f"target ≤ {skew.most_rounds:g}× its rounds")
     for name, arm in skew.controls.items():
-        yield from _of_arm(skew, courses, name, arm, "control: expected to lose")
+        yield from _of_arm(skew, courses, name, arm, "control: expected to gain nothing, or to lose")
 
 
 def _of_arm(skew: Skew, courses: Mapping[str, Sequence[Course]], name: str, arm: Arm, claim: str) -> Iterator[Figure]:
