@@ -39,4 +39,4 @@ class Invitation(Message, frozen=True):
     """How many may still join with the token."""
     expires_s: Seconds
     learned: Annotated[tuple[Learned, ...], Meta(max_length=MAX_LEARNED)] = ()
-    """The federations that are running for devices that join with it; there may be others later."""
+    """The federations that run or are paused for devices that join with it; there may be others later."""

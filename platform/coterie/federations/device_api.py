@@ -12,11 +12,11 @@ from coterie_wire.invitation import MAX_LABELS_TOLD, MAX_LEARNED, Invitation, Le
 def read_invitation(message: ReadInvitation, now: datetime) -> Invitation:
     """Tell what a token lets a device into. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
     token = check_token(secret=message.token, now=now)
-    running = federations_for(token).select_related("pair")[:MAX_LEARNED]
+    learned = federations_for(token).select_related("pair")[:MAX_LEARNED]
     return Invitation(
         devices_left=token.uses_allowed - token.uses,
         expires_s=(token.expires_at - now).total_seconds(),
-        learned=tuple(map(_learned, running)),
+        learned=tuple(map(_learned, learned)),
     )
 
 

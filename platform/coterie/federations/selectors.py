@@ -47,10 +47,9 @@ def federations_of(device: Device) -> QuerySet[Federation]:
 
 
 def federations_for(token: EnrolmentToken) -> QuerySet[Federation]:
-    """The running federations that a device which joins with `token` would belong to, oldest first."""
-    return Federation.objects.filter(
-        project=token.project_id, state=Federation.State.RUNNING, device_tag__in=["", *token.tags]
-    )
+    """The running and paused federations that a device which joins with `token` would belong to, oldest first."""
+    goes_on = (Federation.State.RUNNING, Federation.State.PAUSED)
+    return Federation.objects.filter(project=token.project_id, state__in=goes_on, device_tag__in=["", *token.tags])
 
 
 def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from coterie.core.errors import CoterieError
 from coterie.federations.device_api import read_invitation
+from coterie.federations.models import Federation
 from coterie.fleet.models import EnrolmentToken
 from coterie.fleet.services import create_enrolment_token, enrol_device, revoke_enrolment_token
 from coterie_wire.invitation import ReadInvitation
@@ -46,6 +47,16 @@ def test_it_tells_whether_devices_help_each_other() -> None:
     federation.plan = {**federation.plan, "help": {"kind": "cartel"}}
     federation.save(update_fields=["plan"])
     assert [one.help for one in read_invitation(ReadInvitation(secret), now).learned] == ["cartel"]
+
+
+def test_it_tells_of_those_that_go_on_and_of_no_others() -> None:
+    federation = make_federation(make_pair())
+    _, secret = issue()
+    for state in Federation.State:
+        federation.state = state
+        federation.save(update_fields=["state"])
+        told = read_invitation(ReadInvitation(secret), timezone.now()).learned
+        assert len(told) == (state in (Federation.State.RUNNING, Federation.State.PAUSED)), state
 
 
 def test_reading_uses_nothing_up_and_a_token_that_is_says_so() -> None:
