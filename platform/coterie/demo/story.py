@@ -84,11 +84,8 @@ class Demo:
             stack.callback(stop_all, [device for devices in joining.values() for device in devices])
             ending = threading.Event()
             tokens = {tag: api.enrolment_token(uses=len(devices), tag=tag) for tag, devices in joining.items()}
-            coming = [pool.submit(join_all, joining, url, tokens, ending)]
-            if self.browser is not None:
-                phone = DemoPhone(self.browser, samples=dealt.devices[-1], state=self.state)
-                coming.append(pool.submit(phone.join, url, api.enrolment_token(uses=1, tag=FLEET)))
-            stack.callback(wait, coming)  # else one could start a device after all have been stopped
+            coming = pool.submit(join_all, joining, url, tokens, ending)
+            stack.callback(wait, [coming])  # else one could start a device after all have been stopped
             stack.callback(ending.set)
             files = exported.result()
             cloud = api.add_dataset("cloud", npz(self.state / "cloud.npz", dealt.cloud))
@@ -103,13 +100,16 @@ class Demo:
                 rounds=self.rounds,
                 seed=self.seed,
             )
-            for joined in coming:
-                joined.result()
+            coming.result()
             names = [*(device.name for device in fleet), PHONE][: self._members]
             self.screen.holdings(
                 {name: _favourites(samples) for name, samples in zip(names, dealt.devices, strict=True)}
             )
             federation = self._federate(api, pair, dealt)
+            if self.browser is not None:  # only now, so that its page says what is learned
+                phone = DemoPhone(self.browser, samples=dealt.devices[-1], state=self.state)
+                phone.join(url, api.enrolment_token(uses=1, tag=FLEET))
+                self.screen.say("A phone in a browser has joined by a link")
             peers = pool.submit(self._peers, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
             director = Director(self.screen, self.rounds, self.seed, fleet, peers)
             view = director.follow(lambda: api.view(federation, tag=FLEET))
@@ -145,8 +145,7 @@ class Demo:
             tolerance=0.15,  # on data this uneven a round may cost accuracy before the next ones win it back
         )
         api.start_federation(federation)
-        phone = "" if self.browser is None else " and a phone in a browser"
-        self.screen.say(f"{counted(self.devices, 'agent')}{phone} joined; {counted(self.rounds, 'round')} to go")
+        self.screen.say(f"{counted(self.devices, 'agent')} joined; {counted(self.rounds, 'round')} to go")
         return federation
 
     def _peers(
