@@ -100,7 +100,7 @@ async function standing(joined: boolean): Promise<void> {
   shown = null;
   const damaged = damage.length === 0 ? [] : [damagePart(damage, () => tell({ do: "read-damage" }))];
   const receipt = forgotten === null ? [] : [receiptOf(forgotten)];
-  const page = await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }));
+  const page = await joiningPage(token, (secret, name, agreed) => tell({ do: "join", token: secret, name, agreed }));
   show(...damaged, ...page, ...receipt);
   if (forgotten !== null && !forgotten.done) tell({ do: "read-receipt" });
 }

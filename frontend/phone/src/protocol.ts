@@ -1,7 +1,8 @@
 /** What a page and the worker that trains say to each other. */
 import type { ToldUnderNoise } from "./device/budget";
 import type { Changes, OwnerChoices } from "./device/choices";
-import type { Answered, Damage, Finished, Receipt, Tuned } from "./device/kept";
+import type { Scope } from "./device/consent";
+import type { Agreed, Answered, Asked, Damage, Finished, Receipt, Tuned } from "./device/kept";
 import type { PeersStatus } from "./device/peers/member";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
@@ -12,7 +13,8 @@ import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./w
 export type Command =
   | { readonly do: "start"; readonly runtime: string; readonly agent: string }
   | { readonly do: "observe"; readonly conditions: Conditions }
-  | { readonly do: "join"; readonly token: string; readonly name: string }
+  | { readonly do: "join"; readonly token: string; readonly name: string; readonly agreed: Agreeing }
+  | { readonly do: "consent"; readonly agreed: Agreeing }
   | { readonly do: "add"; readonly name: string; readonly file: Blob }
   | { readonly do: "add-windows"; readonly windows: readonly Float32Array[]; readonly label: number }
   | { readonly do: "add-pictures"; readonly files: readonly File[]; readonly label: number | null }
@@ -30,6 +32,12 @@ export type Command =
   | { readonly do: "read-receipt" }
   | { readonly do: "read-damage" }
   | { readonly do: "forget" };
+
+/** What the owner agrees to, and what he has read of it, word by word. */
+export interface Agreeing {
+  readonly scopes: readonly Scope[];
+  readonly read: string;
+}
 
 /** What came of a command; a failure has a reason. */
 export interface Outcome {
@@ -51,6 +59,10 @@ export interface Shown {
   readonly federation: string | null;
   readonly asked: Requirements | null;
   readonly choices: OwnerChoices;
+  /** The editions of what the owner has agreed to, the latest last. */
+  readonly agreed: readonly Agreed[];
+  /** What a plan asks beyond that; null: nothing. */
+  readonly consentAsked: Asked | null;
   readonly samples: number;
   readonly counts: readonly number[];
   readonly labels: LabelsShown;

@@ -1,6 +1,7 @@
 /** The worker that is the device: one in the whole browser, by a Web Lock; a tab that is closed hands over to another. */
 import { digits, PRIVACY_DEFAULT } from "./device/budget";
 import type { OwnerChoices } from "./device/choices";
+import { Consent } from "./device/consent";
 import { capabilitiesOf, Device } from "./device/device";
 import { exportDevice } from "./device/exporting";
 import { reasonOf } from "./device/failure";
@@ -13,7 +14,7 @@ import { PEERS_DEFAULT } from "./device/sharing";
 import type { Answers } from "./device/sources";
 import { Store } from "./device/store";
 import { ASK_POLICY } from "./learning/labelling";
-import { CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
+import { type Agreeing, CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
 import { type Conditions, Enrolled, ForgetNews, PROTOCOL } from "./wire/messages";
 
 const RECEIPTS_SHOWN = 100;
@@ -61,7 +62,7 @@ class Trainer {
         await this.device?.observe(command.conditions);
         return "";
       case "join":
-        await this.join(command.token, command.name);
+        await this.join(command.token, command.name, command.agreed);
         return "This device has joined.";
       case "add":
         return await this.add(command.name, command.file);
@@ -89,6 +90,10 @@ class Trainer {
         const { epsilon, delta } = await this.device.budget.agree(command.federation);
         return `${command.federation} may tell epsilon ${digits(epsilon)} at delta ${delta}.`;
       }
+      case "consent":
+        await this.device?.consent.agree(command.agreed.scopes, command.agreed.read);
+        this.device?.situation.wake();
+        return "You have agreed; it takes part from the next round on.";
       case "answer-question":
         await this.device?.questions.answer(command.question, command.label);
         await this.device?.samplesChanged();
@@ -146,11 +151,12 @@ class Trainer {
     return forgotten.done ? "It is done." : "It is not done yet.";
   }
 
-  private async join(token: string, name: string): Promise<void> {
+  private async join(token: string, name: string, agreed: Agreeing): Promise<void> {
     await this.store.forgetDevice(); // what is left of one whose identity was damaged
     const link = new Link(null, (what, bytes, body) => this.store.recordSent(what, bytes, body));
     const capabilities = capabilitiesOf(this.agent);
     const enrolled = await link.call("enrol", { protocol: PROTOCOL, token, name, capabilities }, Enrolled);
+    await new Consent(this.store).agree(agreed.scopes, agreed.read);
     await this.store.put("identity", {
       device: enrolled.device,
       name,
@@ -212,22 +218,39 @@ class Trainer {
   private async shown(device: Device): Promise<Shown> {
     const { store } = this;
     const { now } = device.situation;
-    const [choices, held, finished, receipts, answered, spooled, inHand, labels, tuned, told, damage, peers, sendsOwn] =
-      await Promise.all([
-        store.get("owner"),
-        device.held(),
-        store.finished(),
-        store.receipts(RECEIPTS_SHOWN),
-        store.answered(),
-        store.get("spooled"),
-        store.get("assignment"),
-        device.questions.shown(),
-        store.get("tuned"),
-        device.budget.told(),
-        store.damage(),
-        device.peers(),
-        device.sendsOwn(),
-      ]);
+    const [
+      choices,
+      agreed,
+      asked,
+      held,
+      finished,
+      receipts,
+      answered,
+      spooled,
+      inHand,
+      labels,
+      tuned,
+      told,
+      damage,
+      peers,
+      sendsOwn,
+    ] = await Promise.all([
+      store.get("owner"),
+      store.get("agreed"),
+      device.consent.asked(),
+      device.held(),
+      store.finished(),
+      store.receipts(RECEIPTS_SHOWN),
+      store.answered(),
+      store.get("spooled"),
+      store.get("assignment"),
+      device.questions.shown(),
+      store.get("tuned"),
+      device.budget.told(),
+      store.damage(),
+      device.peers(),
+      device.sendsOwn(),
+    ]);
     return {
       name: device.name,
       joinedAt: device.joinedAt,
@@ -240,6 +263,8 @@ class Trainer {
       federation: inHand?.federation ?? finished[0]?.federation ?? null,
       asked: now.directive?.requirements ?? null,
       choices: choices ?? CHOICES,
+      agreed: agreed ?? [],
+      consentAsked: asked,
       samples: held.samples,
       counts: held.counts,
       labels,

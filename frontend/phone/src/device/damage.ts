@@ -32,6 +32,8 @@ export const LOSSES: { readonly [Name in keyof Values]: Loss<Values[Name]> } = {
     sentence: "what you have chosen was damaged on the disk; the device rests until you let it go on: look it over",
     instead: () => ({ policy: OWNER_DEFAULT, pausedUntil: Number.MAX_SAFE_INTEGER }),
   },
+  agreed: { sentence: "what you have agreed to was damaged on the disk; you are asked again" },
+  consentAsked: { sentence: "what you are to be asked was damaged on the disk; the next round asks it again" },
   assignment: {
     sentence: "the assignment was damaged on the disk; it begins anew",
     also: ["saved", "spooled"],

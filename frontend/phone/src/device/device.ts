@@ -33,6 +33,7 @@ import {
 } from "../wire/messages";
 import { followed, pinned, trusted } from "../wire/platform_keys";
 import { Budget, OUT_OF_BUDGET } from "./budget";
+import { Consent } from "./consent";
 import { type Action, decide, type Facts } from "./decide";
 import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
@@ -81,6 +82,7 @@ export class Device {
   readonly questions: Questions;
   readonly sources: Sources;
   readonly budget: Budget;
+  readonly consent: Consent;
   private readonly fleetAnswers: FleetAnswers;
   private readonly link: Link;
   private conditions: Conditions | null = null;
@@ -111,6 +113,7 @@ export class Device {
     private readonly capabilities: Capabilities,
   ) {
     this.budget = new Budget(store);
+    this.consent = new Consent(store);
     this.questions = new Questions(
       store,
       () => this.held(),
@@ -496,6 +499,7 @@ export class Device {
     if (this.member?.isOf(standing, manifest)) return this.member;
     const plan = parseDevicePlan(standing.plan);
     if (plan.personal !== null || (plan.help === null && plan.aloneEveryS === null)) return null;
+    if (!(await this.consent.covers(standing.federation, standing.plan))) return null;
     const { Member } = await import("./peers/member"); // only now: most phones need none of it
     const { store, link, situation } = this;
     return new Member({
@@ -592,6 +596,7 @@ export class Device {
 
   private async train(assignment: Assignment): Promise<void> {
     const plan = parseDevicePlan(assignment.plan);
+    await this.consent.check(assignment.federation, assignment.plan);
     await this.budget.check(assignment, plan.privacy);
     this.situation.replace({ budgetWait: null });
     this.calls = this.callsNow();

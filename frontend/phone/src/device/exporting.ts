@@ -9,10 +9,11 @@ const PLATFORM_FORMAT = "coterie-platform-export/1";
 /** The document, and whether the platform's part is in it, which is missing without a network. Throws Refused. */
 export async function exportDevice(store: Store, device: Device): Promise<{ document: string; isWhole: boolean }> {
   const platform = await platformPart(store, device); // first: what is sent counts it
-  const [identity, owner, receipts, finished, answered, tuned, labelling, helped, told, damaged, stored] =
+  const [identity, owner, agreed, receipts, finished, answered, tuned, labelling, helped, told, damaged, stored] =
     await Promise.all([
       store.get("identity"),
       store.get("owner"),
+      store.get("agreed"),
       store.receipts(Number.POSITIVE_INFINITY),
       store.finished(),
       store.answered(),
@@ -32,6 +33,7 @@ export async function exportDevice(store: Store, device: Device): Promise<{ docu
     joined_at: identity === null ? null : new Date(identity.joinedAt).toISOString(),
     platform_keys: identity?.platformKeys ?? null,
     settings: owner,
+    agreed: (agreed ?? []).map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     report: { conditions, blockers, version },
     sent: receipts.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     finished: finished.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),

@@ -18,6 +18,7 @@ import type {
 import type { PlatformKeys } from "../wire/platform_keys";
 import type { LogEntry, OfferMasked } from "../wire/secure_sum";
 import type { OwnerChoices } from "./choices";
+import type { Scope } from "./consent";
 
 export interface Identity {
   readonly device: string;
@@ -94,6 +95,22 @@ export interface Promised {
   readonly agreed: PrivacyBudget;
   /** null: nothing is asked. */
   readonly asked: PrivacyBudget | null;
+}
+
+/** An edition of what the owner has agreed to. */
+export interface Agreed {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  /** All that holds from then on. */
+  readonly scopes: readonly Scope[];
+  /** What the owner had read, word by word. */
+  readonly read: string;
+}
+
+/** What a federation's plan asks beyond what the owner has agreed to. */
+export interface Asked {
+  readonly federation: string;
+  readonly scopes: readonly Scope[];
 }
 
 /** How a question to the fleet ended for the device. */
@@ -262,6 +279,9 @@ export interface Unanswered {
 export interface Values {
   identity: Identity;
   owner: OwnerChoices;
+  /** Edition by edition, the latest last. */
+  agreed: readonly Agreed[];
+  consentAsked: Asked;
   assignment: Assignment;
   saved: Saved;
   spooled: Spooled;

@@ -65,6 +65,8 @@ const VALUES = {
     joinedAt: 1_700_000_000_000,
   },
   owner: { policy: { ...OWNER_DEFAULT, hours: [22, 7] }, pausedUntil: 5 },
+  agreed: [{ at: 4, scopes: ["summed"], read: "Nobody can read what your device learned" }],
+  consentAsked: { federation: "digits", scopes: ["readable", "help"] },
   assignment: { assignment: "a1", federation: "digits", round: 3, plan: { kind: "x", share: 0.25 }, seed: 11 },
   saved: { first: 1, last: 8, lossBefore: 1.5, accuracyBefore: 0.5, measureS: 0.1, trainS: 2.5, client: CLIENT },
   spooled: {

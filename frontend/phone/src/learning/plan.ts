@@ -57,10 +57,15 @@ export function parseDevicePlan(raw: unknown): DevicePlan {
   };
 }
 
+/** The name of the kind in this slot; `none` also where the plan cannot be read. */
+export function kindNamed(raw: unknown, slot: "privacy" | "help"): string {
+  const found = v.safeParse(v.looseObject({ [slot]: v.looseObject({ kind: v.string() }) }), raw);
+  return found.success ? (found.output[slot]?.kind ?? "none") : "none";
+}
+
 /** The name of the kind that covers updates; blank: none does, or the plan cannot be read. */
 export function privacyNamed(raw: unknown): string {
-  const found = v.safeParse(v.looseObject({ privacy: v.looseObject({ kind: v.string() }) }), raw);
-  const name = found.success ? found.output.privacy.kind : "none";
+  const name = kindNamed(raw, "privacy");
   return name === "none" ? "" : name;
 }
 

@@ -1,9 +1,11 @@
 /** The page of a device that has not joined: who asks, what is learned, what leaves, how to stop. */
+import { SCOPES, scopesOf } from "../device/consent";
 import { Refused, reasonOf } from "../device/failure";
+import type { Agreeing } from "../protocol";
 import { el, list, section } from "./dom";
 import { conditionsOf, helpOf, type Invitation, privacyOf, readInvitation } from "./invitation";
 
-type Join = (token: string, name: string) => void;
+type Join = (token: string, name: string, agreed: Agreeing) => void;
 
 export async function joiningPage(token: string | null, join: Join): Promise<HTMLElement[]> {
   if (token === null) {
@@ -24,17 +26,28 @@ export async function joiningPage(token: string | null, join: Join): Promise<HTM
       el("p", { className: "quiet" }, code),
     ];
   }
-  return [
-    el("h1", {}, `${location.host} asks your device to learn with others`),
-    ...asked(invitation),
-    form(token, join),
-  ];
+  const told = [el("h1", {}, `${location.host} asks your device to learn with others`), ...asked(invitation)];
+  return [...told, form((name) => join(token, name, agreedTo(invitation, told)))];
+}
+
+/** By joining, the owner agrees to what he was `told`. */
+function agreedTo({ learned }: Invitation, told: readonly HTMLElement[]): Agreeing {
+  const all = learned.flatMap(({ privacy, help }) => scopesOf(privacy, help));
+  // biome-ignore lint/performance/useDomNodeTextContent: what the page shows, line by line, is what was read
+  const read = told.map(({ innerText }) => innerText).join("\n\n");
+  return { scopes: SCOPES.filter((one) => all.includes(one)), read };
 }
 
 function asked({ learned }: Invitation): HTMLElement[] {
   const what =
     learned.length === 0
-      ? [el("p", {}, "Nothing yet: whoever runs the platform has not started anything for devices like yours.")]
+      ? [
+          el(
+            "p",
+            {},
+            "Nothing yet: whoever runs the platform has not started anything for devices like yours. You are asked again then.",
+          ),
+        ]
       : learned.map(({ name, labels, requirements, privacy, help }) =>
           el(
             "div",
@@ -57,7 +70,8 @@ function asked({ learned }: Invitation): HTMLElement[] {
       el(
         "p",
         {},
-        "Your samples never leave: they stay in this browser. You can read later what was sent, word by word.",
+        "Your samples never leave: they stay in this browser. You can read later what was sent, word by word. Where more " +
+          "is asked of your device one day, you are asked first.",
       ),
     ),
     section(
@@ -71,7 +85,7 @@ function asked({ learned }: Invitation): HTMLElement[] {
   ];
 }
 
-function form(token: string, join: Join): HTMLElement {
+function form(join: (name: string) => void): HTMLElement {
   const name = el("input", { type: "text", id: "name", maxLength: 100, required: true, value: "my phone" });
   const button = el("button", { type: "submit", className: "main" }, "Join");
   const made = el(
@@ -85,7 +99,7 @@ function form(token: string, join: Join): HTMLElement {
   made.addEventListener("submit", (event) => {
     event.preventDefault();
     button.disabled = true;
-    join(token, name.value.trim());
+    join(name.value.trim());
   });
   return made;
 }

@@ -3,6 +3,7 @@ import { digits, PRIVACY_DEFAULT } from "../device/budget";
 import type { PrivacyChoices } from "../device/choices";
 import type { Receipt } from "../device/kept";
 import type { Command, Shown } from "../protocol";
+import { agreedPart, askedPart } from "./consent";
 import { countedPart } from "./counted";
 import { covering } from "./covering";
 import { damagePart } from "./damage";
@@ -43,6 +44,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     progress,
     blockers,
     shown.budgetWait,
+    shown.consentAsked,
     shown.sumWait,
     shown.questionWait,
     wait,
@@ -54,6 +56,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
   return [
     title,
     { key: "now", state: moment, make: () => now(shown, asked) },
+    ...askedPart(shown, asked.tell),
     ...damagedPart(shown, asked),
     ...ownModelPart(shown),
     ...peersPart(shown, asked.tell),
@@ -65,6 +68,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     { key: "rounds", state: finished, make: () => taken(shown) },
     { key: "receipts", state: receipts, make: () => left(receipts) },
     { key: "decide", state: choices, make: () => decide(shown, asked) },
+    agreedPart(shown),
   ];
 }
 
@@ -94,6 +98,9 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
     shown.sumWait === null ? null : el("p", {}, shown.sumWait.sentence),
     shown.questionWait === null ? null : el("p", {}, `To answer a question: ${shown.questionWait.sentence}`),
     shown.budgetWait === null ? null : el("p", {}, shown.budgetWait.sentence),
+    shown.consentAsked === null
+      ? null
+      : el("p", {}, `${shown.consentAsked.federation} asks more than you have agreed to.`),
     blockers.length === 0 && progress === null && wait !== null && wait.sentence !== shown.budgetWait?.sentence
       ? el("p", {}, wait.sentence)
       : null,
@@ -113,10 +120,11 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
   return made;
 }
 
-function stateOf({ progress, blockers, budgetWait }: Shown): string {
+function stateOf({ progress, blockers, budgetWait, consentAsked }: Shown): string {
   if (progress?.stage === "training") return `Training: step ${progress.steps_done} of ${progress.steps_total}`;
   if (progress?.stage === "uploading") return "Sending what it learned";
-  if (blockers.length > 0 || (progress === null && budgetWait !== null)) return "It does not train now, because";
+  const isRefused = budgetWait !== null || consentAsked !== null;
+  if (blockers.length > 0 || (progress === null && isRefused)) return "It does not train now, because";
   return progress === null ? "Ready, and waiting for a round" : "Getting ready to train";
 }
 

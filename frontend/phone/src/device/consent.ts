@@ -1,0 +1,68 @@
+/** What the device's owner has agreed to, edition by edition, and what a plan asks beyond the latest: nothing is done under such a plan. */
+import { kindNamed } from "../learning/plan";
+import { CodedError } from "../wire/errors";
+import type { Asked } from "./kept";
+import type { Store } from "./store";
+
+/**
+ * What a plan has leave the device: updates that the platform can read, that it reads under noise of the device's own, or
+ * that can be read in sums alone; and parts of the device's model, with figures by class, for other devices.
+ */
+export const SCOPES = ["readable", "noised", "summed", "help"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** By the kind of privacy. */
+const READ_AS: Readonly<Record<string, Scope>> = {
+  none: "readable",
+  clip: "readable",
+  central_noise: "readable",
+  correlated_noise: "readable",
+  local_noise: "noised",
+  secure_aggregation: "summed",
+  distributed_noise: "summed",
+};
+
+/** Of kinds as a plan names them; one of privacy that this phone does not have counts for nothing, as it takes no part there. */
+export function scopesOf(privacy: string, help: string): Scope[] {
+  const read = READ_AS[privacy];
+  return [...(read === undefined ? [] : [read]), ...(help === "none" ? [] : ["help" as const])];
+}
+
+/** What of `asked` goes beyond `agreed`: who lets the platform read updates lets it read less of them, too. */
+export function beyond(agreed: readonly Scope[], asked: readonly Scope[]): Scope[] {
+  const isRead = agreed.includes("readable");
+  return asked.filter((one) => !agreed.includes(one) && (one === "help" || !isRead));
+}
+
+export class Consent {
+  constructor(private readonly store: Store) {}
+
+  /** Throws CodedError `owner.not_agreed`. */
+  async check(federation: string, plan: unknown): Promise<void> {
+    if (await this.covers(federation, plan)) return;
+    throw new CodedError("owner.not_agreed", `${federation} asks more than this device's owner has agreed to`);
+  }
+
+  /** Whether the owner has agreed to what the plan asks; where not, it is remembered what to ask about. */
+  async covers(federation: string, plan: unknown): Promise<boolean> {
+    const [agreed, asked] = await Promise.all([this.store.get("agreed"), this.store.get("consentAsked")]);
+    const scopes = beyond(agreed?.at(-1)?.scopes ?? [], scopesOf(kindNamed(plan, "privacy"), kindNamed(plan, "help")));
+    if (scopes.length > 0) await this.store.put("consentAsked", { federation, scopes });
+    else if (asked?.federation === federation) await this.store.drop("consentAsked");
+    return scopes.length === 0;
+  }
+
+  /** The owner, who has `read` this, agrees to these `scopes` beside those of before. */
+  async agree(scopes: readonly Scope[], read: string): Promise<void> {
+    const editions = (await this.store.get("agreed")) ?? [];
+    const before = editions.at(-1)?.scopes ?? [];
+    const all = SCOPES.filter((one) => before.includes(one) || scopes.includes(one));
+    await this.store.put("agreed", [...editions, { at: Date.now(), scopes: all, read }]);
+    await this.store.drop("consentAsked");
+  }
+
+  /** What the owner is asked now; null: nothing. */
+  asked(): Promise<Asked | null> {
+    return this.store.get("consentAsked");
+  }
+}

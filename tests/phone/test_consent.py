@@ -1,0 +1,59 @@
+"""A plan that asks more than its owner has agreed to waits for his word; what he agreed to is kept as he read it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.phone.conftest import NewPhone, World
+from tests.phone.test_page import faults_everywhere
+from tests.phone.test_training import OF_ONE, SAMPLES, device_named
+from tests.system.eventually import eventually
+from tests.system.model import samples
+from tests.system.operator_client import Json
+
+pytestmark = pytest.mark.phone
+PLAN: Json = {**OF_ONE, "pace": {**OF_ONE["pace"], "deadline_s": 20}}
+READABLE = "The platform can read what your device learned, though not your data."
+
+
+def test_an_owner_who_was_told_of_no_plan_is_asked_when_there_is_one(
+    world: World, phones: NewPhone, tmp_path: Path
+) -> None:
+    operator = world.operator
+    phone = phones("asked")
+    page = phone.join(operator.enrolment_token(tag="later"))
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=4))
+    federation = operator.start_federation("later", pair=next(world.pairs), plan=PLAN)
+    asked = page.locator("#asked")
+    expect(asked.get_by_role("heading")).to_have_text("later asks more than you have agreed to", timeout=60_000)
+    expect(asked.get_by_role("listitem")).to_have_text([READABLE])
+    expect(page.locator("#now")).to_contain_text("later asks more than you have agreed to")
+    expect(page.get_by_role("main")).to_contain_text("of later, given back")
+    assert not (found := faults_everywhere(page)), "\n".join(found)
+    device = device_named(world, "asked")["id"]
+    given_back = eventually(
+        lambda: [
+            part["reason_code"]
+            for round_ in operator.list("/rounds/", federation=federation)
+            for part in operator.get(f"/rounds/{round_['id']}/")["assignments"]
+            if part["device"] == device and part["state"] == "released"
+        ]
+    )
+    assert set(given_back) == {"owner.not_agreed"}
+    page.reload()
+    asked.get_by_role("button", name="Agree").click()
+    expect(asked).to_be_hidden()
+    expect(page.get_by_role("main")).to_contain_text("of later, counted", timeout=120_000)
+    operator.post(f"/federations/{federation}/finish/")
+    newest, first = page.locator("#agreed details").all()
+    newest.locator("summary").click()
+    expect(newest.locator("pre")).to_contain_text(READABLE)
+    first.locator("summary").click()
+    expect(first.locator("pre")).to_contain_text("Nothing yet")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export all that is known of it").click()
+    editions = json.loads(Path(saved.value.path()).read_text())["agreed"]
+    assert [one["scopes"] for one in editions] == [[], ["readable"]]
+    phone.complaints.clear()  # the page writes to the console what it gives back
