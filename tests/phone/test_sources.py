@@ -177,5 +177,6 @@ def test_typed_words_become_samples_and_are_suggested(
     ]
     assert not (found := faults_everywhere(page)), "\n".join(found)
     assert eventually(lambda: device_named(world, "writer")["metadata"]["samples"] == 3)
+    assert device_named(world, "writer")["metadata"]["labels"]["implied"] == 3
     receipts = page.locator("#receipts").inner_text()
     assert WORDS[9] not in receipts

@@ -208,8 +208,10 @@ export interface Unlabelled {
 export interface Kept extends Sample {
   /** When it came, in milliseconds since 1970. */
   readonly at: number;
-  /** The owner said the label when asked; left out: it came with the sample. */
+  /** The owner said the label when asked. */
   readonly asked?: true;
+  /** The page saw the label happen, as the next word that was typed; with neither the label came with the sample. */
+  readonly implied?: true;
 }
 
 /** What the cloud model says of a sample. */

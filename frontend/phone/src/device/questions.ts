@@ -108,9 +108,9 @@ export class Questions {
 
   /** What the platform is told; null: all samples came with labels, and nobody was asked. */
   async facts(): Promise<LabelFacts | null> {
-    const [state, { unlabelled, asked }] = await Promise.all([this.state(), this.held()]);
-    if (unlabelled + asked + state.asked === 0) return null;
-    return { asked, unlabelled, questions: state.asked, answers: state.answered };
+    const [state, { unlabelled, asked, implied }] = await Promise.all([this.state(), this.held()]);
+    if (unlabelled + asked + implied + state.asked === 0) return null;
+    return { asked, implied, unlabelled, questions: state.asked, answers: state.answered };
   }
 
   private async state(): Promise<Labelling> {

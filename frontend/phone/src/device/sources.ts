@@ -1,14 +1,14 @@
 /** What the owner records, picks or types, as samples that stay in this browser; and what the model takes it for. */
-import type { Sample } from "../learning/batches";
 import { readPicture } from "../sources/pictures";
 import { type Takes, takesOf } from "../sources/takes";
 import { followings, suggested, typed, Vocabulary } from "../sources/words";
 import { CodedError } from "../wire/errors";
+import type { Kept } from "./kept";
 import type { Answering } from "./questions";
 import type { Store } from "./store";
 
 const ANSWERS = 3;
-type Row = Pick<Sample, "x" | "label">;
+type Row = Pick<Kept, "x" | "label" | "implied">;
 
 /** What the model that answers takes the newest sample for, the likeliest first. */
 export type Answers = readonly { readonly what: string; readonly share: number }[];
@@ -46,7 +46,7 @@ export class Sources {
   async addText(text: string): Promise<{ added: number; unknown: number }> {
     const { answering, taken } = await this.taking("words");
     const { samples, unknown } = followings(text, new Vocabulary(answering.manifest.labels), taken.before);
-    await this.add(samples);
+    await this.add(samples.map((one) => ({ ...one, implied: true })));
     return { added: samples.length, unknown };
   }
 

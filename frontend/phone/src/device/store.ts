@@ -492,7 +492,7 @@ export class Store {
   }
 
   /** Add samples in one go: all of them or, where the browser has no room, none. Throws CodedError `store.full`. */
-  async addSamples(samples: readonly Omit<Sample, "id">[]): Promise<void> {
+  async addSamples(samples: readonly Omit<Kept, "id" | "at" | "asked">[]): Promise<void> {
     try {
       const writing = this.db.transaction("samples", "readwrite", STRICT);
       const at = Date.now();
@@ -634,9 +634,9 @@ export class Store {
   }
 
   /** What is known of all samples, how many each class has, and where labels are from. */
-  async held(): Promise<Held & { readonly counts: readonly number[]; readonly asked: number; unlabelled: number }> {
+  async held(): Promise<Held & { readonly counts: readonly number[] } & LabelsHeld> {
     const unlabelled = await this.db.count("unlabelled");
-    let [samples, features, targets, asked] = [0, 0, 0, 0];
+    let [samples, features, targets, asked, implied] = [0, 0, 0, 0, 0];
     const [counts, lost]: [number[], number[]] = [[], []];
     for (
       let cursor = await this.db.transaction("samples").store.openCursor();
@@ -652,13 +652,14 @@ export class Store {
       if (samples === 0) [features, targets] = [x.length, target.length];
       samples += 1;
       if (sample.asked) asked += 1;
+      if (sample.implied) implied += 1;
       if (target.length === 0) {
         while (counts.length <= label) counts.push(0);
         counts[label] = (counts[label] ?? 0) + 1;
       }
     }
     await this.loseRows("samples", lost);
-    return { samples, features, targets, classes: counts.length, counts, asked, unlabelled };
+    return { samples, features, targets, classes: counts.length, counts, asked, implied, unlabelled };
   }
 
   async blob(sha256: string): Promise<Uint8Array | null> {
@@ -742,6 +743,13 @@ export class Store {
     if (damage !== null) await keep(values, "damage", damage);
     await writing.done;
   }
+}
+
+/** Samples whose label the owner said when asked, those whose label the page saw happen, and those that have none. */
+export interface LabelsHeld {
+  readonly asked: number;
+  readonly implied: number;
+  readonly unlabelled: number;
 }
 
 /** The personal model that a round has trained. */

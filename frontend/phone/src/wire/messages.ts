@@ -246,6 +246,7 @@ export interface Progress {
 
 export interface LabelFacts {
   asked: number;
+  implied: number;
   unlabelled: number;
   questions: number;
   answers: number;
