@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import psutil
 
+from coterie.cloud.quantise import quantise_stored
 from coterie_agent.client import Predictions
 from coterie_agent.home import Home
 from coterie_agent.predicting import load_held_model
@@ -26,7 +27,7 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
 from tests.benchmarks.processes.caller import READY, Counted, Counting, Evenly, Saturating, Task
 from tests.benchmarks.report import Figure
-from tests.coterie.cloud.test_quantise import Convolutional, Tiny, Wide, arguments_of, quantised, trained
+from tests.coterie.cloud.test_quantise import Convolutional, Tiny, Wide, arguments_of, trained
 from tests.coterie_agent.bundles import Bundle, make_bundle, spec_of
 from tests.coterie_agent.serving.world import hold, holding, serving
 
@@ -123,7 +124,9 @@ def forms() -> Iterator[Figure]:
     models = {"three wide layers": (Wide(), 6), "CNN": (Convolutional(160), 6), "one layer": (Tiny(), 6)}
     for name, (module, epochs) in models.items():
         with tempfile.TemporaryDirectory() as directory:
-            result = quantised(arguments_of(trained(module, epochs=epochs), Path(directory), samples=797))
+            arguments = arguments_of(trained(module, epochs=epochs), Path(directory), samples=797)
+            Path(arguments.output).parent.mkdir()
+            result = quantise_stored(arguments, lambda _progress: None)
         whole = result.float32
         for tried in result.tried:
             if tried.measured is None or tried.loss_points is None:
