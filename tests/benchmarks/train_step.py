@@ -69,7 +69,7 @@ def _prepare_all(directory: Path) -> None:
 def _prepare(directory: Path, name: str) -> str:
     os.environ[INDUCTOR_CACHE] = str(directory / "inductor")
     for batch in BATCHES:
-        _lay_out(directory / f"{name}.{batch}", ENTRIES[name], batch)
+        lay_out(directory / f"{name}.{batch}", ENTRIES[name], batch)
         for threads in THREADS:
             torch.set_num_threads(threads)
             torch.compiler.reset()
@@ -216,7 +216,7 @@ def _watched(program: str, *arguments: str | int) -> _Watched:
         return _Watched(first_step_s, int(process.stdout.readline()))
 
 
-def _lay_out(directory: Path, entry: Entry, batch: int) -> None:
+def lay_out(directory: Path, entry: Entry, batch: int) -> None:
     """The graph and all that a step takes, as `load` reads them."""
     model = compile_model(export_module(entry.built(), entry.samples(2, 0)), batch_size=batch)
     spec = model.spec

@@ -41,7 +41,7 @@ def write_cases(entries: Mapping[str, Entry], folder: Path) -> None:
             session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
             feed = _smooth(session, entry, model)
             found = _run(session, feed)
-            graphs[graph] = {"inputs": _listed(feed, content), "outputs": _listed(found, content)}
+            graphs[graph] = {"inputs": listed(feed, content), "outputs": listed(found, content)}
         (target / "case.json").write_text(json.dumps(graphs, indent=1))
         (target / "case.bin").write_bytes(content)
 
@@ -94,7 +94,7 @@ def _made_up(session: onnxruntime.InferenceSession, entry: Entry, model: Compile
     return feed
 
 
-def _listed(tensors: Arrays, content: bytearray) -> Sequence[Mapping[str, object]]:
+def listed(tensors: Arrays, content: bytearray) -> Sequence[Mapping[str, object]]:
     """Append the tensors' bytes to `content`, and say which is where."""
     entries = []
     for name, tensor in tensors.items():
