@@ -46,6 +46,17 @@ class NewerBackup(CoterieError):
     )
 
 
+class OlderBackup(CoterieError):
+    """Fields: changes."""
+
+    code = "backup.older_schema"
+    kind = ErrorKind.CONFLICT
+    sentence = (
+        "The backup was made by a version of Coterie whose tables this one cannot bring up to date, as they lack "
+        "{changes}; restore it with the last version that knows these by name, start that once, and then this one."
+    )
+
+
 class OtherMode(CoterieError):
     """Fields: made_in, mode."""
 

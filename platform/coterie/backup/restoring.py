@@ -12,11 +12,11 @@ from django.core.files.base import File
 
 from coterie.backup.copying import copy_file, is_sound
 from coterie.backup.database import check_empty, restore_server
-from coterie.backup.errors import DamagedBackup, NewerBackup, OtherMode, StateExists
+from coterie.backup.errors import DamagedBackup, NewerBackup, OlderBackup, OtherMode, StateExists
 from coterie.backup.index import BackupFile, Index, read_index
 from coterie.backup.taking import Progress, Report
 from coterie.config.exclusive import lock_state
-from coterie.config.schema import unknown_changes
+from coterie.config.schema import lacking_changes, unknown_changes
 from coterie.storage.interface import Store, store_of
 
 DATABASE = "coterie.sqlite3"
@@ -27,15 +27,16 @@ BEGUN = "restoring"
 def restore_backup(*, source: Path, state: Path, mode: str, report: Report) -> Index:
     """Make the state directory `state` of the backup in `source`; nobody runs a platform there meanwhile.
 
-    Raises NotABackup, Incomplete, UnknownFormat, OtherMode, NewerBackup, StateExists, DatabaseNotEmpty, DamagedBackup,
-    DatabaseFailed, StateInUse or OSError.
+    Raises NotABackup, Incomplete, UnknownFormat, OtherMode, NewerBackup, OlderBackup, StateExists, DatabaseNotEmpty,
+    DamagedBackup, DatabaseFailed, StateInUse or OSError.
     """
     index = read_index(source)
     if index.mode != mode:
         raise OtherMode(made_in=index.mode, mode=mode)
-    unknown = unknown_changes(index.changes)
-    if unknown:
+    if unknown := unknown_changes(index.changes):
         raise NewerBackup(changes=", ".join(unknown))
+    if lacking := lacking_changes(index.changes):
+        raise OlderBackup(changes=", ".join(lacking))
     _check_new(state, index)
     check_empty()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ def refuse_other() -> None:
             f"the database is newer than this version of Coterie, which does not know {', '.join(unknown)}; "
             "start the version that was used last, or restore the backup that was made before it"
         )
-    if lacking := _lacking_changes(applied):
+    if lacking := lacking_changes(applied):
         raise OtherSchema(
             f"the database is older than this version of Coterie can bring up to date: it lacks {', '.join(lacking)}; "
             "start the last version that knows these by name once, then this one"
@@ -38,7 +38,7 @@ def unknown_changes(applied: Collection[Change]) -> list[str]:
     return _named(change for change in applied if change[0] in apps and change not in known)
 
 
-def _lacking_changes(applied: Collection[Change]) -> list[str]:
+def lacking_changes(applied: Collection[Change]) -> list[str]:
     """Changes that one migration of this code replaces, where only some of them were `applied`."""
     migrations = _migrations()
     return _named(

@@ -10,11 +10,12 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from coterie.backup import errors
-from coterie.backup.index import INDEX, LOCK, Index, held, read_index
+from coterie.backup.index import INDEX, LOCK, Index, held, read_index, write_index
 from coterie.backup.restoring import DATABASE, restore_backup
 from coterie.backup.taking import Progress, Taken, take_backup
 from coterie.config.exclusive import StateInUse, lock_state
@@ -170,6 +171,21 @@ def test_a_backup_of_newer_tables_or_of_another_mode_is_refused(tmp_path: Path) 
     with pytest.raises(errors.OtherMode):
         restore(tmp_path / "backup", tmp_path / "state", mode="scaled")
     assert not (tmp_path / "state").exists()
+
+
+def test_a_backup_whose_tables_cannot_be_brought_up_to_date_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    back_up(tmp_path / "backup")
+    index = read_index(tmp_path / "backup")
+    *replaced, lacking = MigrationLoader(connection).disk_migrations["fleet", "0001_tables"].replaces
+    others = [change for change in index.changes if change[0] != "fleet"]
+    write_index(tmp_path / "backup", msgspec.structs.replace(index, changes=(*others, *replaced)))
+    with pytest.raises(errors.OlderBackup, match=rf"lack fleet\.{lacking[1]};"):
+        restore(tmp_path / "backup", tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+    write_index(tmp_path / "backup", msgspec.structs.replace(index, changes=(*others, *replaced, lacking)))
+    restore(tmp_path / "backup", tmp_path / "state")
 
 
 def test_a_state_that_is_there_is_left_alone(tmp_path: Path) -> None:
