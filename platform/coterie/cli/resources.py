@@ -119,7 +119,7 @@ RESOURCES = (
         "The devices of the fleet.",
         "devices",
         ("name", "status", "last_seen_at", "tags", "id"),
-        ("status", "state", "tag", "reason", "renewal", "renews", "archived", "search", "sort"),
+        ("status", "state", "tag", "reason", "renewal", "renews", "certified", "archived", "search", "sort"),
         "name",
         (
             Action("why", "Why it does not train now.", "why", "GET"),
