@@ -1,6 +1,7 @@
 """Bytes kept by their SHA-256 in one of Django's storages."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -64,6 +65,14 @@ class ContentStore:
     def signed_url(self, sha256: str, lasts: timedelta) -> str | None:
         """Where anybody may read the bytes for so long; None where the platform alone serves them."""
         return self._store.signed_url(self._name(sha256), lasts)
+
+    def all(self) -> Iterator[BlobRef]:
+        """What the folder has, by its names alone: nothing is read."""
+        for first in sorted(self._store.folders(self.folder)):
+            above = f"{self.folder}/{first}".lstrip("/")
+            for second in sorted(self._store.folders(above)):
+                for name, size_bytes in sorted(self._store.sizes(f"{above}/{second}").items()):
+                    yield BlobRef(sha256=name, size_bytes=size_bytes)
 
     def delete(self, sha256: str) -> None:
         """Remove the bytes; nothing happens if they are not there."""

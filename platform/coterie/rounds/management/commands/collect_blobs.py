@@ -4,6 +4,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
+from coterie.registry.strays import record_strays
 from coterie.rounds.retention import collect_blobs
 
 
@@ -18,9 +19,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether to remove them."""
         parser.add_argument("--dry-run", action="store_true", help="remove nothing, and say what would be")
+        parser.add_argument(
+            "--strays",
+            action="store_true",
+            help="first record stored files of which the database knows nothing, as after it was taken back to an "
+            "earlier moment; they are removed a day later. Never where another platform keeps its files in the same "
+            "place",
+        )
 
-    def handle(self, *_args: object, dry_run: bool, **_options: object) -> None:
+    def handle(self, *_args: object, dry_run: bool, strays: bool, **_options: object) -> None:
         """Remove them, and say how many."""
+        if strays:
+            found = record_strays(now=timezone.now(), dry_run=dry_run)
+            verb = "would be recorded, and removed" if dry_run else "are recorded, and removed"
+            size = f"{found.size_bytes / 1e6:.1f} MB"
+            self.stdout.write(f"{found.blobs} files of which the database knew nothing {verb} in a day: {size}")
         with removal() as allowed:
             if not allowed and not dry_run:
                 raise CommandError("a backup is being made, which needs every file; try again when it has ended")
