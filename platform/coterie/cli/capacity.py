@@ -1,9 +1,11 @@
 """``coterie capacity``: what a fleet of a size takes of machines. Needs no platform."""
 
+from collections.abc import Mapping
+
 import click
 import msgspec
 
-from coterie.offline.capacity import Fleet, Plan, plan
+from coterie.offline.capacity import PRICED, Fleet, Plan, cost_per_month, plan
 
 COUNT = click.IntRange(min=1)
 POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -23,6 +25,13 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 )
 @click.option("--model-mb", type=POSITIVE, default=1.0, show_default=True, help="that a device downloads a round")
 @click.option("--update-mb", type=POSITIVE, default=0.25, show_default=True, help="that it uploads")
+@click.option(
+    "--price",
+    "prices",
+    type=(click.Choice(PRICED), click.FloatRange(min=0)),
+    multiple=True,
+    help="of yours, a month: of a core, a GB of memory, a GB stored, a GB sent to devices; once for each",
+)
 @click.option("--json", "as_json", is_flag=True, help="print the plan as JSON")
 def capacity(
     devices: int,
@@ -34,6 +43,7 @@ def capacity(
     changes: float,
     model_mb: float,
     update_mb: float,
+    prices: tuple[tuple[str, float], ...],
     as_json: bool,
 ) -> None:
     """Say what a fleet of a size takes of processes, memory, disk, database and network.
@@ -43,10 +53,14 @@ def capacity(
     """
     asked_for = Fleet(devices, sockets, check_ins, shortest, rounds, asked, changes, 1e6 * model_mb, 1e6 * update_mb)
     found = plan(asked_for)
-    click.echo(msgspec.json.encode(found._asdict()).decode() if as_json else "\n".join(_lines(found)))
+    cost = cost_per_month(found, dict(prices))
+    if as_json:
+        click.echo(msgspec.json.encode({**found._asdict(), **({"cost_per_month": cost} if cost else {})}).decode())
+    else:
+        click.echo("\n".join(_lines(found, cost)))
 
 
-def _lines(found: Plan) -> list[str]:
+def _lines(found: Plan, cost: Mapping[str, float]) -> list[str]:
     rows = {
         "check-ins of idle devices": f"{found.check_ins_per_second:,.0f} a second, each device every "
         f"{_time(found.check_in_every_s)}",
@@ -59,6 +73,9 @@ def _lines(found: Plan) -> list[str]:
         "object storage": f"{_size(found.stored_update_bytes)} of updates, and the versions that are kept",
         "network": f"{_size(found.down_bytes_per_day)} a day down to devices, {_size(found.up_bytes_per_day)} up",
     }
+    if cost:
+        parts = ", ".join(f"{name} {part:,.0f}" for name, part in cost.items())
+        rows["cost of these"] = f"{sum(cost.values()):,.0f} a month by your prices ({parts})"
     width = max(map(len, rows))
     return [f"{name:<{width}}  {says}" for name, says in rows.items()]
 

@@ -1,6 +1,7 @@
 """What a fleet of a size takes of machines, from measured coefficients: docs/scale.md says where each is from."""
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 DAY_S = 86_400
@@ -83,6 +84,26 @@ class Plan(NamedTuple):
     stored_update_bytes: float
     down_bytes_per_day: float
     up_bytes_per_day: float
+
+
+PRICED = ("core", "memory", "stored", "sent")
+"""What has a price, a month: a core; a GB of memory; a GB stored, in the database or the object storage; a GB sent."""
+DAYS_OF_A_MONTH = 30
+
+
+def cost_per_month(found: Plan, prices: Mapping[str, float]) -> dict[str, float]:
+    """What `found` costs, by what of `PRICED` a price is given for, after a year.
+
+    A web process counts as a core. Not counted are the cores and memory of database and Redis, the versions that are
+    kept, and copies.
+    """
+    amounts = {
+        "core": found.web_processes + found.worker_cores,
+        "memory": (found.web_memory_bytes + found.worker_cores * found.worker_memory_bytes) / 1e9,
+        "stored": (found.database_bytes + found.stored_update_bytes) / 1e9,
+        "sent": DAYS_OF_A_MONTH * found.down_bytes_per_day / 1e9,
+    }
+    return {name: price * amounts[name] for name, price in prices.items()}
 
 
 def plan(fleet: Fleet) -> Plan:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from coterie.cli.capacity import capacity
-from coterie.offline.capacity import Fleet, plan
+from coterie.offline.capacity import Fleet, cost_per_month, plan
 
 TEN_MILLION = Fleet(10_000_000, 0.02, 463, 15, 2400, 1300, 4, 1e6, 0.25e6)
 
@@ -57,3 +57,16 @@ def test_the_command() -> None:
     lines = CliRunner().invoke(capacity, ["--devices", "10000"]).output.splitlines()
     assert [line.split("  ")[0] for line in lines][1:3] == ["web processes", "worker cores"]
     assert CliRunner().invoke(capacity, ["--devices", "0"]).exit_code == 2
+
+
+def test_what_has_a_price_costs_its_amount_and_nothing_else_is_guessed() -> None:
+    found = plan(TEN_MILLION)
+    assert cost_per_month(found, {}) == {}
+    cost = cost_per_month(found, {"core": 20, "sent": 0.01})
+    assert cost == {"core": 20 * (20 + 2), "sent": pytest.approx(0.01 * 30 * 3120)}
+    given = ["--devices", "10000000", "--check-ins", "463", "--rounds", "2400", "--asked", "1300"]
+    priced = [*given, "--price", "core", "20", "--price", "sent", "0.01"]
+    assert "1,376 a month by your prices (core 440, sent 936)" in CliRunner().invoke(capacity, priced).output
+    assert "cost" not in CliRunner().invoke(capacity, given).output
+    assert json.loads(CliRunner().invoke(capacity, [*priced, "--json"]).output)["cost_per_month"] == pytest.approx(cost)
+    assert CliRunner().invoke(capacity, [*given, "--price", "people", "1"]).exit_code == 2
