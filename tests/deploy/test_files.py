@@ -142,6 +142,7 @@ def containers(objects: list[Json]) -> Iterator[Json]:
         {"deviceCertificates": "offered"},
         {"web__autoscaling__enabled": False, "worker__autoscaling__enabled": False, "networkPolicy__enabled": False},
         {"releases__onlineKeySecret": "online-key"},
+        {"worker__autoscaling__waitingEach": 20},
         {"web__autoscaling__socketsEach": 5000, "settings": {"COTERIE_KEEP_VERSIONS": "10"}, "ingress__enabled": False},
     ],
 )

@@ -3,12 +3,16 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 
+from celery import current_app
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import Count, Min, QuerySet, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from redis import Redis, RedisError
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.metrics import REGISTRY
@@ -20,6 +24,8 @@ from coterie.rounds.models import Round
 
 KEPT_S = 15.0
 """However often somebody asks, the database is asked no oftener."""
+BROKER_S = 2.0
+"""How long the broker may take to answer."""
 
 
 class PlatformFigures(Collector):
@@ -55,7 +61,7 @@ def show_figures(shown: Callable[[], bool]) -> None:
 def _read() -> list[Metric]:
     answers = GaugeMetricFamily("coterie_database_answers", "Whether the database answers this process.", value=1)
     try:
-        return [answers, *_figures(datetime.now(UTC))]
+        return [answers, *_figures(datetime.now(UTC)), *_waiting_tasks()]
     except (*UNANSWERED, DatabaseError):
         return [GaugeMetricFamily(answers.name, answers.documentation, value=0)]
     finally:
@@ -84,6 +90,20 @@ def _figures(now: datetime) -> Iterator[Metric]:
         "Stored files that are lost or damaged and have no copy.",
         value=kept.filter(damaged_at__isnull=False).count(),
     )
+
+
+def _waiting_tasks() -> Iterator[Metric]:
+    """Nothing while the broker does not answer, nor in embedded mode, whose tasks wait in the server's memory."""
+    if settings.EMBEDDED:
+        return
+    address, queue = settings.CELERY_BROKER_URL, current_app.conf.task_default_queue
+    with (
+        suppress(RedisError),
+        Redis.from_url(address, socket_timeout=BROKER_S, socket_connect_timeout=BROKER_S) as broker,
+    ):
+        yield GaugeMetricFamily(
+            "coterie_tasks_waiting", "Background tasks that no worker has taken yet.", value=float(broker.llen(queue))
+        )
 
 
 def _by_state(name: str, says: str, rows: "QuerySet[Device] | QuerySet[Round] | QuerySet[TrainingJob]") -> Metric:
