@@ -139,6 +139,7 @@ def containers(objects: list[Json]) -> Iterator[Json]:
     [
         {},
         {"bundled__enabled": True, "monitoring__podMonitor": True, "objectStorage__keyId": "k"},
+        {"bundled__enabled": True, "bundled__objectStorage": True},
         {"deviceCertificates": "offered"},
         {"web__autoscaling__enabled": False, "worker__autoscaling__enabled": False, "networkPolicy__enabled": False},
         {"releases__onlineKeySecret": "online-key"},
@@ -153,9 +154,10 @@ def test_the_chart_renders_what_there_is(overrides: Json) -> None:
     assert {("Deployment", f"fleet-{part}") for part in ("web", "worker", "beat")} <= set(names)
     assert ("Job", "fleet-migrate-3") in names
     for container in containers(objects):
-        if not container["image"].startswith("coterie/"):
+        if not container["image"].startswith("coterie/platform:"):
             continue
         assert container["image"] == "coterie/platform:0.1.0"
+        assert len({each["name"] for each in container["env"]}) == len(container["env"])
         assert container["command"][0] == "sh" or is_command(container["command"])
         assert [each["name"] for each in container["env"] if not is_setting(each["name"])] == []
         assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -168,6 +170,21 @@ def test_the_chart_renders_what_there_is(overrides: Json) -> None:
             assert {mount["name"] for one in containers([each]) for mount in one["volumeMounts"]} <= volumes
     assert (("CronJob", "fleet-refresh-releases") in names) == ("releases__onlineKeySecret" in overrides)
     assert "password" not in (CHART / "values.yaml").read_text()
+
+
+def test_the_charts_object_storage_is_the_one_that_its_image_starts_and_its_platform_asks() -> None:
+    objects = {(one["kind"], one["metadata"]["name"]): one for one in rendered(bundled__objectStorage=True)}
+    (storage,) = containers([objects["StatefulSet", "object-storage"]])
+    image = (DEPLOY / "containers" / "object-storage.Containerfile").read_text()
+    started = msgspec.json.decode(re.findall(r"^CMD (.*)$", image.replace("\\\n", " "), re.MULTILINE)[0])
+    moved = {"/run/secrets/s3_secret": "/run/secrets/coterie/s3_secret"}
+    assert storage["command"] == [moved.get(word, word) for word in started]
+    *_, web = containers([objects["Deployment", "fleet-web"]])
+    env = {each["name"]: each["value"] for each in web["env"]}
+    (port,) = objects["Service", "object-storage"]["spec"]["ports"]
+    assert env["COTERIE_S3_ENDPOINT"] == f"http://object-storage:{port['port']}"
+    assert env["COTERIE_S3_KEY_ID"] == "fleet:platform" and env["COTERIE_S3_BUCKET"] in started
+    assert "COTERIE_S3_PUBLIC_ENDPOINT" not in env, "devices do not reach it"
 
 
 def test_the_charts_values_fit_their_schema_and_others_do_not() -> None:

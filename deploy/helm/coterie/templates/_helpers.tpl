@@ -34,6 +34,12 @@ capabilities: {drop: [ALL]}
 - {name: COTERIE_DEVICE_CA_KEY_FILE, value: /run/secrets/coterie/device_ca_key}
 {{- end }}
 - {name: COTERIE_S3_BUCKET, value: {{ .Values.objectStorage.bucket | quote }}}
+{{- if .Values.bundled.objectStorage }}
+- {name: COTERIE_S3_ENDPOINT, value: "http://object-storage:8080"}
+- {name: COTERIE_S3_KEY_ID, value: "fleet:platform"}
+- {name: COTERIE_S3_SECRET_FILE, value: /run/secrets/coterie/s3_secret}
+{{- end }}
+{{- if not .Values.bundled.objectStorage }}
 - {name: COTERIE_S3_PREFIX, value: {{ .Values.objectStorage.prefix | quote }}}
 - {name: COTERIE_S3_ENDPOINT, value: {{ .Values.objectStorage.endpoint | quote }}}
 - {name: COTERIE_S3_PUBLIC_ENDPOINT, value: {{ .Values.objectStorage.publicEndpoint | quote }}}
@@ -41,6 +47,7 @@ capabilities: {drop: [ALL]}
 {{- if .Values.objectStorage.keyId }}
 - {name: COTERIE_S3_KEY_ID, value: {{ .Values.objectStorage.keyId | quote }}}
 - {name: COTERIE_S3_SECRET_FILE, value: /run/secrets/coterie/s3_secret}
+{{- end }}
 {{- end }}
 - {name: COTERIE_DOWNLOADS, value: {{ .Values.downloads | quote }}}
 - {name: COTERIE_METRICS_PORT, value: "9464"}
