@@ -8,6 +8,7 @@ import httpx
 import pytest
 import yaml
 from asgiref.sync import async_to_sync
+from django.db import OperationalError
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -90,6 +91,32 @@ def test_every_query_asks_for_what_is_shown(leading: None) -> None:
 def _of_others(query: str, shown: Shown) -> set[str]:
     """A query of two metrics groups each by labels of its own."""
     return set().union(*(shown.get(each.metric, set()) for each in asked() if each.query == query))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("acts", [True, False], ids=["the beat that acts", "another process"])
+def test_each_process_shows_that_the_database_does_not_answer(acts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> dict[str, float]:
+        found = PlatformFigures(lambda: acts).collect()
+        return {sample.name: sample.value for one in found for sample in one.samples}
+
+    assert shown()["coterie_database_answers"] == 1
+    assert ("coterie_devices_present" in shown()) == acts
+
+    def refuse() -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("coterie.config.monitoring.figures.probe_database", refuse)
+    assert shown() == {"coterie_leader": acts, "coterie_database_answers": 0}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_begins_to_act_shows_the_platform_at_once() -> None:
+    acts = False
+    figures = PlatformFigures(lambda: acts)
+    assert "coterie_devices_present" not in {one.name for one in figures.collect()}
+    acts = True
+    assert "coterie_devices_present" in {one.name for one in figures.collect()}
 
 
 def test_alerts_name_runbooks_that_there_are() -> None:

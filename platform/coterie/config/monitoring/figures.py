@@ -1,4 +1,7 @@
-"""Figures of the platform as a whole, from the database: shown by one process, the beat that acts."""
+"""Figures of the platform as a whole, from the database: shown by one process, the beat that acts.
+
+Each process shows whether the database answers it: while it answers nobody, no beat acts.
+"""
 
 import threading
 import time
@@ -18,7 +21,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.core.metrics import REGISTRY
 from coterie.fleet.counting import latest_count
 from coterie.fleet.models import Device
-from coterie.gateway.outage import UNANSWERED
+from coterie.gateway.outage import UNANSWERED, probe_database
 from coterie.registry.models import Blob
 from coterie.rounds.models import Round
 
@@ -29,23 +32,22 @@ BROKER_S = 2.0
 
 
 class PlatformFigures(Collector):
-    """Gauges of the whole platform, where `shown` says that this process shows them."""
+    """Whether the database answers, and gauges of the whole platform where `shown` says so of this process."""
 
     def __init__(self, shown: Callable[[], bool]) -> None:
         self._shown = shown
         self._lock = threading.Lock()
         self._kept: list[Metric] = []
+        self._kept_whole = False
         self._read_at = float("-inf")
 
     def collect(self) -> Iterator[Metric]:
         """As they were within the last `KEPT_S`; no figures while the database does not answer."""
-        shown = self._shown()
-        yield GaugeMetricFamily("coterie_leader", "Whether this process sends periodic work.", value=float(shown))
-        if not shown:
-            return
+        whole = self._shown()
+        yield GaugeMetricFamily("coterie_leader", "Whether this process sends periodic work.", value=float(whole))
         with self._lock:
-            if time.monotonic() - self._read_at > KEPT_S:
-                self._kept, self._read_at = _read(), time.monotonic()
+            if whole != self._kept_whole or time.monotonic() - self._read_at > KEPT_S:
+                self._kept, self._kept_whole, self._read_at = _read(whole=whole), whole, time.monotonic()
             yield from self._kept
 
     def describe(self) -> list[Metric]:
@@ -58,10 +60,11 @@ def show_figures(shown: Callable[[], bool]) -> None:
     REGISTRY.register(PlatformFigures(shown))
 
 
-def _read() -> list[Metric]:
+def _read(*, whole: bool) -> list[Metric]:
     answers = GaugeMetricFamily("coterie_database_answers", "Whether the database answers this process.", value=1)
     try:
-        return [answers, *_figures(datetime.now(UTC)), *_waiting_tasks()]
+        probe_database()
+        return [answers, *_figures(datetime.now(UTC)), *_waiting_tasks()] if whole else [answers]
     except (*UNANSWERED, DatabaseError):
         return [GaugeMetricFamily(answers.name, answers.documentation, value=0)]
     finally:
