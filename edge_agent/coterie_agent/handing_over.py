@@ -1,6 +1,7 @@
 """Takes an update, or a sum, to a supernode, sealed for it alone, and brings back its receipt."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,17 +83,20 @@ class HandingOver:
             away=True if self.is_away else UNSET,
         )
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
-        self.record_sent(self.what, len(chunk))
-        if self.book is None:
-            answer = self._ask(route.address, body)
-        else:
-            with self.book.way_to(route.supernode, route.key, route.address, "updates") as address:
-                answer = self._ask(address, body)
+        with self._way() as address:
+            self.record_sent(self.what, len(chunk))
+            answer = self._ask(address, body)
         if answer.refusal is not None:
             refused = NeighbourRefused(answer.refusal.code, answer.refusal.sentence)
             refused.ask = None if answer.ask is UNSET else answer.ask
             raise refused
         return answer
+
+    def _way(self) -> AbstractContextManager[str]:
+        route = self.route
+        if self.book is None:
+            return nullcontext(route.address)
+        return self.book.way_to(route.supernode, route.key, route.address, "updates")
 
     def _ask(self, address: str, body: bytes) -> HandedOver:
         direct = self.route.direct

@@ -4,7 +4,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -109,8 +109,10 @@ class Runner:
         certifying = Certifying(CertificateFiles(self.home), link)
         link.certify = certifying.certify
         self._hold_model()
-        island = self._island(identity) if self.config.relay.serve else None
-        relay_desk = None if island is None else self._relay_desk(identity, island)
+        discovery = self._discovery(identity, link)
+        book = None if discovery is None else discovery.book
+        island = self._island(identity, book) if self.config.relay.serve else None
+        relay_desk = None if island is None else self._relay_desk(identity, island, book)
         watch = self._watch(relay_desk)
         watch.look()  # so that the first check-in has current values
         owner = OwnerApi(
@@ -127,10 +129,8 @@ class Runner:
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
-        discovery = self._discovery(identity, link)
-        book = None if discovery is None else discovery.book
         beside: dict[str, PeerDesk[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.desk}
-        gossip, door = self._gossip(identity), None
+        gossip, door = self._gossip(identity, book), None
         if gossip is not None:
             door = self._meetings_door(gossip, beside)
             self._start("meetings-door", door.run)
@@ -263,7 +263,7 @@ class Runner:
             paths=paths,
         )
 
-    def _gossip(self, identity: Identity) -> Gossip | None:
+    def _gossip(self, identity: Identity, book: AddressBook | None) -> Gossip | None:
         """None: the owner lets the device meet nobody."""
         if not self.config.gossip.meet:
             return None
@@ -273,6 +273,7 @@ class Runner:
             secret=load_peer_key(self.home),
             record_sent=self._record_sent,
             is_relay=self.config.relay.serve,
+            excluded=_excluded_by(book),
         )
 
     def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerDesk[Any]]) -> PeerDoor:
@@ -286,15 +287,16 @@ class Runner:
             beside={**beside, **others},
         )
 
-    def _island(self, identity: Identity) -> Membership:
+    def _island(self, identity: Identity, book: AddressBook | None) -> Membership:
         return Membership(
             device=identity.device,
             trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
             store=self.store.island,
+            excluded=_excluded_by(book),
         )
 
-    def _relay_desk(self, identity: Identity, island: Membership) -> RelayDesk:
+    def _relay_desk(self, identity: Identity, island: Membership, book: AddressBook | None) -> RelayDesk:
         return RelayDesk(
             device=identity.device,
             trusted=self.store.identity.trusted,
@@ -303,6 +305,7 @@ class Runner:
             sums_folder=self.home.relay_sums,
             members=self.config.relay.members,
             island=island,
+            excluded=_excluded_by(book),
         )
 
     def _relay(
@@ -478,6 +481,11 @@ class Runner:
 
     def _record_sent(self, what: str, size_bytes: int) -> None:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day
+
+
+def _excluded_by(book: AddressBook | None) -> Callable[[], Container[str]]:
+    """Devices that the platform has excluded, as far as the book has heard; without one nobody hears of any."""
+    return frozenset if book is None else lambda: book.excluded
 
 
 def _send_signal(link: HttpLink, signal: SendSignal) -> None:

@@ -159,9 +159,14 @@ def read_ticket(signed: SignedManifest, *keys: bytes, excluded: Container[str], 
     ticket = read_signed(signed, PeerTicket, *keys)
     if ticket.expires_at < now:
         raise WireError("discovery.expired", f"the ticket of device {ticket.device} has expired")
-    if ticket.device in excluded:
-        raise WireError("discovery.excluded", f"the platform has excluded device {ticket.device}")
+    check_not_excluded(ticket.device, excluded)
     return ticket
+
+
+def check_not_excluded(device: str, excluded: Container[str]) -> None:
+    """Raises WireError ``discovery.excluded`` where the platform has excluded the device since it named it."""
+    if device in excluded:
+        raise WireError("discovery.excluded", f"the platform has excluded device {device}")
 
 
 def read_record(signed: SignedRecord, *keys: bytes, excluded: Container[str], now: float) -> Located:

@@ -277,8 +277,10 @@ class AddressBook:
     def way_to(self, device: str, key: bytes, told: str, door: Door) -> Iterator[str]:
         """Where `device` is to be called: where the platform `told`, or, if it does not answer there, by its record.
 
-        What raises Unreachable in the block has it looked for.
+        What raises Unreachable in the block has it looked for. Raises Unreachable where the platform has excluded it.
         """
+        if device in self.excluded:
+            raise Unreachable(f"the platform has excluded device {device}")
         self._hear_directory(device, key, told)
         address = self._address(device, key, told, door)
         try:

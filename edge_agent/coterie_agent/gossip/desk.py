@@ -3,11 +3,12 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from coterie_wire.bundle import SignedManifest, read_signed
+from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
 from coterie_wire.meeting import Answer, Call, Envelope, Roster
 from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
@@ -32,6 +33,8 @@ class Desk:
     secret: bytes
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which rosters expire."""
+    excluded: Callable[[], Container[str]] = frozenset
+    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _roster: Roster | None = None
     _digest: str = ""
@@ -80,14 +83,15 @@ class Desk:
             self._at = number
 
     def admit(self, line: bytes) -> Peer:
-        """Who says that it calls. Raises WireError ``meeting.*`` or ``relay.malformed``."""
+        """Who says that it calls. Raises WireError ``meeting.*``, ``relay.malformed`` or ``discovery.excluded``."""
         envelope, _ = read_with_body(line, Envelope)
         with self.lock:
             roster, peer = self._roster, self._peers.get(envelope.sender)
             if roster is None or peer is None or envelope.round != roster.round:
                 raise WireError("meeting.not_a_peer", f"device {envelope.sender} is not in the round's roster")
             self._check_time(roster)
-            return peer
+        check_not_excluded(peer.device, self.excluded())
+        return peer
 
     def peer(self, device: str) -> Peer | None:
         """A device of the roster; None: it is not in it."""

@@ -1,6 +1,6 @@
 """All that an agent has for meetings, as its owner's settings have it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,10 @@ def open_gossip(
     secret: bytes,
     record_sent: Callable[[str, int], None],
     is_relay: bool,
+    excluded: Callable[[], Container[str]] = frozenset,
 ) -> Gossip:
-    """`device`: its name at the platform."""
-    desk = Desk(device=device, trusted=trusted, secret=secret)
+    """`device`: its name at the platform; `excluded`: devices that are not answered."""
+    desk = Desk(device=device, trusted=trusted, secret=secret, excluded=excluded)
     reaching = Reaching(own=device, secret=secret, record_sent=record_sent)
     passing = PassingDesk(meetings=desk, reaching=reaching, record_sent=record_sent) if is_relay else None
     return Gossip(desk, reaching, passing)

@@ -33,7 +33,7 @@ class PassingDesk:
     """By sender, its newest signals, and until when they are passed on."""
 
     def admit(self, line: bytes) -> Peer:
-        """Who says that it calls. Raises WireError ``meeting.*`` or ``relay.malformed``."""
+        """Who says that it calls. Raises WireError ``meeting.*``, ``relay.malformed`` or ``discovery.excluded``."""
         return self.meetings.admit(line)
 
     def receive(self, peer: Peer, sealed: bytes) -> bytes:

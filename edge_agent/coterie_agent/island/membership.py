@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,6 +16,7 @@ from coterie_agent.island.raft import Raft, Saved
 from coterie_agent.link.failure import is_retryable
 from coterie_agent.store.island import IslandStore
 from coterie_agent.store.journal import IslandStatus
+from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
 from coterie_wire.island import Calling, Holding, Island, Parcel, RaftMessage, read_island
 from coterie_wire.relaying import Lead, Peer, read_with_body, seal, unseal, with_body
@@ -43,6 +44,8 @@ class Membership:
     rng: random.Random = field(default_factory=random.SystemRandom)
     monotonic: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time
+    excluded: Callable[[], Container[str]] = frozenset
+    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _kept: Lead | None = None
     _island: Island | None = None
@@ -191,12 +194,13 @@ class Membership:
             self._receive(answer)
 
     def admit(self, line: bytes) -> Peer:
-        """Which voter calls. Raises WireError ``island.*`` or ``relay.malformed``."""
+        """Which voter calls. Raises WireError ``island.*``, ``relay.malformed`` or ``discovery.excluded``."""
         calling, _ = read_with_body(line, Calling)
         island = self._island
         voter = None if island is None or island.name != calling.island else island.voter(calling.sender)
         if voter is None or voter.device == self.device:
             raise WireError("island.not_a_voter", f"device {calling.sender} is no voter of an island of this device")
+        check_not_excluded(voter.device, self.excluded())
         return voter
 
     def receive(self, voter: Peer, sealed: bytes) -> bytes:

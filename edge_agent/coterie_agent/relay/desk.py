@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from coterie_agent.island.membership import Membership
 from coterie_agent.relay.shelf import Kept, Shelf
 from coterie_wire.bundle import SignedManifest, read_signed, verify_manifest
 from coterie_wire.conditions import Reason
+from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
 from coterie_wire.island import Holding
 from coterie_wire.relaying import (
@@ -68,6 +69,8 @@ class Desk:
     """By which it stands in for others, and they for it, while the platform is away."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which tickets expire."""
+    excluded: Callable[[], Container[str]] = frozenset
+    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lead: Lead | None = None
     _shelf: Shelf | None = None
@@ -99,12 +102,16 @@ class Desk:
             self._lead = lead
 
     def admit(self, line: bytes) -> Ticket:
-        """The ticket of who calls. Raises WireError ``relay.*`` or ``bundle.*`` where it has no business here."""
+        """The ticket of who calls.
+
+        Raises WireError ``relay.*``, ``bundle.*`` or ``discovery.excluded`` where it has no business here.
+        """
         signed, _ = read_with_body(line, SignedManifest)
         ticket = read_signed(signed, Ticket, *self.trusted())
         is_for_me = ticket.supernode == self.device or self._stands_in_for(ticket.supernode)
         if not is_for_me or ticket.expires_at < self.clock():
             raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
+        check_not_excluded(ticket.member, self.excluded())
         return ticket
 
     def receive(self, ticket: Ticket, sealed: bytes) -> bytes:

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
+from coterie_agent.discovery.book import AddressBook
 from coterie_agent.gossip import desk
 from coterie_agent.gossip.attending import Attended, Attending
 from coterie_agent.gossip.calling import PeerCalls
@@ -16,9 +18,12 @@ from coterie_agent.gossip.desk import Desk
 from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
+from coterie_agent.store.database import Database
+from coterie_agent.store.neighbours import NeighbourStore
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting
 from coterie_wire.bundle import SignedManifest, sign_content
+from coterie_wire.discovery import Excluded
 from coterie_wire.errors import WireError
 from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Roster
 from coterie_wire.relaying import Peer, public_key, read_with_body, seal, unseal, with_body
@@ -42,15 +47,30 @@ class Device:
         self.desk = Desk(device=name, trusted=lambda: (PLATFORM_KEY,), secret=SECRETS[name], clock=lambda: NOW)
         self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
         threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
-        reaching = Reaching(own=name, secret=SECRETS[name], record_sent=_uncounted)
-        self.calls = PeerCalls(
-            device=name, secret=SECRETS[name], round_=ROUND, record_sent=_uncounted, reaching=reaching
-        )
+        self.calls = self._calls(None)
         self.difference = {spec.name: np.full(spec.shape, ord(name) / 1000, np.float32) for spec in SPEC.parameters}
+
+    def _calls(self, book: AddressBook | None) -> PeerCalls:
+        name, secret = self.name, SECRETS[self.name]
+        reaching = Reaching(own=name, secret=secret, record_sent=_uncounted)
+        return PeerCalls(device=name, secret=secret, round_=ROUND, record_sent=_uncounted, reaching=reaching, book=book)
 
     @property
     def peer(self) -> Peer:
         return Peer(self.name, public_key(SECRETS[self.name]), f"127.0.0.1:{self.server.server_port}")
+
+    def hear_excluded(self, told: SignedManifest, database: Database) -> None:
+        book = AddressBook(
+            own=self.name,
+            store=NeighbourStore(database),
+            trusted=self.desk.trusted,
+            secret=self.desk.secret,
+            addresses=dict,
+            clock=lambda: NOW,
+        )
+        book.hear_excluded(told)
+        self.desk.excluded = lambda: book.excluded
+        self.calls = self._calls(book)
 
     def close(self) -> None:
         self.server.shutdown()
@@ -123,6 +143,15 @@ def test_who_does_not_come_is_left_out(devices: dict[str, Device]) -> None:
     found = meet(devices, ("b", "c"), wait_s=1.0)
     assert [met for met, _ in found.values()] == [2, 2]
     assert len({content for _, content in found.values()}) == 1
+
+
+def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Device], tmp_path: Path) -> None:
+    told = sign_content(msgspec.json.encode(Excluded(1, ("c",), NOW)), SIGNING_KEY)
+    for name in ("a", "b"):
+        devices[name].hear_excluded(told, Database(tmp_path / name))
+    found = meet(devices, NAMES, wait_s=1.0)
+    assert [met for met, _ in found.values()] == [2, 2, 1]
+    assert found["a"] == found["b"]
 
 
 def test_a_device_whose_peers_are_gone_goes_on_alone(devices: dict[str, Device]) -> None:

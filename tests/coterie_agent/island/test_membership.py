@@ -87,6 +87,17 @@ def test_who_is_no_voter_is_refused_and_a_parcel_that_comes_again_is_passed_over
     assert one.membership._heard["two"] == (b"s" * 16, 2)
 
 
+def test_a_voter_that_the_platform_has_excluded_is_not_answered(island: dict[str, Supernode]) -> None:
+    one = island["one"].membership
+    known = one._island
+    assert known is not None
+    calling = with_body(Calling(known.name, "two"))
+    assert one.admit(calling).device == "two"
+    one.excluded = lambda: {"two"}
+    with pytest.raises(WireError, match="has excluded device two"):
+        one.admit(calling)
+
+
 def test_a_device_that_has_not_tried_to_reach_the_platform_is_not_cut_off() -> None:
     situation = Situation()
     assert not situation.now.is_cut_off

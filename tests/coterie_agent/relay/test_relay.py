@@ -24,7 +24,7 @@ from coterie_learning.local.sgd import Sgd
 from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
-from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
+from coterie_wire.discovery import AddressRecord, Excluded, PeerTicket, write_record
 from coterie_wire.paths import SendSignal, first_line
 from coterie_wire.relaying import (
     PATH,
@@ -160,6 +160,28 @@ def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(doo
     with pytest.raises(Unreachable):
         door.hand_over(update(1), gone, book=book)
     assert verify_receipt(door.hand_over(update(1), gone, book=book), public_key(SUPERNODE)).assignment == ASSIGNMENT
+
+
+def test_a_neighbour_that_the_platform_has_excluded_is_turned_away_with_a_ticket_that_holds(door: Door) -> None:
+    door.hand_over(update(1))
+    door.desk.excluded = lambda: {"member"}
+    with pytest.raises(Unreachable, match="403"):
+        door.hand_over(update(1))
+
+
+def test_a_supernode_that_the_platform_has_excluded_is_sent_nothing(door: Door, store: Store) -> None:
+    book = AddressBook(
+        own="member",
+        store=store.neighbours,
+        trusted=lambda: (BUNDLE.platform_key,),
+        secret=MEMBER,
+        addresses=dict,
+        clock=lambda: NOW,
+    )
+    door.hand_over(update(1), book=book)
+    book.hear_excluded(sign_content(msgspec.json.encode(Excluded(1, ("supernode",), NOW)), SIGNING_KEY))
+    with pytest.raises(Unreachable, match="has excluded device supernode"):
+        door.hand_over(update(1), book=book)
 
 
 def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:
