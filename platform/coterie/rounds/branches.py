@@ -25,8 +25,8 @@ from coterie.rounds.routing import (
     devices_told_seeds,
     has_power,
     room_of,
-    score_of,
 )
+from coterie.rounds.standing import standings
 from coterie_learning.sum_tree import Branch, Offering, grown
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Reason
@@ -53,10 +53,10 @@ def grow(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[U
         if _adds_sums(device)
     }
     told = devices_told_seeds(round_)
+    able = [device for device in present.values() if device.pk not in told and has_power(device)]
+    standing = standings(round_, able)
     offering = [
-        Offering(str(device.pk), room_of(device, topology.fan_in() or 0), score_of(device))
-        for device in present.values()
-        if device.pk not in told and has_power(device)
+        Offering(str(device.pk), room_of(device, topology.fan_in() or 0), standing[device.pk].score) for device in able
     ]
     own = Device.objects.in_bulk(list(leaves))
     tags = {str(device.pk): tuple(device.tags) for device in (*own.values(), *present.values())}

@@ -13,7 +13,8 @@ from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import with_tag
 from coterie.rounds.models import Assignment, Round, Route
-from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, score_of, site_of
+from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, site_of
+from coterie.rounds.standing import standings
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.island import VOTERS, Island
 from coterie_wire.relaying import Peer
@@ -81,7 +82,8 @@ def _voters(round_: Round, site: str) -> Sequence[Device]:
         for device in with_tag(offering, site)
         if site_of(device, topology.site_tag()) == site and capabilities_of(device).peer_key is not None
     ]
-    found = sorted(own, key=lambda device: (-score_of(device), device.pk))[:VOTERS]
+    standing = standings(round_, own)
+    found = sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
     return found if len(found) == VOTERS else ()
 
 

@@ -9,7 +9,8 @@ from coterie.core.identity import signing_key
 from coterie.fleet.models import Device
 from coterie.fleet.signalling import way_to
 from coterie.rounds.models import Assignment, Round
-from coterie.rounds.routing import CLOCKS_DIFFER, score_of
+from coterie.rounds.routing import CLOCKS_DIFFER
+from coterie.rounds.standing import standings
 from coterie_wire.bundle import sign_content
 from coterie_wire.meeting import MAX_RELAYS, Gathering, Roster
 from coterie_wire.messages import Capabilities
@@ -55,7 +56,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         wait_s=rules.wait_s,
         paths=tuple(str(device.pk) for device in devices if opens and way_to(device) is not None),
         stun=opens.stun if opens else None,
-        relays=_relays(devices),
+        relays=_relays(round_, devices),
     )
 
 
@@ -72,10 +73,12 @@ def _taking_part() -> QuerySet[Assignment]:
     return Assignment.objects.exclude(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
 
 
-def _relays(devices: Sequence[Device]) -> tuple[str, ...]:
-    """The strongest of those whose owners let them serve their neighbours."""
+def _relays(round_: Round, devices: Sequence[Device]) -> tuple[str, ...]:
+    """The best of those whose owners let them serve their neighbours."""
     offering = [device for device in devices if device.capabilities.get("relay")]
-    return tuple(str(device.pk) for device in sorted(offering, key=lambda one: (-score_of(one), one.pk))[:MAX_RELAYS])
+    standing = standings(round_, offering) if offering else {}
+    found = sorted(offering, key=lambda device: (-standing[device.pk].score, device.pk))[:MAX_RELAYS]
+    return tuple(str(device.pk) for device in found)
 
 
 def _peer(device: Device) -> Peer | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from coterie.rounds.standing import Standing
 from coterie_learning.negotiation import NeededKind
 from coterie_learning.sum_tree import Branch
 from coterie_wire.conditions import Reason
@@ -59,9 +60,13 @@ def no_saving(site: str, members: int) -> Reason:
     return Reason("route.no_saving", f"the sum of {members} updates of {site} would be larger than they are")
 
 
-def by_supernode(site: str, name: str, cores: int) -> Reason:
+def by_supernode(site: str, name: str, standing: Standing) -> Reason:
     """Why the device sends to this neighbour."""
-    sentence = f"{name} is the supernode of {site}: its owner lets it, it has power and {cores} cores"
+    line = "" if standing.mbit_s is None else f", a line of {standing.mbit_s:.3g} Mbit/s"
+    sentence = (
+        f"{name} is the supernode of {site}: its owner lets it, it has power, {standing.cores} cores, "
+        f"{standing.memory_gib:.3g} GiB of memory{line}, and stays in {standing.stayed:.0%} of its rounds"
+    )
     return Reason("route.by_supernode", sentence[:MAX_CHARACTERS])
 
 

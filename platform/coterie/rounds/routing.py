@@ -4,7 +4,6 @@ The way is decided when a device is asked, from what its neighbours have reporte
 only by `send_directly`, which voids what was agreed before.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,6 +23,7 @@ from coterie.fleet.presence import is_there
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Fold, Round, Route
+from coterie.rounds.standing import Standing, standings
 from coterie_learning.partial_sums import saved_bytes
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Conditions, Reason
@@ -45,8 +45,7 @@ class Candidate(NamedTuple):
     """How many devices may still send to it."""
     sent: int
     """How many do."""
-    score: float
-    """Geometric mean of cores and memory in GiB, as the device reported them."""
+    standing: Standing
 
 
 def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) -> None:
@@ -244,7 +243,7 @@ def _within(
         elif saved_bytes(plan.local, plan.codec, model, members=together) <= 0:
             why = reasons.no_saving(site, together)
         else:
-            reason = reasons.by_supernode(site, candidate.device.name, capabilities_of(candidate.device).cores)
+            reason = reasons.by_supernode(site, candidate.device.name, candidate.standing)
             routes += [_route(part, candidate.device.pk, reason, now) for part in taken]
             waiting = [part for part in waiting if part not in taken]
             why = reasons.supernodes_full(site)
@@ -261,7 +260,7 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
     sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))
     told_seeds = devices_told_seeds(round_) if topology.tiers() else frozenset()
-    found: defaultdict[str, list[Candidate]] = defaultdict(list)
+    found: defaultdict[str, list[tuple[Device, int]]] = defaultdict(list)
     for device in offering:
         site, told = site_of(device, topology.site_tag()), capabilities_of(device)
         if site not in wanted or told.relay is None or told.peer_key is None or not has_power(device):
@@ -269,12 +268,18 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
         if device.pk in told_seeds:
             continue
         room = max(0, room_of(device, most) - sent.get(device.pk, 0))
-        found[site].append(Candidate(device, room, sent.get(device.pk, 0), score_of(device)))
-    return {site: sorted(own, key=_rank) for site, own in found.items()}
+        found[site].append((device, room))
+    standing = standings(round_, [device for own in found.values() for device, _ in own])
+    return {
+        site: sorted(
+            (Candidate(device, room, sent.get(device.pk, 0), standing[device.pk]) for device, room in own), key=_rank
+        )
+        for site, own in found.items()
+    }
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float, UUID]:
-    return not candidate.sent, -candidate.score, candidate.device.pk
+    return not candidate.sent, -candidate.standing.score, candidate.device.pk
 
 
 def room_of(device: Device, fan_in: int) -> int:
@@ -284,12 +289,6 @@ def room_of(device: Device, fan_in: int) -> int:
         return 0
     most = min(fan_in, offer.members, MAX_MEMBERS)
     return most if offer.shedding is None else min(most, offer.shedding.keep)
-
-
-def score_of(device: Device) -> float:
-    """Geometric mean of cores and memory in GiB, as the device reported them."""
-    told = capabilities_of(device)
-    return math.sqrt(told.cores * told.memory_bytes / 2**30)
 
 
 def has_power(device: Device) -> bool:
