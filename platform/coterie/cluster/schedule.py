@@ -197,22 +197,22 @@ class _Deciding:
         self._waits[gang.id] = self._reason(gang)
 
     def _leavers(self, gang: Gang, entitled: bool) -> list[Gang]:
-        """Those with whose places it fits: who leaves already, else as few as possible of those that must give way."""
+        """Those with whose places it starts: who leaves already, and as few as possible of those that must give way."""
         free = dict(self._free)
         chosen = [one for one in self._running if one.leaving]
         _release(free, chosen, self._hosts)
-        if chosen and self._fit(gang, free, Level.ANY) is not None:
+        if self._fits(gang, free):
             return chosen
-        if not entitled:
-            return []
-        chosen = []
-        free = dict(self._free)
-        for one in _yielding(gang, self._running, self._quotas):
+        for one in _yielding(gang, self._running, self._quotas) if entitled else ():
             chosen.append(one)
             _release(free, [one], self._hosts)
-            if self._fit(gang, free, Level.ANY) is not None:
+            if self._fits(gang, free):
                 return self._needed(gang, chosen)
         return []
+
+    def _fits(self, gang: Gang, free: Free) -> bool:
+        """Whether it would take these places now: what it does not settle for yet, others would take meanwhile."""
+        return self._fit(gang, free, self._level(gang)) is not None
 
     def _needed(self, gang: Gang, chosen: list[Gang]) -> list[Gang]:
         """Without those whose places turned out to be of no use."""
@@ -220,7 +220,7 @@ class _Deciding:
             others = [other for other in chosen if other is not one]
             free = dict(self._free)
             _release(free, others, self._hosts)
-            if self._fit(gang, free, Level.ANY) is not None:
+            if self._fits(gang, free):
                 chosen = others
         return chosen
 

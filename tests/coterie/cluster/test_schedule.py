@@ -108,6 +108,32 @@ def test_a_host_that_others_do_not_reach_takes_whole_gangs_alone() -> None:
     assert told([Gang("g", 6, 0)], hosts=[*apart, C], now=1e6).starts["g"] == (Share("c", 6),), "as a crowd"
 
 
+def test_nobody_leaves_for_places_that_a_gang_does_not_settle_for_yet() -> None:
+    hosts = (A, B)
+    running = [
+        Gang("kept", 3, 0, team="speech", started=1, shares=(Share("a", 3),)),
+        Gang("own", 1, 0, team="vision", started=2, shares=(Share("b", 1),)),
+        Gang("borrows", 3, 0, team="speech", started=3, shares=(Share("b", 3),)),
+    ]
+    gang, patience = Gang("g", 4, 0, team="vision"), Patience()
+    early = told([*running, gang], hosts=hosts, vision=5, speech=3)
+    assert not early.leaves, "one on a and three on b are no host of its own"
+    late = told([*running, gang], hosts=hosts, now=patience.host_s, vision=5, speech=3)
+    assert late.leaves.keys() == {"borrows"}
+    gone = told([*running[:2], gang], hosts=hosts, now=patience.host_s, vision=5, speech=3)
+    assert gone.starts["g"] == (Share("b", 3), Share("a", 1))
+
+
+def test_who_leaves_already_counts_so_that_nobody_leaves_in_vain() -> None:
+    running = [
+        Gang("leaves", 2, 0, team="speech", started=2, shares=(Share("a", 2),), leaving=True),
+        Gang("borrows", 2, 0, team="speech", started=3, shares=(Share("a", 2),)),
+        Gang("too", 4, 0, team="speech", started=1, shares=(Share("b", 4),)),
+    ]
+    decision = told([*running, Gang("g", 4, 0, team="vision")], hosts=(A, B), vision=4)
+    assert decision.leaves.keys() == {"borrows"}
+
+
 def test_the_tightest_host_is_taken_so_that_large_gangs_find_room() -> None:
     busy = [Gang("x", 3, 0, shares=(Share("b", 3),))]
     assert told([*busy, Gang("g", 1, 0)]).starts["g"] == (Share("b", 1),)
