@@ -1,7 +1,7 @@
 """Every kind of fault that the platform finds by itself: a function each, from the database to sentences."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -26,8 +26,10 @@ from coterie.registry.models import Blob, ModelPair
 from coterie.registry.selectors import pairs_that_need, uses_of
 from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
+from coterie.rounds.islands import weakness
 from coterie.rounds.merging_again import why_not_again
-from coterie.rounds.models import Assignment, Round
+from coterie.rounds.models import Assignment, Round, Route
+from coterie.rounds.routing import site_of
 
 SILENT_AFTER = timedelta(days=1)
 """A device that has not checked in for so long is worth a look."""
@@ -156,6 +158,52 @@ def _starving_rounds(now: datetime) -> Iterator[Repair]:
             since=round_.opens_at,
             remedies=(Remedy("See the devices", "", "GET", f"/api/devices/?tag={federation.device_tag}&ready=false"),),
         )
+
+
+def _sites_without_supernode(_now: datetime) -> Iterator[Repair]:
+    """Devices of an open round that are to meet at their sites, and find nobody there."""
+    for round_ in _rounds_with_supernodes():
+        federation = round_.federation
+        alone = Route.objects.filter(assignment__round=round_, reason_code=reasons.NO_SUPERNODE)
+        sites = list(alone.order_by("reason_sentence").values_list("reason_sentence", flat=True).distinct())
+        if count := alone.count():
+            yield Repair(
+                key=f"no_supernode:{federation.pk}",
+                code=reasons.NO_SUPERNODE,
+                severity="warning",
+                sentence=f"In {federation.slug} {_named(sites)}; so the updates of {count} leave by themselves.",
+                advice="Let a device of the site that has power serve its neighbours ([relay] in its agent.toml), or "
+                "run `coterie-agent relay` on a host there.",
+                subject_kind="federations.federation",
+                subject_id=str(federation.pk),
+                subject_name=federation.slug,
+                since=round_.opened_at,
+                remedies=(Remedy("See the rounds", "", "GET", f"/api/rounds/?federation={federation.pk}&state=open"),),
+            )
+
+
+def _islands_that_would_not_hold(now: datetime) -> Iterator[Repair]:
+    """Sites with supernodes that could not agree on who takes waiting updates if they were cut off."""
+    for round_ in _rounds_with_supernodes():
+        federation, prefix = round_.federation, round_.parsed_plan().topology.site_tag()
+        leading = Device.objects.filter(routes__assignment__round=round_).distinct()
+        sites = sorted({site for device in leading if (site := site_of(device, prefix)) is not None})
+        weak = [reason for site in sites if (reason := weakness(round_, site, now=now)) is not None]
+        if weak:
+            yield Repair(
+                key=f"island:{federation.pk}",
+                code=weak[0].code,
+                severity="warning",
+                sentence=f"In {federation.slug} {_named([reason.sentence for reason in weak])}; so while the platform "
+                "is away, updates there wait on their devices.",
+                advice="Bring these supernodes back, or let other devices of the site serve their neighbours ([relay] "
+                "in agent.toml).",
+                subject_kind="federations.federation",
+                subject_id=str(federation.pk),
+                subject_name=federation.slug,
+                since=round_.opened_at,
+                remedies=(Remedy("See the devices", "", "GET", f"/api/devices/?tag={federation.device_tag}"),),
+            )
 
 
 def _failing_federations(_now: datetime) -> Iterator[Repair]:
@@ -549,6 +597,8 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _rejected_pairs,
     _federations_without_model,
     _starving_rounds,
+    _sites_without_supernode,
+    _islands_that_would_not_hold,
     _failing_federations,
     _paused_by_themselves,
     _rolled_back,
@@ -571,6 +621,16 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
 
 def _active_rounds() -> QuerySet[Round]:
     return Round.objects.filter(state__in=Round.ACTIVE).select_related("federation__pair")
+
+
+def _rounds_with_supernodes() -> list[Round]:
+    opened = _active_rounds().filter(state=Round.State.OPEN)
+    return [round_ for round_ in opened if round_.parsed_plan().topology.fan_in() is not None]
+
+
+def _named(found: Sequence[str]) -> str:
+    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return "; ".join(found[:NAMED]) + more
 
 
 def _devices(count: int) -> str:

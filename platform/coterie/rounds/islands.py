@@ -4,6 +4,7 @@ The platform says so in advance, and learns nothing of what they agree on: when 
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -12,10 +13,12 @@ from coterie.core.identity import signing_key
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import with_tag
+from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, site_of
 from coterie.rounds.standing import standings
 from coterie_wire.bundle import SignedManifest, sign_content
+from coterie_wire.conditions import Reason
 from coterie_wire.island import VOTERS, Island
 from coterie_wire.relaying import Peer
 from coterie_wire.version import PROTOCOL
@@ -71,20 +74,33 @@ class Islands:
         return found
 
 
+def weakness(round_: Round, site: str, *, now: datetime) -> Reason | None:
+    """Why the site would agree on nothing if it were cut off now; None: it would."""
+    voters = Islands().voters(round_, site)
+    if not voters:
+        return reasons.island_too_small(site, len(_offering(round_, site)))
+    away = [voter.name for voter in voters if not voter.is_present(now)]
+    return None if 2 * len(away) < len(voters) else reasons.island_without_majority(site, away)
+
+
 def _voters(round_: Round, site: str) -> Sequence[Device]:
+    own = _offering(round_, site)
+    standing = standings(round_, own)
+    found = sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
+    return found if len(found) == VOTERS else ()
+
+
+def _offering(round_: Round, site: str) -> Sequence[Device]:
     """Of those that were there since the round opened, there now or not, so that the three stay the same."""
     topology = round_.parsed_plan().topology
     offering = members(round_.federation).filter(
         capabilities__relay__islands=True, quarantine="", paused_at=None, present_until__gte=round_.opened_at
     )
-    own = [
+    return [
         device
         for device in with_tag(offering, site)
         if site_of(device, topology.site_tag()) == site and capabilities_of(device).peer_key is not None
     ]
-    standing = standings(round_, own)
-    found = sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
-    return found if len(found) == VOTERS else ()
 
 
 def _signed(round_: Round, voters: Sequence[Device]) -> SignedManifest:

@@ -7,6 +7,7 @@ from coterie.rounds.standing import Standing
 from coterie_learning.negotiation import NeededKind
 from coterie_learning.sum_tree import Branch
 from coterie_wire.conditions import Reason
+from coterie_wire.island import VOTERS
 
 MAX_CHARACTERS = 400
 NEEDS_DEVICES = "rounds.needs_devices"
@@ -47,7 +48,7 @@ def no_site(prefix: str) -> Reason:
 
 def no_supernode(site: str) -> Reason:
     """Nobody at the site can sum, or its owner does not let it."""
-    return Reason("route.no_supernode", f"no device of {site} is present, powered and allowed to be a supernode")
+    return Reason(NO_SUPERNODE, f"no device of {site} is present, powered and allowed to be a supernode")
 
 
 def supernodes_full(site: str) -> Reason:
@@ -58,6 +59,23 @@ def supernodes_full(site: str) -> Reason:
 def no_saving(site: str, members: int) -> Reason:
     """A tree costs bytes where few coarse updates meet."""
     return Reason("route.no_saving", f"the sum of {members} updates of {site} would be larger than they are")
+
+
+NO_SUPERNODE = "route.no_supernode"
+
+
+def island_too_small(site: str, supernodes: int) -> Reason:
+    """Too few devices of the site could keep its roles while it is cut off."""
+    there = "one supernode" if supernodes == 1 else f"{supernodes} supernodes"
+    sentence = f"{site} has {there} of the {VOTERS} that keep its roles while it is cut off"
+    return Reason("island.too_small", sentence[:MAX_CHARACTERS])
+
+
+def island_without_majority(site: str, names: Sequence[str]) -> Reason:
+    """Too few of those that keep the site's roles are there to agree on anything."""
+    away = f"{', '.join(names[:-1])} and {names[-1]} are"
+    sentence = f"{away} away, of the {VOTERS} supernodes that keep the roles of {site} while it is cut off"
+    return Reason("island.without_majority", sentence[:MAX_CHARACTERS])
 
 
 def by_supernode(site: str, name: str, standing: Standing) -> Reason:

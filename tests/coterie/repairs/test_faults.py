@@ -21,8 +21,10 @@ from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelPair
 from coterie.repairs.faults import Repair, find_faults
 from coterie.repairs.services import mute_repair, shown
+from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
-from coterie.rounds.models import Assignment, Round
+from coterie.rounds.models import Assignment, Round, Route
+from tests.coterie.rounds.neighbours import Neighbour
 from tests.coterie.world import (
     START,
     fleet_of,
@@ -91,6 +93,56 @@ def test_a_federation_without_a_model_asks_for_a_bootstrap() -> None:
 def test_a_round_may_wait_for_an_hour(running: Federation) -> None:
     assert "needs_devices" not in faults(HOUR - 1)
     assert "needs 2 devices, 0 eligible" in faults(HOUR + 1)["needs_devices"].sentence
+
+
+class TestSites:
+    """Neighbours of four supernodes, in an open round."""
+
+    @pytest.fixture
+    def leaders(self) -> list[Neighbour]:
+        pair = make_pair()
+        make_version(pair)
+        plan = {"topology": {"kind": "supernodes"}}
+        federation = make_federation(pair, plan=plan, target_updates=7, min_updates=3)
+        leaders = [Neighbour(f"leader-{place}", place, leads=True, islands=True) for place in range(4)]
+        for device in (*leaders, *(Neighbour(f"member-{place}", 4 + place) for place in range(3))):
+            device.say(START)
+        for _ in range(2):
+            advance_federation(federation_id=federation.pk, now=START)
+        return leaders
+
+    def test_an_island_with_a_majority_is_no_fault(self, leaders: list[Neighbour]) -> None:
+        assert faults(1) == {}
+        one = min(leaders, key=lambda leader: leader.row.pk)
+        Device.objects.filter(pk=one.row.pk).update(present_until=START)
+        assert "island" not in faults(1), "two of three can lead it"
+
+    def test_supernodes_that_are_away_are_named(self, leaders: list[Neighbour]) -> None:
+        voters = sorted(leaders, key=lambda leader: leader.row.pk)[:3]
+        Device.objects.filter(pk__in=[voter.row.pk for voter in voters[:2]]).update(present_until=START)
+        found = faults(1)["island"]
+        assert (found.code, found.severity) == ("island.without_majority", "warning")
+        names = f"{voters[0].row.name} and {voters[1].row.name} are away, of the 3 supernodes"
+        assert found.sentence.startswith(f"In digits {names} that keep the roles of site:a")
+
+    def test_a_site_with_fewer_supernodes_than_an_island_has_is_told(self, leaders: list[Neighbour]) -> None:
+        for leader in leaders[2:]:
+            leader.row.capabilities["relay"]["islands"] = False
+            leader.row.save()
+        assert faults(1)["island"].sentence.startswith("In digits site:a has 2 supernodes of the 3 that keep its roles")
+
+    def test_a_site_without_a_supernode_is_told_with_how_many_send_by_themselves(
+        self, leaders: list[Neighbour]
+    ) -> None:
+        assert "no_supernode" not in faults(1)
+        alone = reasons.no_supernode("site:b")
+        Route.objects.exclude(reason_code="route.leads").update(
+            supernode=None, reason_code=alone.code, reason_sentence=alone.sentence
+        )
+        found = faults(1)["no_supernode"]
+        assert "no device of site:b is present, powered and allowed" in found.sentence
+        count = Route.objects.filter(reason_code=alone.code).count()
+        assert found.sentence.endswith(f"so the updates of {count} leave by themselves.")
 
 
 def test_three_abandoned_rounds_in_a_row_are_a_fault(running: Federation) -> None:
