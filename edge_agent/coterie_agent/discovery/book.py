@@ -34,7 +34,7 @@ from coterie_wire.errors import WireError
 
 log = logging.getLogger(__name__)
 MAX_RECORDS = 1024
-"""Kept at most, of less than 2 KiB each; those go first that are the furthest from the own place."""
+"""Kept at most, of less than 2 KiB each; of those that are neither in the table nor to be called the furthest go."""
 MAX_NAMED = 256
 ANSWERED_REST_S, SILENT_REST_S = 600.0, 15.0
 """Before a device is asked again at the same address."""
@@ -342,9 +342,16 @@ class AddressBook:
         self.store.keep(neighbour, located.signed)
 
     def _make_room(self) -> None:
-        if len(self._records) > MAX_RECORDS:
-            own = self.table.own
-            self._forget([max(self._records.values(), key=lambda one: one.place ^ own)])
+        if len(self._records) <= MAX_RECORDS:
+            return
+        contacts = {one.place for one in self.table}
+
+        def needless(located: Located) -> tuple[bool, bool, int]:
+            """Those in the table lead to places far from the own one, and no others would."""
+            is_to_be_called = located.device in self._sought or located.key in self._told
+            return not is_to_be_called, located.place not in contacts, located.place ^ self.table.own
+
+        self._forget([max(self._records.values(), key=needless)])
 
     def _forget(self, located: Iterable[Located]) -> None:
         for one in list(located):

@@ -18,6 +18,7 @@ from coterie_agent.peer_door import PeerDoor
 from coterie_wire.bundle import SignedManifest, new_signing_key, verify_key_of
 from coterie_wire.discovery import (
     LIFE_S,
+    NEAR,
     RECORDS_PATH,
     AddressRecord,
     Enquiry,
@@ -263,6 +264,35 @@ def test_the_newer_of_two_records_holds_and_memory_is_bounded(make: Make, monkey
         a.book.take(record(name, by=name), "table")
     nearest = sorted((*names, "b"), key=lambda name: place_of(name) ^ place_of("a"))[:3]
     assert {one.device for one in a.book.known()} == set(nearest)
+
+
+def test_a_device_that_knows_of_many_still_knows_some_that_are_far(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "MAX_RECORDS", 60)
+    a = make("a")
+    for number in range(200):
+        a.book.take(record(f"device {number}", by=f"device {number}"), "table")
+    assert len(a.book.known()) == 60
+    far = [one for one in a.book.table if (one.place ^ place_of("a")).bit_length() == 160]
+    assert len(far) == NEAR, "half of all places are there, and look-ups begin with these"
+
+
+def test_the_record_of_a_device_that_is_looked_for_is_kept_however_far_it_is(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "MAX_RECORDS", 30)
+    a = make("a")
+    names = [f"device {number}" for number in range(200)]
+    furthest = max(names, key=lambda name: place_of(name) ^ place_of("a"))
+    for name in names:
+        if name != furthest:
+            a.book.take(record(name, by=name), "table")
+    key = public_key(secret_of(furthest))
+    with pytest.raises(Unreachable), a.book.way_to(furthest, key, "127.0.0.1:1", "meetings"):
+        raise Unreachable("it is not there")
+    a.book.take(record(furthest, by=furthest, meetings="127.0.0.1:2"), "table")
+    assert a.book.sought() == []
+    with a.book.way_to(furthest, key, "127.0.0.1:1", "meetings") as address:
+        assert address == "127.0.0.1:2"
 
 
 def test_a_record_with_another_key_than_the_platform_named_is_not_followed(make: Make) -> None:
