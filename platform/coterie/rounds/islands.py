@@ -85,9 +85,10 @@ def weakness(round_: Round, site: str, *, now: datetime) -> Reason | None:
 
 def _voters(round_: Round, site: str) -> Sequence[Device]:
     own = _offering(round_, site)
+    if len(own) <= VOTERS:
+        return own if len(own) == VOTERS else ()
     standing = standings(round_, own)
-    found = sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
-    return found if len(found) == VOTERS else ()
+    return sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
 
 
 def _offering(round_: Round, site: str) -> Sequence[Device]:
