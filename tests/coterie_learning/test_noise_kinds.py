@@ -118,7 +118,7 @@ def test_local_noise_is_unrelated_for_another_update_under_the_same_seed() -> No
 def test_what_they_cost_is_their_noise_over_the_sensitivity_and_claims_no_sampling() -> None:
     cohort = Cohort(10, 1000)
     for kind in (CentralNoise(norm=3.0, noise_multiplier=1.5), LocalNoise(norm=3.0, noise_multiplier=1.5)):
-        assert kind.spend(cohort) == Spend(1.5, None, 1)
+        assert kind.spend(cohort) == Spend(1.5, participations=1)
 
 
 def model(*, statistics: bool = False) -> ModelSpec:
