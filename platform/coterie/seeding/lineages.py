@@ -38,6 +38,8 @@ class Task:
     """Accuracy that rounds approach."""
     slots: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """What of its federation's plan is its own."""
+    taught: bool = False
+    """Whether devices learn from its cloud model, and that from its data set."""
 
 
 OF_EACH = 60
@@ -46,22 +48,23 @@ PEERS = {"help": {"kind": "cartel"}}
 CANARY = {"rollout": {"kind": "canary", "share": 0.02, "within_s": 86_400.0}}
 TUNED: Mapping[str, Mapping[str, object]] = {**CANARY, "personal": {"kind": "fine_tuned"}}
 COLLA = {"local": {"kind": "distill"}, "merge": {"kind": "distill"}, "groups": {"kind": "affinity"}}
+GAPS = ("full", "gap", "misplaced", "hidden")
 TASKS = (
     Task("Handwritten digits", tuple("0123456789"), 64, 48, "kiosk", 96, 0.71, 0.962, PEERS),
-    Task("Shelf gaps", ("full", "gap", "misplaced", "hidden"), 128, 64, "shelf-camera", 60, 0.64, 0.913, COLLA),
+    Task("Shelf gaps", GAPS, 128, 64, "shelf-camera", 60, 0.64, 0.913, COLLA, taught=True),
     Task("Wake word", ("other", "hello", "stop"), 40, 32, "handheld", 24, 0.83, 0.948, CANARY),
     Task("Plant health", ("healthy", "mildew", "rust", "aphids"), 96, 40, "greenhouse", 36, 0.68, 0.902, TUNED),
 )
 
 
-def _report(spec: ModelSpec) -> PairReport:
+def _report(task: Task, spec: ModelSpec) -> PairReport:
     """Figures of a machine of the usual speed; the operators are those of a perceptron's step."""
     count = sum(int(np.prod(tensor.shape)) for tensor in spec.parameters)
     step_s, process_memory_bytes, gflops = 0.0002, 61_000_000, 50.0
     return PairReport(
         device_parameters=count,
         cloud_parameters=1_204_234,
-        teacher_problem="its graphs are empty",
+        teacher_problem=None if task.taught else "its cloud model has an operator without a translation",
         operators={"Mul": 24, "Add": 13, "Sub": 9, "MatMul": 4, "ReduceSum": 4, "Relu": 1},
         train_step_bytes=9_400,
         predict_bytes=900,
@@ -75,8 +78,8 @@ def _report(spec: ModelSpec) -> PairReport:
     )
 
 
-def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
-    """A ready pair with its first versions, and the jobs that made them."""
+def make_pair(task: Task, *, random: Random, now: datetime) -> tuple[ModelPair, Dataset]:
+    """A ready pair with its first versions, the jobs that made them, and what its cloud model learned with."""
     slug = task.name.lower().replace(" ", "-")
     began = now - timedelta(days=62)
     spec = ModelSpec.of_classifier(
@@ -104,7 +107,10 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
         train_step=empty,
         predict=empty,
         initial_parameters=parameters(spec, random, began),
-        report=msgspec.to_builtins(_report(spec)),
+        report=msgspec.to_builtins(_report(task, spec)),
+        teacher_predict=empty if task.taught else None,
+        # The seeded versions of the cloud model have the device model's tensors, too.
+        teacher_parameters=msgspec.to_builtins(spec.parameters) if task.taught else None,
         created_at=began,
     )
     dataset = Dataset.objects.create(
@@ -137,7 +143,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
             created_at=at,
         )
         Alias.objects.create(pair=pair, role=role, name=Alias.Name.CHAMPION, version=made[role], moved_at=at)
-    return pair
+    return pair, dataset
 
 
 def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:

@@ -12,7 +12,7 @@ from coterie.fleet.models import Device
 from coterie.fleet.status import DeviceStatus, status_of
 from coterie.merging import reasons as merging_reasons
 from coterie.merging.models import Merge, Update
-from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
+from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.seeding.evaluations import evaluate_versions
@@ -56,7 +56,14 @@ LATE = Reason("rounds.round_closed", reasons.CLOSED.sentence)
 
 
 def make_federation(
-    task: Task, pair: ModelPair, devices: list[Device], *, state: Federation.State, random: Random, now: datetime
+    task: Task,
+    pair: ModelPair,
+    dataset: Dataset,
+    devices: list[Device],
+    *,
+    state: Federation.State,
+    random: Random,
+    now: datetime,
 ) -> Federation:
     """A federation with its rounds, and the versions that they published."""
     federation = Federation.objects.create(
@@ -65,6 +72,7 @@ def make_federation(
         pair=pair,
         plan=plan_document(parse_plan({**PLAN, **task.slots})),
         device_tag=task.tag,
+        cloud_data=dataset if task.taught else None,
         tolerance=0.01,
         state=state,
         created_at=pair.created_at + timedelta(hours=3),

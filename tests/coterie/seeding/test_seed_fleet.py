@@ -10,10 +10,14 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
+from coterie.federations.models import Federation
 from coterie.fleet.models import Device, Observation
 from coterie.fleet.status import DeviceStatus, status_of
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion, has_teacher_weights
 from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Round
+from coterie.rounds.teaching import make_teachers
 from coterie.seeding import lineages
 from coterie.seeding.devices import make_devices
 from coterie.seeding.office import make_people, make_tokens
@@ -27,15 +31,21 @@ KEYS = ("id", "credential_hash")
 """Numbers of the database, and secrets, which no seed may give."""
 
 
-def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def seed(monkeypatch: pytest.MonkeyPatch, *, devices: int) -> tuple[APIClient, str]:
+    """A seeded fleet with few rounds behind it: its administrator, and what the command said."""
     short = tuple(type(task)(**{**vars(task), "rounds": 6}) for task in lineages.TASKS)
     monkeypatch.setattr("coterie.seeding.management.commands.seed_fleet.TASKS", short)
-    call_command("seed_fleet", devices=300, stdout=(out := StringIO()))
-    assert out.getvalue().count("password: ") == 3
-    stand = Counter(status_of(device, now=timezone.now()) for device in Device.objects.all())
-    assert stand.keys() >= {DeviceStatus.READY, DeviceStatus.WAITING, DeviceStatus.ABSENT, DeviceStatus.NEVER_SEEN}
+    call_command("seed_fleet", devices=devices, stdout=(out := StringIO()))
     api = APIClient()
     api.force_authenticate(Operator.objects.get(role="administrator"))
+    return api, out.getvalue()
+
+
+def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, said = seed(monkeypatch, devices=300)
+    assert said.count("password: ") == 3
+    stand = Counter(status_of(device, now=timezone.now()) for device in Device.objects.all())
+    assert stand.keys() >= {DeviceStatus.READY, DeviceStatus.WAITING, DeviceStatus.ABSENT, DeviceStatus.NEVER_SEEN}
     overview = api.get("/api/overview/").json()
     assert overview["devices"] > 250 and overview["rounds"] and overview["traffic"] and overview["repairs"] >= 2
     fleet = ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit")
@@ -51,6 +61,25 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     assert (kinds[0], kinds[1], kinds[-1]) == ("planned", "open", "published")
     archive = api.get(f"/api/versions/{round_.result_version.pk}/archive/")
     assert archive.status_code == 200 and len(b"".join(archive.streaming_content)) > 1000
+
+
+def test_the_plan_of_each_federation_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, _ = seed(monkeypatch, devices=60)
+    for row in api.get("/api/federations/").json()["results"]:
+        plan = row["plan"]
+        plan["pace"]["deadline_s"] += 60
+        changed = api.patch(f"/api/federations/{row['id']}/", {"plan": plan})
+        assert changed.status_code == 200, f"{row['name']}: {changed.content.decode()}"
+        assert changed.json()["plan"]["pace"] == plan["pace"]
+
+
+def test_the_teacher_of_the_taught_one_is_made_of_its_cloud_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    seed(monkeypatch, devices=60)
+    federation = Federation.objects.get(cloud_data__isnull=False)
+    make_teachers(federation=federation, round_=None, now=timezone.now())
+    version = champion(federation.pair_id, Role.CLOUD)
+    assert version is not None
+    assert has_teacher_weights(version)
 
 
 @pytest.mark.long

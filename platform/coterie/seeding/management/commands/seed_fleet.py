@@ -47,8 +47,8 @@ class Command(BaseCommand):
             count_uses(tokens)
             running, paused = Federation.State.RUNNING, Federation.State.PAUSED
             for task, state in zip(TASKS, (running, running, running, paused), strict=True):
-                pair = make_pair(task, random=random, now=now)
-                federation = make_federation(task, pair, fleet, state=state, random=random, now=now)
+                pair, dataset = make_pair(task, random=random, now=now)
+                federation = make_federation(task, pair, dataset, fleet, state=state, random=random, now=now)
                 forecast_rounds(federation, random=random)
             make_troubled_jobs(pair, now=now)
             engineer = next(person.username for person in people if person.role == OperatorRole.OPERATOR)
