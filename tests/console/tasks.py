@@ -132,9 +132,11 @@ def make_a_federation(scene: Scene) -> None:
     make_one_from(scene, PRESET_WITH_DATA, scene.named("Trial"))
 
 
-def make_one_from(scene: Scene, preset: str, name: str) -> None:
-    """A federation that begins with a published system."""
+def make_one_from(scene: Scene, preset: str, name: str, *, pair: str = "") -> None:
+    """A federation that begins with a published system; of the pair that the form offers first, or of that one."""
     begin_with(scene, preset, name)
+    if pair:
+        scene.hand.choose(scene.field("Model pair"), scene.page.get_by_role("option", name=pair, exact=True))
     scene.press("Create")
     expect(scene.page.get_by_role("heading", level=1, name=name, exact=True)).to_be_visible()
 

@@ -22,8 +22,8 @@ PAIRS: dict[type[Hand], str] = {Mouse: "Handwritten digits", Keyboard: "Shelf ga
 """Of which each hand tries a version: one at a time goes to a canary group."""
 
 TRIED = ("fedavg", "fltrust", "colla")
-"""Presets from which each hand makes a federation: one as it is, one that needs data, one that fits no pair.
-That the keyboard comes to each of many, the component's own test shows."""
+"""Presets from which each hand makes a federation: one as it is, one that needs data, one that the form's pair does not
+fit. That the keyboard comes to each of many, the component's own test shows."""
 FIRST = "fedavg+fine_tuned"
 """That the form begins with."""
 
@@ -31,7 +31,9 @@ UNFIT: dict[type[Local], str] = {
     Distill: "devices cannot learn from the cloud model",
     SecondOrder: "the model has no tables of gradients and curvatures",
 }
-"""Why the seeded pairs, networks without a graph that teaches devices, fit no plan that trains so."""
+"""Why the pair that the form offers first, a network without a graph that teaches devices, fits no such plan."""
+TAUGHT = "Shelf gaps"
+"""The pair whose cloud model devices can learn from."""
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +105,24 @@ def test_a_federation_can_be_made_from_a_preset(
     assert scene.hand.presses <= MOST_PRESSES
 
 
+@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+@pytest.mark.parametrize("preset", ["colla", "colla+cartel"])
+def test_a_federation_that_learns_from_a_cloud_model_can_be_made(
+    hand: type[Hand], preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
+) -> None:
+    page = window.new_page()
+    page.goto("/")
+    settle(page)
+    scene = Scene(hand(page), fleet, tmp_path, PAIRS[hand])
+    name = scene.named(f"Taught by {preset}")
+    make_one_from(scene, preset, name, pair=TAUGHT)
+    page.close()
+    assert scene.hand.presses <= MOST_PRESSES + 2, "two are for the pair"
+    (made,) = [row for row in scene.listed("federations/?page_size=500") if row["name"] == name]
+    names = {row["id"]: row["name"] for path in ("pairs/", "datasets/") for row in scene.listed(path)}
+    assert (names[made["pair"]], names[made["cloud_data"]]) == (TAUGHT, f"{TAUGHT}, collected by hand")
+
+
 def test_the_form_takes_each_preset_or_says_why_not(window: BrowserContext, fleet: SeededFleet, tmp_path: Path) -> None:
     page = window.new_page()
     page.goto("/federations/new")
@@ -122,7 +142,7 @@ def test_the_form_takes_each_preset_or_says_why_not(window: BrowserContext, flee
 
 
 def why_unfit(preset: str) -> str | None:
-    """Why the seeded pairs fit no such plan; None: they do."""
+    """Why the pair that the form offers first fits no such plan; None: it does."""
     local = presets()[preset].local
     return next((why for unfit, why in UNFIT.items() if isinstance(local, unfit)), None)
 
