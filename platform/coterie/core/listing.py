@@ -13,6 +13,7 @@ from rest_framework import mixins, serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
 from coterie.core.acting import Actor, acting_as, current_actor
@@ -66,6 +67,7 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
     def asked_for(self, rows: QuerySet[M], query: Mapping[str, str]) -> QuerySet[M]:
         """Those of `rows` that `query` asks for. Raises ValidationError."""
+        self._refuse_unknown(query, known=self._asked_of_lists())
         wanted = self.filters(data=query)
         wanted.is_valid(raise_exception=True)
         rows = self.narrowed(rows, {name: value for name, value in wanted.validated_data.items() if value is not None})
@@ -95,8 +97,25 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return [*renderers, CsvRenderer()] if self.action == "list" else renderers
 
     def page_of(self, rows: "QuerySet[Any]", serializer: "type[serializers.BaseSerializer[Any]]") -> Response:
-        """A page of what belongs to one row. Any: rows of whatever model the serializer shows."""
+        """A page of what belongs to one row. Any: rows of whatever model the serializer shows.
+
+        Raises ValidationError.
+        """
+        self._refuse_unknown(self.request.query_params, known=())
         return self._page(rows, serializer(many=True))
+
+    def _asked_of_lists(self) -> Sequence[str]:
+        """The query parameters of the list, but those of its pages."""
+        return (*self.filters().fields, *(["search"] if self.searched else ()), *(["sort"] if self.sorts else ()))
+
+    def _refuse_unknown(self, query: Mapping[str, str], *, known: Sequence[str]) -> None:
+        """Raises ValidationError where `query` has a parameter that is neither `known` nor one of the pages."""
+        assert self.paginator is not None
+        of_pages = [parameter["name"] for parameter in self.paginator.get_schema_operation_parameters(self)]
+        named = (*known, *of_pages, api_settings.URL_FORMAT_OVERRIDE)
+        unknown = f"there is no such parameter; it is one of {', '.join(named)}"
+        if problems := {name: unknown for name in query if name not in named}:
+            raise serializers.ValidationError(problems)
 
     def _page(self, rows: "QuerySet[Any]", table: "serializers.BaseSerializer[Any]") -> Response:
         """A page of rows, as `table` shows them. Any: rows of whatever model that is."""
@@ -156,5 +175,5 @@ class ListOrder(serializers.Serializer[None]):
         """Raises ValidationError where the list cannot be sorted so."""
         sorts: Mapping[str, str] = self.context["sorts"]
         if sort and sort.removeprefix("-") not in sorts:
-            raise serializers.ValidationError(f"{sort!r} is none of {', '.join(sorts) or 'nothing'}, with or without -")
+            raise serializers.ValidationError(f"{sort!r} is none of {', '.join(sorts)}, with or without -")
         return sort

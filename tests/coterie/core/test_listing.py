@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from asgiref.sync import async_to_sync
 from django.http import StreamingHttpResponse
+from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
@@ -87,3 +88,38 @@ def test_every_word_of_a_search_must_occur(api: APIClient) -> None:
 def test_what_cannot_be_asked_is_refused(api: APIClient, query: str) -> None:
     make_device("kitchen")
     assert api.get(f"/api/operators/?{query}").status_code in (400, 404)
+
+
+@pytest.mark.parametrize("format_", ["", "&format=csv"])
+def test_a_parameter_that_is_none_of_the_lists_is_refused(api: APIClient, format_: str) -> None:
+    answer = api.get(f"/api/devices/?nothing=1&page=1&page_size=2&sort=name&search=hall&tag=kiosk{format_}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "rest.invalid")
+    assert list(answer.json()["fields"]) == ["nothing"]
+    for known in ("tag", "status", "search", "sort", "page", "page_size", "format"):
+        assert known in answer.json()["detail"], known
+
+
+def test_a_list_that_is_not_searched_or_sorted_says_so(api: APIClient) -> None:
+    for name in ("search", "sort"):
+        answer = api.get(f"/api/profiles/?{name}=name")
+        assert (answer.status_code, list(answer.json()["fields"])) == (400, [name])
+
+
+def test_the_pages_of_what_belongs_to_a_row_take_nothing_else(api: APIClient) -> None:
+    address = f"/api/devices/{make_device('kitchen').pk}/timeline/"
+    assert api.get(f"{address}?page=1&page_size=2&format=json").status_code == 200
+    answer = api.get(f"{address}?tag=kiosk")
+    assert (answer.status_code, answer.json()["detail"].count("page_size")) == (400, 1)
+
+
+def test_every_list_takes_each_parameter_of_its_description(api: APIClient) -> None:
+    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    asked = 0
+    for path, operations in paths.items():
+        described = operations.get("get", {}).get("parameters", ())
+        names = [one["name"] for one in described if one["in"] == "query"]
+        if "page_size" in names and "{" not in path:
+            answer = api.get(path, dict.fromkeys(names, ""))
+            assert "no such parameter" not in (answer.json()["detail"] if answer.status_code == 400 else ""), path
+            asked += 1
+    assert asked > 30
