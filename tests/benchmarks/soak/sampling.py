@@ -24,12 +24,12 @@ HISTORY = frozenset(
         "merging_update",
         "registry_blob",
         "registry_modelversion",
-        "rounds_assignment",
         "rounds_round",
-        "twin_forecast",
     }
 )
 """Tables in which rows stay for ever, so many for each round: how a version came to be, and who had a part in it."""
+SIZES = "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables"
+"""Of tables with their indexes, and with what is free in them."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -89,6 +89,8 @@ class Sampler:
             yield "bytes, MiB: database", size[0] / MEBIBYTE
         for table, count in self._tables.execute(self._count).fetchall():
             yield f"rows: {table}", count
+        for table, size_bytes in self._tables.execute(SIZES).fetchall():
+            yield f"bytes, MiB: table {table}", size_bytes / MEBIBYTE
 
     def _of_redis(self) -> Iterator[tuple[str, float]]:
         keys = list(self._keys.scan_iter(count=KEYS_AT_ONCE))
