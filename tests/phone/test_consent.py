@@ -22,7 +22,7 @@ def test_an_owner_who_was_told_of_no_plan_is_asked_when_there_is_one(
     world: World, phones: NewPhone, tmp_path: Path
 ) -> None:
     operator = world.operator
-    phone = phones("newcomer")
+    phone = phones("agreeing")
     page = phone.join(operator.enrolment_token(tag="later"))
     phone.add_samples(tmp_path, *samples(SAMPLES, seed=4))
     federation = operator.start_federation("later", pair=next(world.pairs), plan=PLAN)
@@ -32,7 +32,7 @@ def test_an_owner_who_was_told_of_no_plan_is_asked_when_there_is_one(
     expect(page.locator("#now")).to_contain_text("later asks more than you have agreed to")
     expect(page.get_by_role("main")).to_contain_text("of later, given back")
     assert not (found := faults_everywhere(page)), "\n".join(found)
-    device = device_named(world, "newcomer")["id"]
+    device = device_named(world, "agreeing")["id"]
     given_back = eventually(
         lambda: [
             part["reason_code"]
