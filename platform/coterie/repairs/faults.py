@@ -171,12 +171,12 @@ def _sites_without_supernode(_now: datetime) -> Iterator[Repair]:
                 key=f"no_supernode:{federation.pk}",
                 code=reasons.NO_SUPERNODE,
                 severity="warning",
-                sentence=f"In {federation.slug} {_named(sites)}; so the updates of {count} leave by themselves.",
+                sentence=f"In {federation.name} {_named(sites)}; so the updates of {count} leave by themselves.",
                 advice="Let a device of the site that has power serve its neighbours ([relay] in its agent.toml), or "
                 "run `coterie-agent relay` on a host there.",
                 subject_kind="federations.federation",
                 subject_id=str(federation.pk),
-                subject_name=federation.slug,
+                subject_name=federation.name,
                 since=round_.opened_at,
                 remedies=(Remedy("See the rounds", "", "GET", f"/api/rounds/?federation={federation.pk}&state=open"),),
             )
@@ -194,13 +194,13 @@ def _islands_that_would_not_hold(now: datetime) -> Iterator[Repair]:
                 key=f"island:{federation.pk}",
                 code=weak[0].code,
                 severity="warning",
-                sentence=f"In {federation.slug} {_named([reason.sentence for reason in weak])}; so while the platform "
+                sentence=f"In {federation.name} {_named([reason.sentence for reason in weak])}; so while the platform "
                 "is away, updates there wait on their devices.",
                 advice="Bring these supernodes back, or let other devices of the site serve their neighbours ([relay] "
                 "in agent.toml).",
                 subject_kind="federations.federation",
                 subject_id=str(federation.pk),
-                subject_name=federation.slug,
+                subject_name=federation.name,
                 since=round_.opened_at,
                 remedies=(Remedy("See the devices", "", "GET", f"/api/devices/?tag={federation.device_tag}"),),
             )

@@ -144,6 +144,20 @@ class TestSites:
         count = Route.objects.filter(reason_code=alone.code).count()
         assert found.sentence.endswith(f"so the updates of {count} leave by themselves.")
 
+    def test_the_federation_is_called_by_the_name_that_people_gave_it(self, leaders: list[Neighbour]) -> None:
+        Federation.objects.update(name="Halls")
+        for leader in leaders[2:]:
+            leader.row.capabilities["relay"]["islands"] = False
+            leader.row.save()
+        found = [faults(1)["island"]]
+        alone = reasons.no_supernode("site:b")
+        Route.objects.exclude(reason_code="route.leads").update(
+            supernode=None, reason_code=alone.code, reason_sentence=alone.sentence
+        )
+        found.append(faults(1)["no_supernode"])
+        for fault in found:
+            assert (fault.sentence.startswith("In Halls "), fault.subject_name) == (True, "Halls")
+
 
 def test_three_abandoned_rounds_in_a_row_are_a_fault(running: Federation) -> None:
     def end(number: int, state: str) -> None:
