@@ -1,13 +1,12 @@
 """Takes an update, or a sum, to a supernode, sealed for it alone, and brings back its receipt."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from coterie_agent.discovery.book import AddressBook
+from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
@@ -83,7 +82,7 @@ class HandingOver:
             away=True if self.is_away else UNSET,
         )
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
-        with self._way() as address:
+        with way_to(self.book, route.supernode, route.key, route.address, "updates") as address:
             self.record_sent(self.what, len(chunk))
             answer = self._ask(address, body)
         if answer.refusal is not None:
@@ -91,12 +90,6 @@ class HandingOver:
             refused.ask = None if answer.ask is UNSET else answer.ask
             raise refused
         return answer
-
-    def _way(self) -> AbstractContextManager[str]:
-        route = self.route
-        if self.book is None:
-            return nullcontext(route.address)
-        return self.book.way_to(route.supernode, route.key, route.address, "updates")
 
     def _ask(self, address: str, body: bytes) -> HandedOver:
         direct = self.route.direct

@@ -2,10 +2,9 @@
 
 import secrets
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, NamedTuple
 
-from coterie_agent.discovery.book import AddressBook
+from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.gossip.answers import own_answer
 from coterie_agent.gossip.reaching import Reaching
 from coterie_wire.meeting import Answer, Call, Envelope
@@ -54,14 +53,9 @@ class PeerCalls:
         call = Call(self._device, peer.device, number, roster, meeting, asks, members, weight)
         sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
         body = with_body(Envelope(self._round, self._device), sealed)
-        with self._way_to(peer) as address:
+        with way_to(self._book, peer.device, peer.key, peer.address, "meetings") as address:
             self._record_sent("model to a peer" if content else "question to a peer", len(body))
             return self._ask(peer, address, body, number)
-
-    def _way_to(self, peer: Peer) -> AbstractContextManager[str]:
-        if self._book is None:
-            return nullcontext(peer.address)
-        return self._book.way_to(peer.device, peer.key, peer.address, "meetings")
 
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
         def read(reply: bytes) -> Replied:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from coterie_agent.discovery.book import AddressBook
+from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.errors import AgentError
 from coterie_agent.island.membership import MAX_PARCEL_BYTES, Membership
 from coterie_agent.link.neighbour import ask_neighbour
@@ -94,10 +94,5 @@ class IslandThread:
 
     def _ask(self, voter: Peer, body: bytes) -> bytes:
         """Raises Unreachable."""
-        if self.book is None:
-            return self._ask_at(voter.address, body)
-        with self.book.way_to(voter.device, voter.key, voter.address, "updates") as address:
-            return self._ask_at(address, body)
-
-    def _ask_at(self, address: str, body: bytes) -> bytes:
-        return ask_neighbour(address, ISLAND_PATH, body, at_most_bytes=MAX_PARCEL_BYTES, within_s=_WITHIN_S)
+        with way_to(self.book, voter.device, voter.key, voter.address, "updates") as address:
+            return ask_neighbour(address, ISLAND_PATH, body, at_most_bytes=MAX_PARCEL_BYTES, within_s=_WITHIN_S)

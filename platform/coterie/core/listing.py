@@ -67,8 +67,9 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
     def asked_for(self, rows: QuerySet[M], query: Mapping[str, str]) -> QuerySet[M]:
         """Those of `rows` that `query` asks for. Raises ValidationError."""
-        self._refuse_unknown(query, known=self._asked_of_lists())
         wanted = self.filters(data=query)
+        orders = (*(["search"] if self.searched else ()), *(["sort"] if self.sorts else ()))
+        self._refuse_unknown(query, known=(*wanted.fields, *orders))
         wanted.is_valid(raise_exception=True)
         rows = self.narrowed(rows, {name: value for name, value in wanted.validated_data.items() if value is not None})
         order = ListOrder(data=query, context={"sorts": self.sorts})
@@ -103,10 +104,6 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         """
         self._refuse_unknown(self.request.query_params, known=())
         return self._page(rows, serializer(many=True))
-
-    def _asked_of_lists(self) -> Sequence[str]:
-        """The query parameters of the list, but those of its pages."""
-        return (*self.filters().fields, *(["search"] if self.searched else ()), *(["sort"] if self.sorts else ()))
 
     def _refuse_unknown(self, query: Mapping[str, str], *, known: Sequence[str]) -> None:
         """Raises ValidationError where `query` has a parameter that is neither `known` nor one of the pages."""

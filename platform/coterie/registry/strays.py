@@ -1,15 +1,14 @@
 """Files of which no row tells: left by a writer that was killed, or by a database that was taken back to a moment."""
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 
 from coterie.registry.collecting import Collected
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob
+from coterie.registry.selectors import SHA256
 from coterie_wire.bundle import BlobRef
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
 LOOKED_UP = 500
 """Rows that are asked for at once."""
 
