@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from coterie.config.settings import CONSOLE_PAGE
 from coterie_learning.local import Local
@@ -68,6 +68,14 @@ def _draft(context: BrowserContext, fleet: SeededFleet, name: str) -> None:
     assert made.status == 201, made.text()
 
 
+def opened(window: BrowserContext) -> Page:
+    """A page where each task begins."""
+    page = window.new_page()
+    page.goto("/")
+    settle(page)
+    return page
+
+
 @pytest.mark.parametrize("hand", [Mouse, Keyboard])
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_it_is_done(
@@ -75,9 +83,7 @@ def test_it_is_done(
 ) -> None:
     program = tmp_path_factory.mktemp("models") / "model.pt2"
     program.write_bytes(b"what the pre-flight refuses")
-    page = window.new_page()
-    page.goto("/")
-    settle(page)
+    page = opened(window)
     worker = hand(page)
     task.do(Scene(worker, fleet, program, PAIRS[hand]))
     page.close()
@@ -89,9 +95,7 @@ def test_it_is_done(
 def test_a_federation_can_be_made_from_a_preset(
     hand: type[Hand], preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
 ) -> None:
-    page = window.new_page()
-    page.goto("/")
-    settle(page)
+    page = opened(window)
     scene = Scene(hand(page), fleet, tmp_path, PAIRS[hand])
     refused = why_unfit(preset)
     if refused is not None:
@@ -110,9 +114,7 @@ def test_a_federation_can_be_made_from_a_preset(
 def test_a_federation_that_learns_from_a_cloud_model_can_be_made(
     hand: type[Hand], preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
 ) -> None:
-    page = window.new_page()
-    page.goto("/")
-    settle(page)
+    page = opened(window)
     scene = Scene(hand(page), fleet, tmp_path, PAIRS[hand])
     name = scene.named(f"Taught by {preset}")
     make_one_from(scene, preset, name, pair=TAUGHT)

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { pays } from "../learning/accounting";
 import { PRIVACY } from "../learning/privacy";
-import type { CodedError } from "../wire/errors";
+import { code } from "../testing/failing";
 import type { Assignment } from "../wire/messages";
 import { Budget, partOf } from "./budget";
 import type { OwnerChoices, PrivacyChoices } from "./choices";
@@ -68,15 +68,6 @@ const ASSIGNMENT: Assignment = {
   budget: null,
   teacher: null,
 };
-
-async function code(does: Promise<unknown>): Promise<string> {
-  try {
-    await does;
-  } catch (error) {
-    return (error as CodedError).code;
-  }
-  return "no error";
-}
 
 test("each update is charged once, and none that the owner's budget does not pay for", async () => {
   const kept = new Kept();

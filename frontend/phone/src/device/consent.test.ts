@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PRIVACY } from "../learning/privacy";
-import type { CodedError } from "../wire/errors";
+import { code } from "../testing/failing";
 import { beyond, Consent, SCOPES, type Scope, scopesOf } from "./consent";
 import type { Values } from "./kept";
 import type { Store } from "./store";
@@ -23,15 +23,6 @@ class Kept {
 }
 
 const planOf = (privacy: string, help = "none"): unknown => ({ privacy: { kind: privacy }, help: { kind: help } });
-
-async function code(does: Promise<unknown>): Promise<string> {
-  try {
-    await does;
-  } catch (error) {
-    return (error as CodedError).code;
-  }
-  return "no error";
-}
 
 test("every kind of privacy that the phone has says how its updates can be read", () => {
   for (const name of PRIVACY.names) expect(scopesOf(name, "none")).toHaveLength(1);

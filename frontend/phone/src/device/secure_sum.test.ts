@@ -1,9 +1,9 @@
 import type * as v from "valibot";
 import { expect, test } from "vitest";
 import type { Vector } from "../learning/secure_sum/vector";
+import { code } from "../testing/failing";
 import { type Fields, Kept, Platform } from "../testing/sums";
 import { toBase64 } from "../wire/bytes";
-import type { CodedError } from "../wire/errors";
 import { checked } from "../wire/messages";
 import { Unreachable } from "./failure";
 import type { Link } from "./link";
@@ -38,15 +38,6 @@ function sumOf(device: string, platform: Platform, kept: Kept, vectors: number[]
 }
 
 const NAMES = ["one", "two", "three"];
-
-async function code(does: Promise<unknown>): Promise<string> {
-  try {
-    await does;
-  } catch (error) {
-    return (error as CodedError).code;
-  }
-  return "no error";
-}
 
 test("three phones are counted, and one that was killed sends the same vector again", async () => {
   const [platform, stores, vectors] = [new Platform(), NAMES.map(() => new Kept()), [] as number[]];
