@@ -59,7 +59,8 @@ def admit(
 
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
     number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
-    are not compared: whether an update counts must not depend on another device's. `others` are the norms of those of
+    are those of what was sent (`Local.scale`) and are not compared: whether an update counts must not depend on another
+    device's. `others` are the norms of those of
     their cohort that were verified elsewhere.
     """
     norms: dict[int, float] = {}
@@ -71,6 +72,8 @@ def admit(
             with update() as file:
                 check_moments(model.statistics, file.statistics, base_statistics)
                 norms[place] = known[place] if place in known else file.extent().norm
+                if bound is not None:
+                    norms[place] *= file.scale()
                 reported[place] = file.compared()
         except WireError as fault:
             faults[place] = fault

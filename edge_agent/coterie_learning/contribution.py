@@ -1,12 +1,13 @@
 """From one device's update and what it measured to the vector that is summed, and from the sum to one update.
 
-Everything goes under the mask: the update, by what it counts, how many samples it was made of, losses, accuracy, and
-running statistics. What is left of a sum is the mean update of its devices, as a file that merges read. Where devices
-add noise, that covers the update alone: all updates count in full, and nothing that was measured is sent.
+Everything goes under the mask: the update, by what it counts, how many samples it was made of, losses, accuracy, the
+numbers that a kind of local training sends beside its update, and running statistics. What is left of a sum is the mean
+update of its devices, as a file that merges read. Where devices add noise, that covers the update alone: all updates
+count in full, and nothing that was measured is sent.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from coterie_learning.secure_sum.masks import UInt
 from coterie_learning.secure_sum.vector import Layout, UInt64, Vector
 from coterie_learning.update_files import UpdateFile
 from coterie_learning.update_sizes import update_bytes
-from coterie_learning.updates import join_update
+from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 FULL_WEIGHT_BITS = 10
 LARGEST_BITS = 20
-"""Losses and statistics are below two to the power of it."""
+"""Losses, statistics and `Local.scalars` are below two to the power of it."""
 _WORD_BITS = 62
 _FIGURES = ("loss_before", "loss_after", "accuracy_before", "measured_accuracy")
 _WEIGHT, _SAMPLES = 0, 1
@@ -117,6 +118,7 @@ class Contents(NamedTuple):
             tail += [
                 np.array([min(measured.samples, self._most_samples)], np.int64),
                 self._fixed(self._figures(measured), weight),
+                self._scaled(update.scalars, weight),
                 *(self._fixed(one, weight) for one in self._statistics(update.statistics, base)),
             ]
         return Vector(
@@ -141,6 +143,8 @@ class Contents(NamedTuple):
         means = whole[_SAMPLES + 1 :] / (weight * 2.0**self._places)
         figures = dict(zip(_FIGURES, means[: len(_FIGURES)].tolist(), strict=True))
         known = figures["measured_accuracy"]
+        scalars = dict(zip(self._scalars, means[len(_FIGURES) :].tolist(), strict=False))
+        beside = [encode_scalars(scalars)] if scalars else []
         return Summed(
             devices,
             int(whole[_SAMPLES]),
@@ -150,7 +154,7 @@ class Contents(NamedTuple):
                 figures["loss_after"],
                 figures["accuracy_before"] / known if known > 0 else None,
             ),
-            join_update(self._moments(means[len(_FIGURES) :], base), *self._encoded(mean, codec)),
+            join_update(self._moments(means[self._beside :], base), *self._encoded(mean, codec), *beside),
         )
 
     def _check(self, whole: NDArray[np.int64], devices: int) -> None:
@@ -164,13 +168,25 @@ class Contents(NamedTuple):
         accuracy, known = means[2 : len(_FIGURES)]
         if not 0 <= accuracy <= known <= weight << self._places:
             raise WireError("secure_sum.wrong_sum", "devices cannot be right more often than always")
+        if min(means[len(_FIGURES) : self._beside], default=0) < 0:
+            raise WireError("secure_sum.wrong_sum", f"none of {', '.join(self._scalars)} can be below 0")
 
     @property
     def _measured(self) -> int:
-        """Numbers of what devices measure: samples, figures and running statistics."""
+        """Numbers of what devices measure: samples, figures, `Local.scalars` and running statistics."""
         if self.masking.noise_multiplier is not None:
             return 0
-        return 1 + len(_FIGURES) + sum(math.prod(spec.shape) for spec in gathered(self.model))
+        return 1 + self._beside + sum(math.prod(spec.shape) for spec in gathered(self.model))
+
+    @property
+    def _scalars(self) -> Sequence[str]:
+        """Their names, in the order of the tail."""
+        return sorted(self.local.scalars)
+
+    @property
+    def _beside(self) -> int:
+        """Means of the tail before those of running statistics."""
+        return len(_FIGURES) + len(self._scalars)
 
     @property
     def _most_samples(self) -> int:
@@ -200,11 +216,23 @@ class Contents(NamedTuple):
                 start = stop
             yield codec.encode(tensors, seed=0).payload
 
-    def _fixed(self, numbers: Float64, weight: int) -> NDArray[np.int64]:
+    def _scaled(self, scalars: Mapping[str, float], weight: int) -> NDArray[np.int64]:
+        """Rounded up, so that what is above 0 stays so, and none gets above one that was not below it."""
+        numbers = np.array([scalars[name] for name in self._scalars], np.float64)
+        return self._fixed(numbers, weight, what=f"one of {', '.join(self._scalars)}", rounded=np.ceil)
+
+    def _fixed(
+        self,
+        numbers: Float64,
+        weight: int,
+        *,
+        what: str = "a loss or a running statistic",
+        rounded: np.ufunc = np.rint,
+    ) -> NDArray[np.int64]:
         if not np.all(np.abs(numbers) < 2.0**LARGEST_BITS):  # NaN is not
-            detail = f"a loss or a running statistic is not below {2**LARGEST_BITS}"
-            raise WireError("update.out_of_range", detail)
-        return np.rint(numbers * 2.0**self._places).astype(np.int64) * weight
+            raise WireError("update.out_of_range", f"{what} is not below {2**LARGEST_BITS}")
+        found: NDArray[np.int64] = rounded(numbers * 2.0**self._places).astype(np.int64)
+        return found * weight
 
     @staticmethod
     def _figures(measured: Measured) -> Float64:

@@ -91,14 +91,17 @@ class UpdateFile:
         """Of its scalars those that are compared with the others' of its cohort."""
         return {name: self.scalars[name] for name in self._contents.local.compared}
 
+    def scale(self) -> float:
+        """By what its parts were multiplied. Raises WireError ``update.out_of_range``."""
+        return self._contents.local.scale(self.scalars)
+
     def extent(self) -> Extent:
         """How large it is, all its parts together, as its plan's `local` measures it; looks at every number.
 
         Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
         """
         extents = [payload.extent() for payload in self._payloads.values()]
-        scale = self._contents.local.scale(self.scalars)
-        extent = Extent(max(one.bound for one in extents), math.hypot(*(one.norm for one in extents)) / scale)
+        extent = Extent(max(one.bound for one in extents), math.hypot(*(one.norm for one in extents)) / self.scale())
         if extent.bound >= LARGEST:
             raise WireError("update.out_of_range", f"parameters differ by up to {extent.bound:g}, {LARGEST:g} or more")
         return extent

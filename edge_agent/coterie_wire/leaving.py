@@ -90,9 +90,7 @@ LEAVES: Mapping[str, Told] = {
     # An update.
     "update: parameters": Told("what training changed", "noise", "summed"),
     "update: running statistics": Told("means and variances of its activations", "clear", "summed"),
-    "update: numbers of the algorithm": Told(
-        "what some kinds of `local` send beside parameters", "not sent", "not sent"
-    ),
+    "update: numbers of the algorithm": Told("what some kinds of `local` send beside parameters", "not sent", "summed"),
     "OfferUpdate.assignment": Told("which assignment it answers", masked="not sent"),
     "OfferUpdate.sha256": Told("hash of the file", masked="not sent"),
     "OfferUpdate.size_bytes": Told("size of the file", masked="not sent"),

@@ -24,7 +24,7 @@ from coterie_learning.secure_sum.shamir import PRIME, SHARE_BYTES
 from coterie_learning.secure_sum.terms import Terms
 from coterie_learning.secure_sum.vector import Vector, encode_vector, pack
 from coterie_learning.update_files import Contents as UpdateContents
-from coterie_learning.updates import join_update
+from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import RunningMoments, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Box
@@ -41,13 +41,21 @@ TERMS = (
     Terms(3, 0.45, 0.45, "split_view"),
 )
 MEMBERS = (2, 3, 4, 10, 49, 50, 120, 500, 2500)
-PLANS: tuple[Mapping[str, object], ...] = (
+SGD: Mapping[str, object] = {"kind": "sgd"}
+PRIVACY: tuple[Mapping[str, object], ...] = (
     {"kind": "secure_aggregation", "min_devices": 3, "corrupted": 0.0, "norm": 5.0},
     {"kind": "secure_aggregation", "min_devices": 3, "bits": 12, "norm": 0.5, "full_samples": 50},
     {"kind": "secure_aggregation", "bits": 28, "norm": 2.0},
     {"kind": "distributed_noise", "min_devices": 3, "corrupted": 0.0, "norm": 5.0, "noise_multiplier": 4.0},
     {"kind": "distributed_noise", "norm": 0.5, "noise_multiplier": 1.0, "bits": 20},
 )
+WITH_MORE: tuple[Mapping[str, object], ...] = (
+    {"kind": "q_fed_avg", "q": 2.0},
+    {"kind": "fed_nova", "momentum": 0.5},
+    {"kind": "scaffold"},
+)
+"""Kinds of local training that send numbers, or another part, beside the difference."""
+NUMBERS = {"weight": 0.3, "curvature": 1e5 / 3, "normaliser": 7.25}
 PAIR = RunningMoments(TensorSpec("norm.mean", "float32", (2,)), TensorSpec("norm.variance", "float32", (2,)))
 NORMALISED = msgspec.structs.replace(MANIFEST.model, statistics=(PAIR,))
 BASE = {"norm.mean": np.array([0.5, -1.25], np.float32), "norm.variance": np.array([1.0, 2.0], np.float32)}
@@ -68,7 +76,10 @@ def secure_vectors() -> bytes:
             for found in [list(neighbours_of(member, 60, 8, KEY))]
         ],
         "log": _log(),
-        "contributions": [_contribution(privacy) for privacy in PLANS],
+        "contributions": [
+            *(_contribution(privacy, SGD) for privacy in PRIVACY),
+            *(_contribution(PRIVACY[1], local) for local in WITH_MORE),
+        ],
         "sum": _sum(),
     }
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
@@ -132,15 +143,18 @@ def _log() -> Mapping[str, object]:
     return {"entries": [[device, _text(key)] for device, key in identities], "heads": [_text(one) for one in heads]}
 
 
-def _contribution(privacy: Mapping[str, object]) -> Mapping[str, object]:
+def _contribution(privacy: Mapping[str, object], local: Mapping[str, object]) -> Mapping[str, object]:
     """What one device adds to a sum of twelve, of a model with running statistics where noise does not forbid them."""
-    rest = {"local": {"kind": "sgd"}, "codec": {"kind": "float32"}, "requirements": {}, "help": {"kind": "none"}}
+    rest = {"local": local, "codec": {"kind": "float32"}, "requirements": {}, "help": {"kind": "none"}}
     plan = parse_device_plan(json.dumps({**rest, "privacy": privacy}).encode())
     masking = _masking(privacy)
-    encoded = plan.codec.encode(plan.privacy.protect(UPDATE, seed=0), seed=SEED).payload
+    parts = [{name: tensor / (1 + place) for name, tensor in UPDATE.items()} for place in range(len(plan.local.parts))]
+    encoded = [plan.codec.encode(plan.privacy.protect(part, seed=0), seed=SEED).payload for part in parts]
+    if plan.local.scalars:
+        encoded.append(encode_scalars({name: NUMBERS[name] for name in plan.local.scalars}))
     measured = Measured(37, 2.5, 1.25, 0.625 if "bits" in privacy else None)
     model = NORMALISED if masking.noise_multiplier is None else MANIFEST.model
-    payload = join_update(GATHERED if model.statistics else {}, encoded)
+    payload = join_update(GATHERED if model.statistics else {}, *encoded)
     update = UpdateContents(model, plan.codec, plan.local).open(InMemory(payload), ())
     contents = Contents(model, plan.local, masking, members=12, seed=7)
     vector = contents.vector(update, measured, BASE, seed=SEED, key=KEY.to_bytes(32, "big"))

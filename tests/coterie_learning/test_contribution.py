@@ -10,6 +10,9 @@ import pytest
 from coterie_learning import contribution
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.contribution import FULL_WEIGHT_BITS, LARGEST_BITS, Measured, Summed
+from coterie_learning.local import Local
+from coterie_learning.local.fed_nova import FedNova
+from coterie_learning.local.q_fed_avg import QFedAvg
 from coterie_learning.local.scaffold import Scaffold
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
@@ -18,7 +21,7 @@ from coterie_learning.secure_sum.terms import Terms
 from coterie_learning.secure_sum.vector import Vector, added
 from coterie_learning.update_files import Contents as FileContents
 from coterie_learning.update_files import UpdateFile
-from coterie_learning.updates import join_update
+from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, RunningMoments, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import InMemory
@@ -48,7 +51,7 @@ FULL = 1 << FULL_WEIGHT_BITS
 class Device:
     """An update of some length and figures, the same for the same number."""
 
-    def __init__(self, number: int, *, local: Sgd | Scaffold = SGD, samples: int | None = None) -> None:
+    def __init__(self, number: int, *, local: Local = SGD, samples: int | None = None) -> None:
         rng = np.random.default_rng(number)
         self.number = number
         self.parts = [
@@ -66,11 +69,14 @@ class Device:
             rng.uniform(0, 5),
             rng.uniform() if number % 3 else None,
         )
-        payload = join_update(self.statistics, *(CODEC.encode(part, seed=0).payload for part in self.parts))
+        encoded = [CODEC.encode(part, seed=0).payload for part in self.parts]
+        if local.scalars:
+            encoded.append(encode_scalars({name: rng.uniform(1, 9) for name in local.scalars}))
+        payload = join_update(self.statistics, *encoded)
         self.file = FileContents(MODEL, CODEC, local).open(InMemory(payload), ())
 
 
-def contents(members: int, *, full_samples: int | None = None, local: Sgd | Scaffold = SGD) -> contribution.Contents:
+def contents(members: int, *, full_samples: int | None = None, local: Local = SGD) -> contribution.Contents:
     return contribution.Contents(MODEL, local, Masking(TERMS, 32, 1.0, full_samples, 60.0), members, seed=3)
 
 
@@ -81,7 +87,7 @@ def summed(what: contribution.Contents, devices: Sequence[Device]) -> Summed:
     return what.summed(total.numbers, total.tail, len(devices), BASE, CODEC)
 
 
-def opened(found: Summed, local: Sgd | Scaffold = SGD) -> UpdateFile:
+def opened(found: Summed, local: Local = SGD) -> UpdateFile:
     return FileContents(MODEL, CODEC, local).open(InMemory(found.payload), ())
 
 
@@ -93,8 +99,10 @@ def numbers(file: UpdateFile, part: str) -> Tensors:
 
 
 @pytest.mark.parametrize("full_samples", [None, 1, 100, 1_000])
-@pytest.mark.parametrize("local", [Sgd(), Scaffold()], ids=["one part", "two parts"])
-def test_the_mean_is_that_of_the_updates_by_what_they_count(full_samples: int | None, local: Sgd | Scaffold) -> None:
+@pytest.mark.parametrize(
+    "local", [Sgd(), Scaffold(), FedNova(), QFedAvg()], ids=["one part", "two parts", "one number", "two numbers"]
+)
+def test_the_mean_is_that_of_the_updates_by_what_they_count(full_samples: int | None, local: Local) -> None:
     devices, what = (
         [Device(number, local=local) for number in range(9)],
         contents(9, full_samples=full_samples, local=local),
@@ -109,6 +117,9 @@ def test_the_mean_is_that_of_the_updates_by_what_they_count(full_samples: int | 
         for name, tensor in numbers(opened(found, local), part).items():
             wanted = np.average([one.parts[place][name] for one in devices], axis=0, weights=weights)
             np.testing.assert_allclose(tensor, wanted, atol=1e-6)
+    for name in local.scalars:
+        wanted = np.average([one.file.scalars[name] for one in devices], weights=weights)
+        assert opened(found, local).scalars[name] == pytest.approx(wanted, rel=1e-6)
     mean = {
         key: np.average([getattr(one.measured, key) for one in devices], weights=weights)
         for key in ("loss_before", "loss_after")
@@ -183,6 +194,35 @@ def test_a_running_variance_that_would_overflow_is_refused() -> None:
     with pytest.raises(WireError) as caught:
         contents(3).vector(one.file, one.measured, BASE, seed=0)
     assert caught.value.code == "update.out_of_range"
+
+
+@pytest.mark.parametrize("number", [2.0**LARGEST_BITS, math.inf])
+def test_numbers_beside_an_update_that_would_overflow_are_refused(number: float) -> None:
+    one = Device(1, local=QFedAvg())
+    one.file.scalars = {"weight": 1.0, "curvature": number}
+    with pytest.raises(WireError, match="weight") as caught:
+        contents(3, local=QFedAvg()).vector(one.file, one.measured, BASE, seed=0)
+    assert caught.value.code == "update.out_of_range"
+
+
+def test_numbers_above_zero_stay_so_and_in_their_order() -> None:
+    """What a merge divides by is never zero where no device's is, and a curvature never below its weight."""
+    one, what = Device(1, local=QFedAvg()), contents(2_500, local=QFedAvg())
+    one.file.scalars = {"weight": 1e-20, "curvature": 2e-20}
+    found = opened(summed(what, [one]), QFedAvg()).scalars
+    assert 0 < found["weight"] <= found["curvature"] < 2.0**-19
+    one.file.scalars = {"weight": 0.0, "curvature": 0.0}
+    assert set(opened(summed(what, [one]), QFedAvg()).scalars.values()) == {0.0}
+
+
+def test_numbers_beside_updates_cannot_add_up_to_less_than_nothing() -> None:
+    one, what = Device(1, local=FedNova()), contents(3, local=FedNova())
+    vector = what.vector(one.file, one.measured, BASE, seed=0)
+    tail = vector.tail.astype(np.int64) * 3
+    tail[6] = -1
+    with pytest.raises(WireError, match="normaliser") as caught:
+        what.summed(vector.numbers, tail.astype(np.uint64), 3, BASE, CODEC)
+    assert caught.value.code == "secure_sum.wrong_sum"
 
 
 @pytest.mark.parametrize("members", [3, 1_000, 2_500])

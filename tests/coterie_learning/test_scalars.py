@@ -17,7 +17,8 @@ from coterie_learning.exact_sum import LARGEST_SCALAR, mean_scalar
 from coterie_learning.local import Local
 from coterie_learning.local.fed_nova import FedNova
 from coterie_learning.local.q_fed_avg import QFedAvg
-from coterie_learning.plan import read_plan
+from coterie_learning.merge import Cohort
+from coterie_learning.plan import PRIVACY, read_plan
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_learning.updates import decode_scalars, encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -94,12 +95,23 @@ def test_devices_with_a_high_loss_are_no_outliers_for_it() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["fed_nova", "q_fed_avg"])
-def test_a_privacy_that_does_not_cover_them_is_refused(algorithm: str) -> None:
-    halves = {"local": {"kind": algorithm}, "merge": {"kind": algorithm}}
-    plan = read_plan({**halves, "privacy": {"kind": "clip"}})
-    found = plan.local.misfit(plan, None, None)
-    assert found is not None and found.code == "plan.not_covered"
-    assert read_plan(halves).local.misfit(read_plan(halves), None, None) is None
+@pytest.mark.parametrize("privacy", PRIVACY.kinds)
+def test_noise_on_bounded_updates_does_not_cover_them(algorithm: str, privacy: str) -> None:
+    """Where there is none, or where they are summed under masks, nothing is claimed that they would break."""
+    halves: dict[str, object] = {"local": {"kind": algorithm}, "merge": {"kind": algorithm}}
+    if algorithm == "fed_nova":
+        halves["merge"] = {"kind": algorithm, "weight_by": "uniform"}
+    rest = {"codec": {"kind": "float32"}, "pace": {"kind": "sync", "min_updates": 10}}
+    plan = read_plan({**halves, **rest, "privacy": {"kind": privacy}})
+    found = {misfit.reason.code for misfit in plan.misfits(None, None)}
+    assert found == ({"plan.not_covered"} if plan.privacy.spend(Cohort(10, 10)) else set())
+
+
+def test_a_norm_that_is_held_to_a_bound_is_that_of_what_was_sent() -> None:
+    """Which a device clips; only what is compared with others is what it learned."""
+    opens = [partial(opened, QFedAvg(), payload(0.1, weight=0.01, curvature=1))]
+    sent, learned = (admit(opens, MODEL, {}, lambda _place: None, bound=bound).norms[0] for bound in (1.0, None))
+    assert (sent, learned) == (pytest.approx(0.1 * 5**0.5), pytest.approx(10 * 5**0.5))
 
 
 @pytest.mark.parametrize("kind", ["scaffold", "fed_nova", "per_fedavg"])

@@ -57,6 +57,14 @@ PLAN_OF_MANY = {
         "absent_s": 20,
     },
 }
+WITH_NUMBERS: Mapping[str, Mapping[str, object]] = {
+    "q_fed_avg": {"local": {"kind": "q_fed_avg", "epochs": 5, "learning_rate": 0.05}, "merge": {"kind": "q_fed_avg"}},
+    "fed_nova": {
+        "local": {"kind": "fed_nova", "epochs": 5, "learning_rate": 0.05},
+        "merge": {"kind": "fed_nova", "weight_by": "uniform"},
+    },
+}
+"""Algorithms whose devices send numbers beside their updates."""
 NOISY_PLAN = {
     **PLAN,
     "privacy": {
@@ -116,6 +124,17 @@ def test_sixteen_agents_and_the_platform_killed_at_random_in_each_step(site: Sit
         summed = [round_["updates"] for round_ in rounds if round_["state"] == "published"]
         assert min(summed) >= FEWEST_OF_MANY
         assert min(summed) < MANY, "somebody was lost to a sum that was recovered without it"
+        site.operator.post(f"/federations/{federation}/finish/")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_numbers_that_agents_send_beside_updates_are_summed_with_them(site: Site, tmp_path: Path, name: str) -> None:
+    plan, tag = {**PLAN, **WITH_NUMBERS[name]}, f"sums-{name}"
+    federation = site.operator.start_federation(tag, pair=site.unused_pair(), plan=plan)
+    with ExitStack() as stack:
+        disks = started(stack, tmp_path, site, tag, AGENTS)
+        check(site, ended_rounds(site, federation, published=2), parse_plan(plan), disks)
         site.operator.post(f"/federations/{federation}/finish/")
 
 

@@ -249,9 +249,6 @@ class Local(Kind, frozen=True):
         if self.moves_together and plan.pace.staleness_allowed() is not None:
             detail = f"devices and platform remember the same updates under local {self.name}, and stale ones differ"
             return Reason("plan.needs_rounds_together", f"{detail}; take pace sync")
-        if self.scalars and not plan.privacy.leaves_as_is():
-            detail = f"privacy {plan.privacy.name} does not cover the numbers {', '.join(self.scalars)} of its updates"
-            return Reason("plan.not_covered", detail)
         if model is None:
             return None
         try:

@@ -14,6 +14,11 @@ def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None
     if plan.help.rules() is not None:
         detail = f"privacy {kind} covers updates, and help {plan.help.name} sends profiles and portions besides"
         return Reason("plan.not_covered", f"{detail}; take help none")
+    if plan.local.scalars:
+        named = ", ".join(plan.local.scalars)
+        detail = f"local {plan.local.name} sends the numbers {named} beside its updates, which nothing bounds"
+        advice = "take local sgd, or privacy secure_aggregation, whose sum hides them"
+        return Reason("plan.not_covered", f"{detail}, so that no noise of privacy {kind} hides them; {advice}")
     if model is not None and model.statistics:
         detail = f"privacy {kind} does not cover running statistics, which leave the device as they are"
         return Reason("plan.not_covered", f"{detail}; take a model without batch normalisation")

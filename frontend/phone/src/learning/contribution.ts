@@ -1,7 +1,7 @@
 /** From one device's update and what it measured to the vector that is summed: a mirror of `coterie_learning.contribution`. */
 import { gathered, type ModelSpec } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
-import { countOf, encodeTensors, readTensors, type Tensors } from "../wire/tensors";
+import { countOf, encodeTensors, fileBytes, readTensors, type Tensors } from "../wire/tensors";
 import { updateSpecs } from "./heads";
 import type { Scope } from "./local/interface";
 import { rint } from "./noise";
@@ -11,7 +11,7 @@ import { Grid } from "./secure_sum/grid";
 import type { Vector } from "./secure_sum/vector";
 
 const FULL_WEIGHT_BITS = 10;
-/** Losses and statistics are below two to the power of it. */
+/** Losses, statistics and the numbers beside an update are below two to the power of it. */
 const LARGEST_BITS = 20;
 const WORD_BITS = 62;
 
@@ -37,7 +37,10 @@ export interface Contents {
 
 /** The update as it was spooled, under codec float32. */
 export interface Parts {
-  readonly delta: Tensors;
+  /** In the order in which they travel; each has one tensor a parameter. */
+  readonly parts: readonly Tensors[];
+  /** What the plan's kind of local training sends beside them. */
+  readonly scalars: ReadonlyMap<string, number>;
   readonly statistics: Tensors;
 }
 
@@ -50,12 +53,23 @@ export function partsOf(payload: Uint8Array, model: ModelSpec): Parts {
     ),
   );
   const end = specs.length === 0 ? 0 : encodeTensors(zeros).length;
-  const { tensors, metadata } = readTensors(payload.subarray(end));
-  if (metadata.get("codec") !== '{"kind":"float32"}') {
-    throw new CodedError("update.wrong_codec", "sums have one grid: the plan's codec must be float32");
+  const parts: Tensors[] = [];
+  const scalars = new Map<string, number>();
+  for (let rest = payload.subarray(end); rest.length > 0; ) {
+    const size = fileBytes(rest);
+    const { tensors, metadata } = readTensors(rest.subarray(0, size));
+    const codec = metadata.get("codec");
+    if (codec === undefined && parts.length > 0) {
+      for (const [name, { data }] of tensors) scalars.set(name, Number(data[0]));
+    } else if (codec === '{"kind":"float32"}') {
+      parts.push(tensors as Tensors);
+    } else {
+      throw new CodedError("update.wrong_codec", "sums have one grid: the plan's codec must be float32");
+    }
+    rest = rest.subarray(size);
   }
   const statistics = end === 0 ? new Map() : readTensors(payload.subarray(0, end)).tensors;
-  return { delta: tensors as Tensors, statistics: statistics as Tensors };
+  return { parts, scalars, statistics: statistics as Tensors };
 }
 
 /**
@@ -72,7 +86,8 @@ export function vectorOf(
 ): Vector {
   const { model, scope, masking } = contents;
   const weight = weightOf(masking, measured.samples);
-  const numbers = updateSpecs(model, scope, []).map(({ name }) => dataOf(update.delta, name));
+  const specs = updateSpecs(model, scope, []);
+  const numbers = update.parts.flatMap((part) => specs.map(({ name }) => dataOf(part, name)));
   const whole = new Float32Array(numbers.reduce((count, { length }) => count + length, 0));
   let end = 0;
   for (const one of numbers) {
@@ -102,10 +117,10 @@ function weightOf({ fullSamples }: Masking, samples: number): number {
   return fullSamples === null ? full : Math.max(1, Math.floor((Math.min(samples, fullSamples) * full) / fullSamples));
 }
 
-/** Samples, figures and running statistics. */
+/** Samples, figures, the numbers beside the update and running statistics. */
 function measuredOf(
   { model, masking, members }: Contents,
-  { statistics }: Parts,
+  { statistics, scalars }: Parts,
   { samples, lossBefore, lossAfter, accuracyBefore }: Measured,
   base: Tensors,
   weight: number,
@@ -123,18 +138,21 @@ function measuredOf(
     const shift = Array.from(found, (one, at) => one - (before[at] as number));
     return [...shift, ...shift.map((one, at) => (squares[at] as number) + one * one)];
   });
+  const plain = (one: number): bigint => fixed(one, places, "a loss or a running statistic");
+  const beside = [...scalars.keys()].sort();
+  const raised = (name: string): bigint =>
+    fixed(scalars.get(name) as number, places, `one of ${beside.join(", ")}`, Math.ceil);
   return [
     BigInt(Math.min(samples, most)),
-    ...[...figures, ...moments].map((one) => fixed(one, places) * BigInt(weight)),
+    ...[...figures.map(plain), ...beside.map(raised), ...moments.map(plain)].map((one) => one * BigInt(weight)),
   ];
 }
 
-function fixed(number: number, places: number): bigint {
+function fixed(number: number, places: number, what: string, rounded = rint): bigint {
   if (!(Math.abs(number) < 2 ** LARGEST_BITS)) {
-    const detail = `a loss or a running statistic is not below ${2 ** LARGEST_BITS}`;
-    throw new CodedError("update.out_of_range", detail);
+    throw new CodedError("update.out_of_range", `${what} is not below ${2 ** LARGEST_BITS}`);
   }
-  return BigInt(rint(number * 2 ** places));
+  return BigInt(rounded(number * 2 ** places));
 }
 
 function dataOf(tensors: Tensors, name: string): Float32Array {

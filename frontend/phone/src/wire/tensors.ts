@@ -75,6 +75,12 @@ export function encodeTensors(
   return joined([headOf(order, metadata), ...bodies]);
 }
 
+/** The size of the tensor file that `data` begins with. Throws CodedError `tensors.malformed`. */
+export function fileBytes(data: Uint8Array): number {
+  const { body, entries } = readHead(data);
+  return entries.reduce((end, { dtype, shape }) => end + countOf(shape) * STORED[dtype].bytes, body);
+}
+
 /**
  * The tensors and metadata of a file; the tensors are copies, so that they lie aligned.
  * Throws CodedError `tensors.malformed`.

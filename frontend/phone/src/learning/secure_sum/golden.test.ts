@@ -126,7 +126,7 @@ test("the log of identities has the heads of Python, and who is not in it is ref
 
 // biome-ignore lint/suspicious/noExplicitAny: of the written JSON
 test.each(VECTORS.contributions as any[])(
-  "under $plan.privacy what a device adds is that of Python, bit for bit",
+  "under $plan.privacy and $plan.local what a device adds is that of Python, bit for bit",
   (one) => {
     const { masking } = parseDevicePlan(one.plan).privacy;
     const contents: Contents = {
