@@ -305,7 +305,8 @@ def _sums(
     release, totals = aggregation.release, summed(part, spans, updates)
     full = [update.weight if update.full is None else update.full for update in updates]
     for one in aggregation.partials:
-        full += [weight for weight in one.weights if weight]
+        each = one.weights if one.full is None else one.full
+        full += [unstale for unstale, weight in zip(each, one.weights, strict=True) if weight]
         for name, span in spans.items():
             totals[name][...] += one.file.numbers(key_of(part, name), span.start, span.stop)
     weight = sum(full)

@@ -63,6 +63,8 @@ class PartialSum(NamedTuple):
     file: "PartialFile"
     weights: Sequence[int]
     """Of its updates; 0: it was left out."""
+    full: Sequence[int] | None = None
+    """What they would weigh if none were stale; None: as they do."""
 
 
 def key_of(part: str, name: str) -> str:

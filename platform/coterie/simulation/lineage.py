@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.cohort import Figures, admit, discounted, shortened, weights_of_figures
+from coterie_learning.cohort import Figures, Weight, admit, discounted, shortened, weights_of_figures
 from coterie_learning.contribution import Contents as SummedContents
 from coterie_learning.contribution import Measured
 from coterie_learning.differences import make_difference
@@ -96,22 +96,24 @@ class Lineage:
         state = self.newest.state
         return {} if state is None or not self._plan.merge.sends else state.tensors
 
-    def weights(self, cohort: Sequence[Figures]) -> Sequence[int]:
+    def weights(self, cohort: Sequence[Figures], discounts: Sequence[int]) -> Sequence[Weight]:
         """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
         places = [place for place, one in enumerate(cohort) if one.samples]
-        weights = [0] * len(cohort)
-        for place, weight in zip(
-            places, weights_of_figures(self._plan.merge, [cohort[place] for place in places]), strict=True
-        ):
+        found = weights_of_figures(self._plan.merge, [cohort[place] for place in places])
+        counting = [(place, weight) for place, weight in zip(places, found, strict=True) if weight]
+        weights = [Weight(0, 0)] * len(cohort)
+        told = discounted([weight for _, weight in counting], [discounts[place] for place, _ in counting])
+        for (place, _), weight in zip(counting, told, strict=True):
             weights[place] = weight
         return weights
 
-    def merge_sums(self, sums: Sums, weights: Sequence[int]) -> bool:
+    def merge_sums(self, sums: Sums, weights: Sequence[Weight]) -> bool:
         """The next version, of the `sums` of updates of these `weights`; whether there is one."""
-        counted = [weight for weight in weights if weight]
+        counted = [one for one in weights if one.weight]
         if not counted or self._plan.merge.too_few(len(counted)) is not None:
             return False
-        return self._fold((), [self._arrived(sums, counted)], share=1.0, release=None)
+        arrived = self._arrived(sums, [one.weight for one in counted])
+        return self._fold((), [arrived._replace(full=[one.full for one in counted])], share=1.0, release=None)
 
     def merge(
         self, updates: Sequence[Sent], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None

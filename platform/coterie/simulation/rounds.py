@@ -94,6 +94,10 @@ class Rounds:
         """Whether `device` has an assignment in hand."""
         return device.number in self._at_work
 
+    def asked_in(self, device: Device) -> int:
+        """The last round that asked `device`; 0: none has."""
+        return self._reported.get(device.number, _Reported()).asked_in
+
     def begin(self) -> None:
         for device in self._world.devices:
             self._download(device)

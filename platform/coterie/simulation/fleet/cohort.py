@@ -36,10 +36,33 @@ class Bytes(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """An update that was in when its round closed."""
+    """A device's part in a round, whose training came to its end."""
 
+    round: int
+    """The one that asked it."""
+    version: int
+    """That it trained from."""
+    steps: int
+    device: int
+
+
+class Coming(NamedTuple):
+    """A device that is at work."""
+
+    at_s: float
+    """When its update arrives, or its silence is noticed."""
     device: int
     steps: int
+    """0: it has fallen silent."""
+    round: int
+    version: int
+    trained_s: float
+    """When its training ends."""
+
+    @property
+    def delivery(self) -> Delivery:
+        """Once it has come."""
+        return Delivery(self.round, self.version, self.steps, self.device)
 
 
 class Closed(NamedTuple):
@@ -51,7 +74,12 @@ class Closed(NamedTuple):
     lost: int
     """Devices that fell silent."""
     deliveries: Sequence[Delivery]
+    """Those that were in when it closed; each of another device."""
     is_merged: bool
+    taken: Sequence[Delivery] = ()
+    """Updates that had come, and grew too old before a round could merge them."""
+    late: Sequence[Delivery] = ()
+    """Trainings whose updates come too late for any."""
 
 
 @dataclass(eq=False)
@@ -60,10 +88,12 @@ class _Open:
     opened_s: float
     version: int
     asked: set[int] = field(default_factory=set)
-    coming: list[tuple[float, int, int]] = field(default_factory=list)
-    """Time, device and steps of each update that is on its way, as a heap; 0 steps: its device is missed then."""
     lost: int = 0
     deliveries: list[Delivery] = field(default_factory=list)
+    delivered: set[int] = field(default_factory=set)
+    """The devices of `deliveries`."""
+    taken: list[Delivery] = field(default_factory=list)
+    late: list[Delivery] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -79,42 +109,120 @@ class Cohorts:
     batch_size: int
     seed: int
     ledger: Ledger
+    coming: list[Coming] = field(default_factory=list)
+    """As a heap; between rounds there are some only where rounds are asynchronous."""
+    waiting: list[Delivery] = field(default_factory=list)
+    """What came while no round took it, oldest first."""
 
     def hold(self, number: int, *, begins_s: float, ends_s: float, version: int, sizes: Bytes) -> Closed | None:
         """Round `number`, from when enough devices are ready at or after `begins_s`; None: not before `ends_s`."""
         now_s = begins_s
-        while self._eligible(now_s, set()).sum() < max(1, self.plan.pace.devices_needed()):
+        while not self._can_open(now_s):
             now_s += LOOK_S
             if now_s >= ends_s:
                 return None
         round_ = _Open(number, now_s, version)
         deadline_s = now_s + self.plan.pace.deadline_after_s()
+        allowed = self.plan.pace.staleness_allowed()
+        if allowed is not None:
+            self._carry_over(round_, now_s, allowed, sizes)
         self._ask(round_, now_s, sizes)
         look_s = now_s + LOOK_S
         while not self.plan.pace.decide(self._view(round_, now_s)).ends:
-            comes_s = round_.coming[0][0] if round_.coming else np.inf
+            comes_s = self.coming[0].at_s if self.coming else np.inf
             now_s = float(min(comes_s, deadline_s, look_s))
             if now_s == comes_s:
-                _, device, steps = heapq.heappop(round_.coming)
-                if steps:
-                    round_.deliveries.append(Delivery(device, steps))
-                else:
-                    round_.lost += 1
+                one = heapq.heappop(self.coming)
+                self._come(round_, one, sizes)
+                if allowed is not None or not one.steps:
                     self._ask(round_, now_s, sizes)
             elif now_s == look_s:
                 look_s += LOOK_S
                 self._ask(round_, now_s, sizes)
         is_merged = self.plan.pace.decide(self._view(round_, now_s)).act == "merge"
-        return Closed(round_.opened_s, now_s, len(round_.asked), round_.lost, round_.deliveries, is_merged)
+        if allowed is None:
+            self._leave(round_, sorted(self.coming), sizes)
+            self.coming.clear()
+        return Closed(
+            round_.opened_s,
+            now_s,
+            len(round_.asked),
+            round_.lost,
+            round_.deliveries,
+            is_merged,
+            round_.taken,
+            round_.late,
+        )
+
+    def versions(self) -> set[int]:
+        """The versions that devices are at work on, or that updates which wait are of."""
+        return {one.version for one in self.coming} | {one.version for one in self.waiting}
+
+    def _can_open(self, now_s: float) -> bool:
+        if self.coming or self.waiting:
+            return True
+        return int(self._eligible(now_s, set()).sum()) >= max(1, self.plan.pace.devices_needed())
+
+    def _carry_over(self, round_: _Open, now_s: float, allowed: int, sizes: Bytes) -> None:
+        """End work on versions that have grown too old, and take the updates that wait, one a device."""
+        waiting, self.waiting = self.waiting, []
+        while self.coming and self.coming[0].at_s <= now_s:
+            one = heapq.heappop(self.coming)
+            if one.steps:
+                self._count_update(sizes)
+                waiting.append(one.delivery)
+            else:
+                round_.lost += 1
+        old = sorted(one for one in self.coming if round_.version - one.version > allowed)
+        if old:
+            self.coming = [one for one in self.coming if round_.version - one.version <= allowed]
+            heapq.heapify(self.coming)
+            self.columns.busy_until_s[[one.device for one in old]] = now_s
+            self._leave(round_, [one for one in old if one.trained_s <= now_s], sizes)
+        for delivery in waiting:
+            if round_.version - delivery.version > allowed:
+                round_.taken.append(delivery)
+            else:
+                self._take(round_, delivery)
+
+    def _leave(self, round_: _Open, trained: Sequence[Coming], sizes: Bytes) -> None:
+        """Devices have trained, or will have before they are asked again, for nothing."""
+        for one in trained:
+            if one.steps:
+                self._count_update(sizes)
+                round_.late.append(one.delivery)
+
+    def _come(self, round_: _Open, one: Coming, sizes: Bytes) -> None:
+        """An update, or the news that there will be none."""
+        if one.steps:
+            self._count_update(sizes)
+            self._take(round_, one.delivery)
+        else:
+            round_.lost += 1
+
+    def _count_update(self, sizes: Bytes) -> None:
+        self.ledger.count("updates", sizes.update)
+
+    def _take(self, round_: _Open, delivery: Delivery) -> None:
+        """Unless the round is full, or has an update of the device; then it waits."""
+        if len(round_.deliveries) >= self.plan.pace.updates_wanted() or delivery.device in round_.delivered:
+            self.waiting.append(delivery)
+        else:
+            round_.deliveries.append(delivery)
+            round_.delivered.add(delivery.device)
 
     def _view(self, round_: _Open, now_s: float) -> View:
-        return View(len(round_.coming), len(round_.deliveries), now_s - round_.opened_s)
+        return View(len(self.coming), len(round_.deliveries), now_s - round_.opened_s)
 
-    def _eligible(self, now_s: float, asked: set[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _busy(self, round_: _Open) -> set[int]:
+        """Devices that have had their part in the round, or have an update that waits for the next."""
+        return round_.asked | round_.delivered | {one.device for one in self.waiting}
+
+    def _eligible(self, now_s: float, but: set[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which devices could be asked."""
         eligible = self.traits.availability.ready(now_s) & (self.columns.busy_until_s <= now_s) & (self.train_sizes > 0)
-        if asked:
-            eligible[list(asked)] = False
+        if but:
+            eligible[list(but)] = False
         return eligible
 
     def _ask(self, round_: _Open, now_s: float, sizes: Bytes) -> None:
@@ -122,7 +230,7 @@ class Cohorts:
         if not wanted:
             return
         seed = derive_seed(self.seed, "round", round_.number)
-        found = np.flatnonzero(self._eligible(now_s, round_.asked))
+        found = np.flatnonzero(self._eligible(now_s, self._busy(round_)))
         if not self.plan.selection.reads_history and len(found) > CANDIDATES * wanted:
             # A uniform choice of some is one of all, without a hash for each device of the fleet.
             rng = np.random.default_rng([seed, round_.number, len(round_.asked)])
@@ -171,22 +279,22 @@ class Cohorts:
         starts_s = day.done_at(now_s, self._waits_s(device) + download / float(self.traits.downlink_bytes_s[device]))
         epoch = steps_per_epoch(int(self.train_sizes[device]), self.batch_size)
         step_s = speed.sample_s * float(self.traits.slowness[device]) * int(self.train_sizes[device]) / epoch
-        latest_s = round_.opened_s + self.plan.pace.deadline_after_s() - speed.latency_s
+        begins_s = round_.opened_s if self.plan.pace.staleness_allowed() is None else now_s
+        latest_s = begins_s + self.plan.pace.deadline_after_s() - speed.latency_s
         wanted = self.plan.local.steps_wanted(epoch)
         steps = day.steps_before(latest_s, starts_s=starts_s, step_s=step_s, wanted=wanted)
         if not steps:
             return
+        done_s = day.done_at(starts_s, step_s * steps)
         if self._is_lost(round_.number, device):
             silent_s = starts_s + self.plan.pace.absence_after_s()
             columns.busy_until_s[device] = silent_s
-            heapq.heappush(round_.coming, (silent_s, device, 0))
+            heapq.heappush(self.coming, Coming(silent_s, device, 0, round_.number, round_.version, done_s))
             return
-        done_s = day.done_at(starts_s, step_s * steps)
         arrives_s = day.done_at(done_s, speed.latency_s + sizes.update / float(self.traits.uplink_bytes_s[device]))
         columns.busy_until_s[device], columns.trained_s[device] = arrives_s, step_s * steps
-        self.ledger.count("updates", sizes.update)
         self.ledger.train(step_s * steps)
-        heapq.heappush(round_.coming, (arrives_s, device, steps))
+        heapq.heappush(self.coming, Coming(arrives_s, device, steps, round_.number, round_.version, done_s))
 
     def _waits_s(self, device: int) -> float:
         """Before it trains, beside its download."""

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from coterie.simulation.errors import DamagedSimulation, OtherSimulation
+from coterie.simulation.fleet.cohort import Coming, Delivery
 from coterie.simulation.fleet.columns import Columns
 from coterie.simulation.fleet.outcome import FleetRound
 from coterie.simulation.fleet.splits import Int64
@@ -37,6 +38,8 @@ class Noted(msgspec.Struct, frozen=True):
     """Of devices: the device, the slot, and the size of its blob."""
     bound: float | None = None
     difference_bytes: int | None = None
+    coming: Sequence[Coming] = ()
+    waiting: Sequence[Delivery] = ()
 
 
 class Kept(NamedTuple):
@@ -49,6 +52,9 @@ class Kept(NamedTuple):
     rounds: Sequence[FleetRound]
     now_s: float
     used: Used
+    coming: Sequence[Coming]
+    """Devices that are at work; see `Cohorts`."""
+    waiting: Sequence[Delivery]
 
 
 def identify(directory: Path, identity: Mapping[str, str]) -> None:
@@ -87,6 +93,8 @@ def save(directory: Path, kept: Kept) -> None:
         [(device, slot, len(blob)) for device, slot, blob in ordered],
         newest.bound,
         newest.difference_bytes,
+        kept.coming,
+        kept.waiting,
     )
     beside = msgspec.json.encode(noted)
     content = encode_tensors(tensors, {})
@@ -149,6 +157,8 @@ def _read(file: bytes) -> Kept:
         noted.rounds,
         noted.now_s,
         noted.used,
+        noted.coming,
+        noted.waiting,
     )
 
 

@@ -28,6 +28,10 @@ class FleetRound(msgspec.Struct, frozen=True):
     """Of the version after it, on the samples held out; null where it was not measured."""
     loss: float | None
     """Mean cross-entropy there, in nats."""
+    staleness_mean: float | None = None
+    """By how many versions the bases of its updates were older than its own; null where rounds are synchronous."""
+    staleness_most: int | None = None
+    """That of the oldest."""
 
 
 class FleetOutcome(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
@@ -17,9 +18,9 @@ from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.costs import Costs, cost_of_device
-from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.block import Base, Block, Found, Member, encode_version
-from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts
+from coterie.simulation.errors import DamagedSimulation, DoesNotFit
+from coterie.simulation.fleet.block import Base, Block, Found, Member
+from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, Delivery
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
@@ -31,6 +32,7 @@ from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
 from coterie.simulation.fleet.splits import Int64, Split, wanted
+from coterie.simulation.fleet.versions import Versions
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
 from coterie.simulation.ledger import Ledger
@@ -148,8 +150,6 @@ def _check(run: FleetRun) -> None:
     problem = None
     if not plan.pace.holds_rounds():
         problem = f"pace {plan.pace.name} holds no rounds"
-    elif plan.pace.staleness_allowed() is not None:
-        problem = f"pace {plan.pace.name} merges updates of different versions"
     elif plan.merge.reads == "models" or plan.local.needs_teacher():
         problem = f"local {plan.local.name} and merge {plan.merge.name} need a cloud model"
     elif plan.help.rules() is not None:
@@ -258,21 +258,34 @@ class _Fleet:
         self._states: dict[int, Mapping[str, bytes]] = {}
         self._rounds: list[FleetRound] = []
         self._now_s = 0.0
+        self._versions = Versions(directory)
+        self._is_asynchronous = plan.pace.staleness_allowed() is not None
         self._usual_bytes = sent_bytes(plan, run.model.spec).usual
 
     def resume(self, kept: Kept) -> None:
-        """Go on from what was kept."""
+        """Go on from what was kept. Raises DamagedSimulation."""
         self._cohorts.columns = kept.columns
+        self._cohorts.coming, self._cohorts.waiting = list(kept.coming), list(kept.waiting)
         self._cohorts.ledger = Ledger(kept.used)
         self._lineage.newest = kept.newest
         self._states = dict(kept.states)
         self._rounds, self._now_s = list(kept.rounds), kept.now_s
+        lacking = [number for number in sorted(self._cohorts.versions()) if not self._versions.path(number).exists()]
+        if lacking:
+            raise DamagedSimulation(path=str(self._directory), detail=f"version {lacking[0]} is not there any more")
 
     def kept(self) -> Kept:
         """What going on takes."""
         cohorts = self._cohorts
         return Kept(
-            cohorts.columns, self._lineage.newest, self._states, self._rounds, self._now_s, cohorts.ledger.used()
+            cohorts.columns,
+            self._lineage.newest,
+            self._states,
+            self._rounds,
+            self._now_s,
+            cohorts.ledger.used(),
+            cohorts.coming,
+            cohorts.waiting,
         )
 
     def run_to_end(self, *, keeps: bool) -> FleetOutcome:
@@ -283,17 +296,23 @@ class _Fleet:
             is_over = not self._hold(len(self._rounds) + 1, ends_s)
             share = 1.0 if is_over else max(len(self._rounds) / self._run.rounds, self._now_s / ends_s)
             self._report(Progress(min(1.0, share), len(self._rounds)))
-            if keeps and time.monotonic() - saved_s >= SAVED_EVERY_S:
-                save(self._directory, self.kept())
-                saved_s = time.monotonic()
+            if keeps and time.monotonic() - saved_s < SAVED_EVERY_S:
+                continue
+            self._save(keeps)
+            saved_s = time.monotonic()
+        self._save(keeps)
+        return self._outcome(is_over)
+
+    def _save(self, keeps: bool) -> None:
         if keeps:
             save(self._directory, self.kept())
-        return self._outcome(is_over)
+        # What was kept refers to no other version any more.
+        self._versions.keep_only({self._lineage.newest.number, *self._cohorts.versions()})
 
     def _hold(self, number: int, ends_s: float) -> bool:
         """One round; whether there was one."""
         newest, server = self._lineage.newest, self._lineage.sent_state
-        content = encode_version(Base(newest.parameters, server, newest.bound))
+        self._versions.put(newest.number, Base(newest.parameters, server, newest.bound))
         sent = sum(len(encode_tensors(tensors)) for tensors in server.values())
         whole = len(encode_tensors(newest.parameters))
         difference = whole if newest.difference_bytes is None else min(whole, newest.difference_bytes)
@@ -301,11 +320,12 @@ class _Fleet:
         closed = self._cohorts.hold(number, begins_s=self._now_s, ends_s=ends_s, version=newest.number, sizes=sizes)
         if closed is None:
             return False
-        found, is_merged = self._merge(number, closed, content) if closed.is_merged else ([], False)
+        found, is_merged = self._merge(closed) if closed.is_merged else ([], False)
         self._now_s = closed.ended_s + max(self._run.plan.pace.pause_after_s(), MIN_PAUSE_S)
         measured = None
         if is_merged and (number % self._run.evaluate_every == 0 or number == self._run.rounds):
             measured = self._measured()
+        ages = [newest.number - one.version for one in closed.deliveries] if self._is_asynchronous else []
         self._rounds.append(
             FleetRound(
                 number=number,
@@ -318,60 +338,66 @@ class _Fleet:
                 outcome="merged" if is_merged else "abandoned",
                 accuracy=None if measured is None else measured.accuracy,
                 loss=None if measured is None else measured.loss,
+                staleness_mean=sum(ages) / len(ages) if ages else None,
+                staleness_most=max(ages, default=None),
             )
         )
         return True
 
-    def _merge(self, number: int, closed: Closed, content: bytes) -> tuple[Sequence[Found], bool]:
+    def _merge(self, closed: Closed) -> tuple[Sequence[Found], bool]:
         """Compute the updates that count, and the next version of them."""
-        path = self._directory / f"version-{self._lineage.newest.number}.safetensors"
-        path.write_bytes(content)
-        # Devices of as many steps side by side; the order is the same, whatever the order of arrival.
-        members = sorted((one.steps, one.device) for one in closed.deliveries)
+        # Those that one round asked together, and devices of as many steps side by side; the order is the same,
+        # whatever the order of arrival.
+        deliveries = sorted(closed.deliveries)
         if self._needs_updates:
-            found, _ = self._trained(number, path, members, None)
-            is_merged = self._lineage.merge([self._sent(one, number) for one in found if one.samples]).is_version
+            found, _ = self._trained(deliveries, None)
+            sent = [self._sent(one, told) for one, told in zip(found, deliveries, strict=True) if one.samples]
+            is_merged = self._lineage.merge(sent).is_version
         else:
-            found, is_merged = self._summed(number, path, members)
-        path.unlink()
+            found, is_merged = self._summed(deliveries)
         if is_merged:
             self._accept(found)
         return found, is_merged
 
-    def _sent(self, one: Found, number: int) -> Sent:
+    def _sent(self, one: Found, told: Delivery) -> Sent:
         setting = self._setting
-        return Sent(one.payload, one.samples, setting.sent_classes(one.device), setting.seed_of(one.device, number))
+        seed = setting.seed_of(one.device, told.round)
+        return Sent(one.payload, one.samples, setting.sent_classes(one.device), seed, self._discount(told))
 
-    def _summed(self, number: int, path: Path, members: Sequence[tuple[int, int]]) -> tuple[Sequence[Found], bool]:
+    def _discount(self, told: Delivery) -> int:
+        return self._run.plan.pace.discount(self._lineage.newest.number - told.version)
+
+    def _summed(self, deliveries: Sequence[Delivery]) -> tuple[Sequence[Found], bool]:
         """An update's weight depends on all norms, which are known once all are computed.
 
         They are taken for unremarkable first; where they were not, sums are formed again with the right weights.
         """
-        sizes = self._cohorts.train_sizes
+        sizes, discounts = self._cohorts.train_sizes, [self._discount(one) for one in deliveries]
         batch = self._run.model.spec.batch_size
         weights = self._lineage.weights(
-            [Figures(min(int(sizes[device]), steps * batch), 1.0) for steps, device in members]
+            [Figures(min(int(sizes[one.device]), one.steps * batch), 1.0) for one in deliveries], discounts
         )
         while True:
-            found, sums = self._trained(number, path, members, weights)
-            right = self._lineage.weights([Figures(one.samples, one.norm) for one in found])
+            found, sums = self._trained(deliveries, [one.weight for one in weights])
+            right = self._lineage.weights([Figures(one.samples, one.norm) for one in found], discounts)
             if right == weights:
                 return found, self._lineage.merge_sums(sums, weights)
             weights = right
 
     def _trained(
-        self, number: int, path: Path, members: Sequence[tuple[int, int]], weights: Sequence[int] | None
+        self, deliveries: Sequence[Delivery], weights: Sequence[int] | None
     ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
-        """What all members found, in their order, and the sum of their updates where they have weights."""
-        told = [
-            Member(device, steps, 0 if weights is None else weights[place], self._states.get(device, {}))
-            for place, (steps, device) in enumerate(members)
-        ]
+        """What all devices found, in their order, and the sum of their updates where they have weights."""
         size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
-        blocks = [
-            Block(at, number, str(path), told[at : at + size], weights is None, wants_losses)
-            for at in range(0, len(told), size)
-        ]
+        told = zip(deliveries, [0] * len(deliveries) if weights is None else weights, strict=True)
+        blocks: list[Block] = []
+        for (number, version), asked in groupby(told, key=lambda one: one[0][:2]):
+            members = [Member(one.device, one.steps, weight, self._states.get(one.device, {})) for one, weight in asked]
+            path = str(self._versions.path(version))
+            blocks += [
+                Block(len(blocks) + at, number, path, members[begin : begin + size], weights is None, wants_losses)
+                for at, begin in enumerate(range(0, len(members), size))
+            ]
         found: dict[int, Sequence[Found]] = {}
         sums: dict[str, Int64] = {}
         for answer in self._workers.train(blocks):

@@ -145,6 +145,11 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     diverged = sum(one.diverged for one in outcome.rounds)
     if diverged:
         yield "updates that diverged", f"{diverged:,}"
+    ages = [(one.staleness_mean, one.delivered) for one in outcome.rounds if one.staleness_mean is not None]
+    if ages:
+        mean = sum(age * count for age, count in ages) / sum(count for _, count in ages)
+        most = max(one.staleness_most or 0 for one in outcome.rounds)
+        yield "versions by which bases of updates were older", f"{mean:.2f}, at most {most}"
     yield "devices trained", "side by side" if outcome.executor == "batched" else "one by one"
     if outcome.executor_reason:
         yield "because", outcome.executor_reason

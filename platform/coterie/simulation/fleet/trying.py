@@ -193,9 +193,10 @@ class _Takes(NamedTuple):
 def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: SimulationArguments) -> _Takes:
     """Raises DoesNotFit where no round was held."""
     update = sent_bytes(run.plan, run.model.spec).usual
-    if isinstance(run.fleet, Trace):
+    trace = _replayable(run)
+    if trace is not None:
         sizes = Sizes(update, encoded_bytes(run.model.spec.version))
-        replayed = list(_replayed(run.plan, run.fleet, sizes, arguments))
+        replayed = list(_replayed(run.plan, trace, sizes, arguments))
         found = _Takes(
             [one.lasted_s for one in replayed], [one.lost for one in replayed], [one.up_bytes for one in replayed]
         )
@@ -212,6 +213,12 @@ def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: Simulatio
             detail=f"no round would open in {arguments.days:g} days: the fleet never has {needed} devices ready at once"
         )
     return found
+
+
+def _replayable(run: FleetRun) -> Trace | None:
+    """What devices did, with which rounds are held again to tell what they take; asynchronous ones are not."""
+    is_asynchronous = run.plan.pace.staleness_allowed() is not None
+    return run.fleet if isinstance(run.fleet, Trace) and not is_asynchronous else None
 
 
 def _replayed(plan: Plan, trace: Trace, sizes: Sizes, arguments: SimulationArguments) -> Iterator[Held]:
@@ -241,7 +248,7 @@ def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float,
         samples=round(median(one.samples for one in outcomes)),
         held_out=outcomes[0].held_out,
         draws=len(outcomes),
-        durations="replayed" if isinstance(run.fleet, Trace) else "simulated",
+        durations="simulated" if _replayable(run) is None else "replayed",
         executor_reason=outcomes[0].executor_reason,
     )
 

@@ -14,7 +14,7 @@ from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
-from coterie.simulation.fleet.keeping import STATE
+from coterie.simulation.fleet.keeping import STATE, load
 from coterie.simulation.fleet.population import Drawn
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
@@ -29,6 +29,7 @@ from coterie_learning.plan import PRESETS, parse_plan
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
 
 UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
+BUFFERED = {"kind": "buffered", "buffer": 6, "at_work": 18}
 SLEEPERS = Profile(habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
 
 
@@ -51,9 +52,9 @@ def test_devices_learn_together() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("codec", ["float32", "int8"])
-def test_any_number_of_workers_gives_the_same_bytes(codec: str) -> None:
-    one, two = (outcome_of(run(workers=workers, codec={"kind": codec})) for workers in (1, 2))
+@pytest.mark.parametrize("slots", [{}, {"codec": {"kind": "int8"}}, {"pace": BUFFERED}])
+def test_any_number_of_workers_gives_the_same_bytes(slots: dict[str, object]) -> None:
+    one, two = (outcome_of(run(workers=workers, **slots)) for workers in (1, 2))
     assert one == two
 
 
@@ -78,8 +79,11 @@ def test_side_by_side_is_one_by_one_within_the_tolerance(body: Body, local: dict
         np.testing.assert_allclose(other, one, rtol=0, atol=TOLERANCE * float(np.abs(one).max()))
 
 
-def test_accuracy_does_not_depend_on_the_executor() -> None:
-    exact, batched = (simulate_fleet(run(executor=which), report=unreported) for which in ("exact", "batched"))
+@pytest.mark.parametrize("slots", [{}, {"pace": BUFFERED}])
+def test_accuracy_does_not_depend_on_the_executor(slots: dict[str, object]) -> None:
+    exact, batched = (
+        simulate_fleet(run(executor=which, rounds=4, **slots), report=unreported) for which in ("exact", "batched")
+    )
     for one, other in zip(exact.rounds, batched.rounds, strict=True):
         assert one.accuracy == pytest.approx(other.accuracy, abs=0.005)
         assert (one.opened_s, one.ended_s) == (other.opened_s, other.ended_s)
@@ -121,6 +125,7 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     [
         {"local": {"kind": "scaffold", "learning_rate": 0.1}, "merge": {"kind": "scaffold"}, "codec": {"kind": "int8"}},
         {"down": {"kind": "difference"}},
+        {"pace": BUFFERED},
         {"merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1, "quantile": 0.5}},
     ],
 )
@@ -159,6 +164,24 @@ def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
         outcome_of(run(rounds=1), tmp_path)
 
 
+def test_a_version_that_devices_are_at_work_on_must_be_there(tmp_path: Path) -> None:
+    """Beside what was kept after a round; without it nothing could go on."""
+    outcome_of(run(rounds=3, pace=BUFFERED), tmp_path)
+    for path in tmp_path.glob("version-*"):
+        path.unlink()
+    with pytest.raises(DamagedSimulation, match="version"):
+        outcome_of(run(rounds=3, pace=BUFFERED), tmp_path)
+
+
+def test_versions_that_nobody_trains_from_are_removed(tmp_path: Path) -> None:
+    outcome_of(run(rounds=30, pace=BUFFERED), tmp_path)
+    kept = load(tmp_path)
+    assert kept is not None and kept.newest.number == 30
+    numbers = {int(path.stem.removeprefix("version-")) for path in tmp_path.glob("version-*")}
+    assert numbers >= {one.version for one in kept.coming} | {one.version for one in kept.waiting}
+    assert len(numbers) < 15 and 0 not in numbers
+
+
 @pytest.mark.parametrize("merge", ["median", "krum", "trimmed_mean", "fed_adam", "q_fed_avg", "fed_nova"])
 def test_other_merges_hold_rounds_too(merge: str) -> None:
     halves = {"q_fed_avg": "q_fed_avg", "fed_nova": "fed_nova"}
@@ -192,7 +215,6 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
 @pytest.mark.parametrize(
     ("preset", "why"),
     [
-        ("fedbuff", "different versions"),
         ("isolated", "no rounds"),
         ("ditto", "models of their own"),
         ("cartel", "no rounds|data that change"),

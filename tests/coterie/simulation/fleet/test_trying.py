@@ -10,6 +10,7 @@ from coterie.child.job import Progress
 from coterie.cloud.simulation_job import DRAWS, LEFT_S, SAVED, CannotSimulate, SimulationArguments, agent_code
 from coterie.simulation.fleet import simulate_fleet
 from coterie.simulation.fleet.trying import try_stored
+from coterie.twin.trace import Part, Span, Trace
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.simulation.fleet.fleets import PLAN, compiled, samples
 
@@ -78,11 +79,24 @@ def test_interrupted_it_goes_on_to_the_same_forecast(tmp_path: Path, monkeypatch
     assert after[0].done > 2 * ROUNDS, "what was done is not done again"
 
 
+def test_asynchronous_rounds_on_a_fleets_past_are_simulated(tmp_path: Path) -> None:
+    """Only synchronous ones are held again with what its devices did."""
+    given, path = arguments(tmp_path / "work"), tmp_path / "trace"
+    parts = [Part(device, 0.0, "delivered", 20.0, 10.0, 2.0, 4, 20, 1000) for device in range(30)]
+    always = [Span(device, 0.0, 86_400.0) for device in range(30)]
+    path.write_bytes(msgspec.json.encode(Trace("2026-01-01T00:00:00+00:00", 86_400.0, 30, 30, 5, always, parts)))
+    pace = {"kind": "buffered", "buffer": 4, "at_work": 8}
+    given = msgspec.structs.replace(given, plan={**PLAN, "pace": pace}, trace=str(path), profile=None)
+    found = try_stored(given, lambda _: None)
+    assert (found.durations, found.draws, found.merged_share) == ("simulated", DRAWS, 1.0)
+    assert found.duration_s.middle > 0
+
+
 def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     fits = arguments(tmp_path / "work")
     for changes, sentence in (
         ({"dataset": None, "scenario": "places"}, "the model takes x float32"),
-        ({"plan": {**PLAN, "pace": {"kind": "buffered"}}}, "merges updates of different versions"),
+        ({"plan": {**PLAN, "pace": {"kind": "alone"}}}, "holds no rounds"),
         ({"split": "pathological:99"}, "99 a device are asked for"),
         ({"devices": 2}, "no round would open in 7 days"),
     ):

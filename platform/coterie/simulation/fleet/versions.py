@@ -1,0 +1,34 @@
+"""The files of the versions that devices train from, as long as any does."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.simulation.fleet.block import Base, encode_version
+
+_PREFIX, _SUFFIX = "version-", ".safetensors"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Those of one simulation, each a file; what a number stands for never changes."""
+
+    directory: Path
+
+    def path(self, number: int) -> Path:
+        """Where version `number` is."""
+        return self.directory / f"{_PREFIX}{number}{_SUFFIX}"
+
+    def put(self, number: int, base: Base) -> None:
+        """Write version `number`, whole or not at all."""
+        path = self.path(number)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(encode_version(base))
+        partial.replace(path)
+
+    def keep_only(self, numbers: Collection[int]) -> None:
+        """Remove all others."""
+        kept = {self.path(number) for number in numbers}
+        for path in self.directory.glob(f"{_PREFIX}*{_SUFFIX}"):
+            if path not in kept:
+                path.unlink()

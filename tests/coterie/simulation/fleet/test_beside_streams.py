@@ -1,0 +1,101 @@
+"""A fleet holds the very rounds that the simulation on streams holds of the same devices, to the last bit."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie.simulation.clock import DAY_S
+from coterie.simulation.clouds import AveragingCloud
+from coterie.simulation.device import Arrived, Device
+from coterie.simulation.fleet.columns import Traits
+from coterie.simulation.fleet.files import open_work
+from coterie.simulation.fleet.keeping import load
+from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.setting import Setting
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.splits.by import By
+from coterie.simulation.learner import Task
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.outcome import RoundOutcome
+from coterie.simulation.progress import unreported
+from coterie.simulation.rounds import Rounds
+from coterie.simulation.scenario import Speed
+from coterie.simulation.streams import Drawn
+from coterie.simulation.world import World
+from coterie_learning.random import derive_seed
+from coterie_wire.tensors import Tensors
+from tests.coterie.simulation.fleet.fleets import run
+from tests.coterie.simulation.small import scenario
+
+# Downloads take no time, since on a stream all devices have the first version before any round.
+UNLIKE = Profile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, uplink_bytes_s=2_000))
+BUFFERED = {"kind": "buffered", "buffer": 4, "at_work": 8, "deadline_s": 600}
+
+
+@dataclass(frozen=True, eq=False)
+class AsInFleets(World):
+    """Trainings have the seeds that a fleet gives them."""
+
+    rounds: deque[Rounds] = field(default_factory=deque)
+    """The one."""
+
+    def training_seed(self, device: Device) -> int:
+        return derive_seed(self.seed, "training", device.number, self.rounds[0].asked_in(device))
+
+
+def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> tuple[Sequence[RoundOutcome], Tensors]:
+    """The rounds of the same devices, each of which got all its samples before the first; and the last version."""
+    count = len(setting.population.sizes)
+    traits = Traits.draw(given.fleet, given.plan.requirements, devices=count, seed=given.seed)
+    first = NeuralLearner(setting.graphs, given.plan.local, parameters, first=parameters, received=parameters)
+    spec = setting.graphs.spec
+    days = traits.availability.days(np.arange(count))
+    devices = tuple(
+        Device(
+            number,
+            first,
+            days[number],
+            float(traits.slowness[number]),
+            deque([Arrived(1.0, setting.dataset(number), first=1)]),
+        )
+        for number in range(count)
+    )
+    nothing = setting.data.take(slice(0, 0))
+    drawn = Drawn(Task(spec.inputs, spec.classes), 0.0, nothing, ((),) * count)
+    world = AsInFleets(msgspec.structs.replace(scenario(), speed=given.speed), drawn, devices, given.seed)
+    cloud = AveragingCloud(given.plan, first, fleet=count, seed=derive_seed(given.seed, "cloud"))
+    rounds = Rounds(world, given.plan, cloud, given.rounds)
+    world.rounds.append(rounds)
+    rounds.begin()
+    world.clock.run(until_s=given.days * DAY_S)
+    return rounds.outcomes, cloud.version_for(devices[0]).learner.parameters
+
+
+@pytest.mark.parametrize(
+    "slots",
+    [
+        {"pace": {"kind": "sync", "target_updates": 4, "min_updates": 2}},
+        {"pace": BUFFERED},
+        {"pace": {**BUFFERED, "buffer": 1, "max_staleness": 1}},
+        {"pace": {**BUFFERED, "staleness": "none"}, "merge": {"kind": "median"}},
+        {"pace": BUFFERED, "codec": {"kind": "int8"}, "merge": {"kind": "fed_adam"}},
+    ],
+)
+def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], tmp_path: Path) -> None:
+    given = replace(run(executor="exact", rounds=12, **slots), fleet=UNLIKE, split=By("user"), devices=None, each=None)
+    outcome = simulate_fleet(given, report=unreported, keep=tmp_path)
+    kept = load(tmp_path)
+    assert kept is not None
+    rounds, version = on_stream(given, open_work(tmp_path).setting, given.parameters)
+    assert len(outcome.rounds) == given.rounds == len(rounds)
+    for one, other in zip(outcome.rounds, rounds, strict=True):
+        assert (one.invited, one.delivered, one.outcome) == (other.invited, other.delivered, other.outcome)
+        assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
+    assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in rounds]
+    for name, tensor in version.items():
+        assert kept.newest.parameters[name].tobytes() == tensor.tobytes()
