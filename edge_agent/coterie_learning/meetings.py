@@ -20,6 +20,7 @@ from coterie_learning.codec import Codec
 from coterie_learning.exact_sum import LARGEST, WeightedNumbers, add_numbers, mean
 from coterie_learning.flat import flat, unflat
 from coterie_learning.random import derive_seed, permutation
+from coterie_learning.walkers import walkers_of
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
@@ -43,11 +44,22 @@ class MeetingRules(NamedTuple):
     """Devices that meet at once, at most."""
     wait_s: float
     """Seconds that a device waits for the others of its group; then those meet that are there."""
+    turn_s: float | None = None
+    """None: all devices come to each meeting, in groups. Else one group does (`coterie_learning.walkers`), and those of
+    the next begin without its model once it has taken longer than so many seconds, training included."""
 
     @property
     def in_all(self) -> int:
         """Meetings of both sorts, which are numbered from 0."""
         return self.meetings + self.settling
+
+    def group_of(self, own: str, members: Sequence[str], meeting: int, *, seed: int) -> tuple[str, ...] | None:
+        """With whom `own` is at the meeting; None: it is not."""
+        if self.turn_s is not None:
+            walkers = walkers_of(members, meeting, walkers=self.group, seed=seed)
+            return walkers if own in walkers else None
+        groups = groups_of(members, meeting, group=self.group, seed=seed)
+        return next((one for one in groups if own in one), None)
 
 
 def groups_of(members: Sequence[str], meeting: int, *, group: int, seed: int) -> Sequence[tuple[str, ...]]:

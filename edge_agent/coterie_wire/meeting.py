@@ -47,8 +47,10 @@ class Gathering(Message, frozen=True):
     """A signed `Roster`."""
     meetings: Annotated[int, Meta(ge=1, le=2**20)]
     settling: Annotated[int, Meta(ge=0, le=2**20)]
-    group: Annotated[int, Meta(ge=2, le=MAX_GROUP)]
+    group: Annotated[int, Meta(ge=1, le=MAX_GROUP)]
     wait_s: Seconds
+    turn_s: Seconds | None = None
+    """None: all devices come to each meeting, in groups. Else one group does, and is waited for so long by the next."""
     paths: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()
     """Peers that open direct paths; a device is told them that does, too."""
     stun: Address | None = None

@@ -17,6 +17,8 @@ from tests.system.test_supernodes import free_port
 
 AGENTS, MEETINGS, SETTLING = 5, 12, 3
 WAIT_S = 4.0
+GOSSIP = {"kind": "gossip", "meetings": MEETINGS, "settling": SETTLING, "wait_s": WAIT_S}
+WALKERS = {"kind": "walkers", "meetings": MEETINGS, "walkers": 2, "wait_s": WAIT_S, "turn_s": 30.0}
 Gossips = tuple[str, list[RealAgent]]
 
 
@@ -24,7 +26,7 @@ def plan(**topology: object) -> dict[str, Any]:
     return {
         "local": {"kind": "sgd", "epochs": 2, "learning_rate": 0.05},
         "codec": {"kind": "float32"},
-        "topology": {"kind": "gossip", "meetings": MEETINGS, "settling": SETTLING, "wait_s": WAIT_S, **topology},
+        "topology": topology or GOSSIP,
         "pace": {
             "kind": "sync",
             "target_updates": AGENTS,
@@ -39,9 +41,10 @@ def plan(**topology: object) -> dict[str, Any]:
 @pytest.fixture
 def gossips(site: Site, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Gossips]:
     """A federation of one round, and the devices that it will ask, each slow enough that one can look on."""
-    name = request.node.name.removeprefix("test_").replace("_", "-")[:40]
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:40]
     with ExitStack() as stack:
-        federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=plan(), rounds_wanted=1)
+        asked = plan(**getattr(request, "param", {}))
+        federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=asked, rounds_wanted=1)
         token = site.operator.enrolment_token(tag=name, uses=AGENTS)
         agents = []
         for number in range(AGENTS):
@@ -107,6 +110,29 @@ def test_an_agent_that_is_killed_goes_on_with_the_others(site: Site, gossips: Go
     eventually(lambda: "goes on from there, with the model of one of them" in killed.log(), within_s=60)
     all_come_home(site, federation, agents)
     assert is_through(killed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("gossips", [WALKERS], indirect=True)
+def test_walkers_hop_on_while_the_platform_is_away_and_pass_over_one_that_is_killed(
+    site: Site, gossips: Gossips
+) -> None:
+    federation, agents = gossips
+    eventually(lambda: sum(bool(meetings(agent)) for agent in agents) >= 2, within_s=60)
+    site.platform.kill_for_good()
+    killed = next(agent for agent in agents if meetings(agent))
+    killed.kill()
+    try:
+        others = [agent for agent in agents if agent is not killed]
+        last = MEETINGS // 2 + 2
+        eventually(lambda: sum(has_been_at(agent, last) for agent in others) >= 2, within_s=180)
+    finally:
+        site.platform.start()
+    assert any("with the model of one that has met" in agent.log() for agent in others)
+    killed.start()
+    all_come_home(site, federation, agents)
+    came = [len(meetings(agent)) for agent in agents]
+    assert all(0 < count < MEETINGS for count in came), "each is drawn for some of the meetings"
 
 
 def all_come_home(site: Site, federation: str, agents: list[RealAgent]) -> None:

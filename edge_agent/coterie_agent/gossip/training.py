@@ -1,7 +1,11 @@
-"""A round of gossip on one device: a training, a meeting, the next, and at the end the update, spooled."""
+"""A round of gossip on one device: a training, a meeting, the next, and at the end the update, spooled.
+
+Where few devices meet each time, one that is not drawn waits, and goes on from a model of those that met before it.
+"""
 
 import logging
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +18,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.gossip.attending import Attending
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
+from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.work import TrainingProgress
@@ -28,7 +33,6 @@ from coterie_learning.meetings import (
     MeetingRules,
     decode_whole,
     encode_whole,
-    groups_of,
 )
 from coterie_learning.random import derive_seed
 from coterie_wire.errors import WireError
@@ -63,6 +67,7 @@ class GossipTraining:
     calls_in: Callable[[Roster], PeerCalls]
     wait: Callable[[float], None]
     """Waits for so many seconds at most, less where something changes."""
+    clock: Callable[[], float] = time.monotonic
     _may_be_behind: bool = True
     """Whether others may be at a later meeting than the next."""
 
@@ -77,7 +82,19 @@ class GossipTraining:
             if roster is None:
                 break
             calls = self.calls_in(roster)
-            if self._may_be_behind:
+            if rules.turn_s is not None:
+                waiting = self._waiting(state, rules, roster, calls)
+                meeting = waiting.next_meeting(state.number)
+                if meeting is None:
+                    break
+                turn = waiting.turn(meeting, state.number)
+                if turn is None and self._halted(state) is Halt.PAUSE:
+                    return False
+                if turn is not None:
+                    state = self._hopped(state, turn, waiting)
+                if turn != meeting:  # the roster is another, or the others are beyond the meeting
+                    continue
+            elif self._may_be_behind:
                 state = self._caught_up(state, roster, calls)
             next_state = self._part(state, rules, roster, calls)
             if next_state is None:
@@ -125,7 +142,7 @@ class GossipTraining:
 
     def _met(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> _State | None:
         """The state after meeting the group; None if the device is to pause first."""
-        own = self.training.store.identity.get().device
+        own = self._own
         plan, assignment = self.training.plan, self.training.assignment
         group = self._group(state.number, rules, roster)
         meeting = Meeting(
@@ -159,8 +176,8 @@ class GossipTraining:
 
         What the device has trained since its last meeting is lost; its own model is too old to be averaged with theirs.
         """
-        own, peers = self.training.store.identity.get().device, _by_name(roster)
-        others = [peers[name] for name in self._group(state.number, self._rules(), roster) if name != own]
+        peers = _by_name(roster)
+        others = [peers[name] for name in self._group(state.number, self._rules(), roster) if name != self._own]
 
         def at(peer: Peer) -> int:
             try:
@@ -174,25 +191,62 @@ class GossipTraining:
         for number, peer in sorted(ahead, key=lambda one: one[0], reverse=True):
             try:
                 content = calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content
-                specs = self.training.model.manifest.model.parameters
-                difference = decode_whole(content, self.training.plan.codec, specs) if content else None
-            except (Unreachable, WireError) as error:
+            except Unreachable as error:
                 log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
                 continue
+            difference = self._taken_over(content)
             if difference is not None:
                 log.info("the others are at meeting %d: goes on from there, with the model of one of them", number + 1)
-                later = msgspec.structs.replace(state, number=number, difference=difference)
-                return later if later.progress is None else self._stored_as(later)
+                return self._moved(state, number, difference)
         return state
+
+    def _waiting(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> Waiting:
+        """Until a meeting for which the device is drawn, or others change who that is, or it is to stop."""
+        self._stand_at(state)
+        known = self.gathering().roster
+        return Waiting(
+            own=self._own,
+            roster=roster,
+            digest=self.desk.digest,
+            rules=rules,
+            calls=calls,
+            stop=lambda: self._halted(state) is not None or self.gathering().roster != known,
+            wait=self.wait,
+            clock=self.clock,
+        )
+
+    def _hopped(self, state: _State, number: int, waiting: Waiting) -> _State:
+        """At meeting `number`, with the model of one that was at the meeting before, or at a late one."""
+        for content in waiting.models(state.number, number):
+            difference = self._taken_over(content)
+            if difference is not None:
+                log.info("goes on to meeting %d with the model of one that has met", number + 1)
+                return self._moved(state, number, difference)
+        return self._moved(state, number, state.difference)
+
+    def _taken_over(self, content: bytes) -> Tensors | None:
+        """A peer's model; None where it is none."""
+        try:
+            specs = self.training.model.manifest.model.parameters
+            return decode_whole(content, self.training.plan.codec, specs) if content else None
+        except WireError as error:
+            log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
+            return None
+
+    def _moved(self, state: _State, number: int, difference: Tensors) -> _State:
+        later = msgspec.structs.replace(state, number=number, difference=difference)
+        return later if later.progress is None else self._stored_as(later)
 
     def _has_trained(self, state: _State) -> bool:
         """Whether there is a checkpoint of a training for the next meeting."""
         return state.progress is not None and self.training.store.work.checkpoint() is not None
 
     def _group(self, number: int, rules: MeetingRules, roster: Roster) -> Sequence[str]:
-        own = self.training.store.identity.get().device
-        groups = groups_of(list(_by_name(roster)), number, group=rules.group, seed=roster.seed)
-        return next((group for group in groups if own in group), (own,))
+        return rules.group_of(self._own, list(_by_name(roster)), number, seed=roster.seed) or (self._own,)
+
+    @property
+    def _own(self) -> str:
+        return self.training.store.identity.get().device
 
     def _attend(self) -> Roster | None:
         """None where nobody meets any more."""
@@ -267,7 +321,7 @@ class GossipTraining:
 
     def _rules(self) -> MeetingRules:
         told = self.gathering()
-        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s)
+        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s, told.turn_s)
 
     def _halted(self, state: _State) -> Halt | None:
         return self.training.halt(0.0 if state.progress is None else state.progress.measure_s)

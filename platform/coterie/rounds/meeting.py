@@ -54,6 +54,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         settling=rules.settling,
         group=rules.group,
         wait_s=rules.wait_s,
+        turn_s=rules.turn_s,
         paths=tuple(str(device.pk) for device in devices if opens and way_to(device) is not None),
         stun=opens.stun if opens else None,
         relays=_relays(round_, devices),

@@ -14,9 +14,10 @@ from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
-from coterie_learning.meetings import MOST_WEIGHT, MeetingRules, encode_whole, groups_of
+from coterie_learning.meetings import MOST_WEIGHT, MeetingRules, decode_whole, encode_whole
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
+from coterie_learning.walkers import Turn, walkers_of
 from coterie_wire.tensors import Tensors
 
 
@@ -38,6 +39,10 @@ class Task:
     """Of the next meeting."""
     difference: Tensors = field(default_factory=dict)
     steps: int = 0
+    turn: Turn | None = None
+    """What it waits for; None: for nothing."""
+    looks_at_s: float = 0.0
+    """When it looks next whether it waits for nothing any more."""
 
 
 @dataclass(eq=False)
@@ -60,6 +65,10 @@ class Gossip:
         self._rooms: dict[tuple[int, int, tuple[str, ...]], _Room] = {}
         self._furthest: dict[tuple[int, str], tuple[int, Tensors]] = {}
         """By round and device, the meeting that it is at, with its model."""
+        self._waiting: dict[str, Task] = {}
+        """By device, those of the round that wait for their turn."""
+        self._drawn: dict[int, tuple[str, ...]] = {}
+        """By meeting, where few devices are at each."""
 
     def ask(self, round_: int, device: Device) -> None:
         """`device` is in the roster of the round from now on."""
@@ -67,7 +76,11 @@ class Gossip:
             self._asked = {round_: []}
             self._rooms.clear()
             self._furthest.clear()
+            self._waiting.clear()
         self._asked[round_].append(device.name)
+        self._drawn.clear()
+        for task in list(self._waiting.values()):
+            self._wait(task)
 
     def begin(self, task: Task) -> None:
         """The device has the version, and begins."""
@@ -76,11 +89,24 @@ class Gossip:
         self._go_on(task)
 
     def _go_on(self, task: Task) -> None:
-        world, rules = self._world, self._rules
-        now_s = world.clock.now_s
-        self._furthest[task.round, task.device.name] = task.number, task.difference
         if task.round not in self._asked:
             return  # it has ended without this device
+        self._stand_at(task)
+        if self._rules.turn_s is not None:
+            self._wait(task)
+        else:
+            self._begin_part(task)
+
+    def _stand_at(self, task: Task) -> None:
+        self._furthest[task.round, task.device.name] = task.number, task.difference
+        for name in list(self._waiting):
+            if name in self._waiting:
+                self._look(self._waiting[name])
+
+    def _begin_part(self, task: Task) -> None:
+        """The next training or meeting of the device, or its way home."""
+        world, rules = self._world, self._rules
+        now_s = world.clock.now_s
         if task.number >= rules.in_all:
             self._go_home(task)
         elif task.number >= rules.meetings:
@@ -124,9 +150,7 @@ class Gossip:
         rules, name = self._rules, task.device.name
         if task.round not in self._asked:
             return
-        members = self._asked[task.round]
-        seed = self._world.seed_of("gossip", task.round)
-        group = next(one for one in groups_of(members, task.number, group=rules.group, seed=seed) if name in one)
+        group = self._group_of(name, task.round, task.number) or (name,)
         room = self._rooms.setdefault((task.round, task.number, group), _Room(group))
         if room.met is not None:
             self._catch_up(task, group)
@@ -138,14 +162,22 @@ class Gossip:
             clock = self._world.clock
             clock.at(clock.now_s + rules.wait_s, lambda: self._meet(room, task.number))
 
+    def _group_of(self, name: str, round_: int, number: int) -> tuple[str, ...] | None:
+        seed = self._world.seed_of("gossip", round_)
+        return self._rules.group_of(name, self._asked[round_], number, seed=seed)
+
     def _catch_up(self, task: Task, group: Sequence[str]) -> None:
         """The others have met without it: it goes on from the model of the one who is furthest."""
         found = [self._furthest[task.round, name] for name in group if (task.round, name) in self._furthest]
         number, difference = max(found, key=lambda one: one[0])
-        task.number, task.difference = max(number, task.number + 1), difference
+        task.number = max(number, task.number + 1)
+        self._take_over(task, difference)
+        self._go_on(task)
+
+    def _take_over(self, task: Task, difference: Tensors) -> None:
         whole = encode_whole(difference, self._plan.codec, seed=task.seed)
         self._world.ledger.count("meetings", len(whole))
-        self._go_on(task)
+        task.difference = decode_whole(whole, self._plan.codec, task.base.learner.graphs.spec.parameters)
 
     def _meet(self, room: _Room, number: int) -> None:
         if room.met is not None:
@@ -160,6 +192,69 @@ class Gossip:
         for name, task in sorted(room.guests.items()):
             task.number, task.difference = number + 1, met.difference[name]
             self._go_on(task)
+
+    def _wait(self, task: Task) -> None:
+        """For the next meeting for which the device is drawn; after the last it goes home."""
+        rules, name = self._rules, task.device.name
+        assert rules.turn_s is not None, "few devices meet each time"
+        mine = (number for number in range(task.number, rules.in_all) if name in self._drawn_for(number, task.round))
+        until = next(mine, None)
+        if until is None:
+            self._waiting.pop(name, None)
+            self._go_home(task)
+            return
+        task.turn = Turn(
+            until,
+            lambda number: self._drawn_for(number, task.round),
+            at=task.number,
+            wait_s=rules.wait_s,
+            turn_s=rules.turn_s,
+            now_s=self._world.clock.now_s,
+        )
+        self._waiting[name] = task
+        self._look(task)
+
+    def _look(self, task: Task) -> None:
+        """Whether the device's turn has come, by what the others say; if not, it looks again when one says more."""
+        clock, turn = self._world.clock, task.turn
+        if turn is None or task.round not in self._asked:
+            return
+        heard = -1
+        while heard < turn.at < turn.until:
+            heard = turn.at
+            for name in turn.asked:
+                number, _ = self._furthest.get((task.round, name), (-1, None))
+                turn.hear(number, clock.now_s)
+        closes_s = task.deadline_s - self._world.scenario.speed.latency_s
+        has_come = turn.has_come(clock.now_s)
+        if has_come or clock.now_s >= closes_s:
+            task.turn = None
+            del self._waiting[task.device.name]
+            self._hop(task, turn) if has_come else self._go_home(task)
+        elif task.looks_at_s != (looks_at_s := min(turn.next_s, closes_s)):
+            task.looks_at_s = looks_at_s
+            clock.at(looks_at_s, lambda: self._look(task))
+
+    def _hop(self, task: Task, turn: Turn) -> None:
+        """A model of those who were at the meetings before, the last ones first, is taken over."""
+        for number in range(turn.at - 1, task.number - 1, -1):
+            found = [self._furthest.get((task.round, name), (-1, {})) for name in self._drawn_for(number, task.round)]
+            ahead = [difference for at, difference in found if at > task.number]
+            if ahead:
+                self._take_over(task, ahead[0])
+                break
+        task.number = turn.at
+        if turn.at > turn.until:
+            self._go_on(task)  # the others are beyond its meeting
+        else:
+            self._stand_at(task)
+            self._begin_part(task)
+
+    def _drawn_for(self, number: int, round_: int) -> tuple[str, ...]:
+        if number not in self._drawn:
+            seed = self._world.seed_of("gossip", round_)
+            self._drawn[number] = walkers_of(self._asked[round_], number, walkers=self._rules.group, seed=seed)
+        return self._drawn[number]
 
     def _weight(self, task: Task) -> int:
         return min(MOST_WEIGHT, len(parts_of(numbers_of(task.data), self._plan.local).train))

@@ -40,3 +40,28 @@ def test_a_device_that_is_late_goes_on_from_the_others_and_all_come_home() -> No
     topology = {"kind": "gossip", "meetings": 4, "settling": 1, "group": 4, "wait_s": 2}
     outcome = run({"pace": ALL, "topology": topology, "codec": {"kind": "float32"}}, slow, seed=3)
     assert any(one.delivered >= 3 for one in outcome.rounds)
+
+
+def test_walkers_that_are_all_drawn_each_time_are_gossip_in_one_group() -> None:
+    """The degenerate case, bit for bit."""
+    met = simulated({"kind": "gossip", "meetings": 3, "settling": 0, "group": 4})
+    walked = simulated({"kind": "walkers", "meetings": 3, "walkers": 4})
+    assert (walked.accuracy, walked.bytes_by_kind, walked.rounds) == (met.accuracy, met.bytes_by_kind, met.rounds)
+
+
+def test_walkers_hop_and_send_less_than_devices_that_all_meet_each_time() -> None:
+    met = simulated({"kind": "gossip", "meetings": 6, "settling": 0, "group": 2})
+    walked = simulated({"kind": "walkers", "meetings": 6, "walkers": 2})
+    for outcome in (met, walked):
+        assert all(one.delivered == 4 for one in outcome.rounds if one.outcome == "merged")
+        assert any(one.outcome == "merged" for one in outcome.rounds)
+    sent = [outcome.bytes_by_kind["meetings"] / len(outcome.rounds) for outcome in (walked, met)]
+    assert 0 < sent[0] < sent[1]
+
+
+def test_a_walker_that_takes_too_long_is_passed_over_and_all_come_home() -> None:
+    """Some devices take thirty times as long; the next ones begin after ten seconds."""
+    slow = scenario(speed={"sample_s": 0.01, "stragglers": 0.5, "straggler_factor": 30})
+    topology = {"kind": "walkers", "meetings": 6, "walkers": 1, "wait_s": 2, "turn_s": 10}
+    outcome = run({"pace": ALL, "topology": topology, "codec": {"kind": "float32"}}, slow, seed=3)
+    assert any(one.delivered >= 3 for one in outcome.rounds)

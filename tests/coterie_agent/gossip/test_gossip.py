@@ -1,6 +1,7 @@
 """Devices at a meeting, on loopback: who is answered, who is not, and what a group comes to that loses members."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,12 +17,14 @@ from coterie_agent.gossip.attending import Attended, Attending
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
 from coterie_agent.gossip.reaching import Reaching
+from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.store.database import Database
 from coterie_agent.store.neighbours import NeighbourStore
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.meetings import Meeting
+from coterie_learning.meetings import Meeting, MeetingRules
+from coterie_learning.walkers import walkers_of
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.discovery import Excluded
 from coterie_wire.errors import WireError
@@ -272,3 +275,57 @@ def test_an_answer_that_is_sent_again_is_not_taken(devices: dict[str, Device]) -
         devices["b"].calls.call(liar, "who is there", roster=devices["b"].desk.digest, meeting=0)
     replaying.shutdown()
     replaying.server_close()
+
+
+def waiting(device: Device, others: dict[str, Device], *, stop: Callable[[], bool] = lambda: False) -> Waiting:
+    rules = MeetingRules(30, 0, 1, wait_s=0.3, turn_s=20.0)
+    content = Roster(1, ROUND, 3, tuple(other.peer for other in others.values()), NOW + 60)
+    return Waiting(
+        own=device.name,
+        roster=content,
+        digest=device.desk.digest,
+        rules=rules,
+        calls=device.calls,
+        stop=stop,
+        wait=lambda seconds: time.sleep(min(seconds, 0.02)),
+        clock=time.monotonic,
+    )
+
+
+def drawn_after(devices: dict[str, Device], name: str) -> tuple[int, str]:
+    """A meeting for which `name` is drawn and was not just before, and who was at the one before."""
+    before = [walkers_of(NAMES, number, walkers=1, seed=3) for number in range(30)]
+    number = next(at for at in range(2, 30) if before[at] == (name,) and before[at - 1] != (name,))
+    return number, before[number - 1][0]
+
+
+def test_whoever_waits_goes_on_with_the_model_of_one_that_has_met_before(devices: dict[str, Device]) -> None:
+    number, before = drawn_after(devices, "a")
+    devices[before].desk.stand_at(number - 1, b"on its way")
+    one = waiting(devices["a"], devices)
+    threading.Timer(0.8, devices[before].desk.stand_at, [number, b"has met"]).start()
+    assert one.next_meeting(number) == number
+    began = time.monotonic()
+    assert one.turn(number, number - 1) == number
+    assert time.monotonic() - began > 0.4, "not as soon as one that had not begun would be passed over"
+    assert next(one.models(number - 1, number)) == b"has met"
+
+
+def test_those_before_that_do_not_answer_are_passed_over(devices: dict[str, Device]) -> None:
+    number, before = drawn_after(devices, "a")
+    devices[before].server.shutdown()
+    devices[before].server.server_close()
+    one = waiting(devices["a"], devices)
+    assert one.turn(number, number - 1) == number
+    assert list(one.models(number - 1, number)) == []
+
+
+def test_whoever_is_late_is_told_where_the_others_are(devices: dict[str, Device]) -> None:
+    number, before = drawn_after(devices, "a")
+    devices[before].desk.stand_at(number + 4, b"beyond")
+    assert waiting(devices["a"], devices).turn(number, number - 1) == number + 4
+
+
+def test_one_that_is_to_stop_waits_no_more(devices: dict[str, Device]) -> None:
+    number, _ = drawn_after(devices, "a")
+    assert waiting(devices["a"], devices, stop=lambda: True).turn(number, number - 1) is None

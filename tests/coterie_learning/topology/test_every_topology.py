@@ -30,9 +30,10 @@ def test_plans_without_one_have_a_star() -> None:
 
 
 @every_kind
-def test_one_with_meetings_has_some_and_of_more_than_one_device(kind: type[Topology]) -> None:
+def test_one_with_meetings_has_some_and_a_patience(kind: type[Topology]) -> None:
     rules = kind().meeting_rules()
     if rules is not None:
         assert rules.meetings >= 1
-        assert 2 <= rules.group <= MOST_MEMBERS
+        assert 1 <= rules.group <= MOST_MEMBERS
         assert rules.wait_s > 0
+        assert rules.turn_s is None or rules.turn_s > rules.wait_s

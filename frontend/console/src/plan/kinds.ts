@@ -83,6 +83,7 @@ const WORDS: Readonly<Record<string, string>> = {
   trimmed_mean: t`trimmed mean`,
   trusted_root: t`trusted root (FLTrust)`,
   uniform: t`uniformly at random`,
+  walkers: t`walkers`,
   whole: t`whole version`,
   window: t`error over the last batches`,
 };
