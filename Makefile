@@ -11,6 +11,7 @@ BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
 PHONE := frontend/phone
 BUILT_PHONE := platform/coterie/gateway/static/phone/index.html
+NPM_LOCKS := $(CONSOLE) $(PHONE) tests/portability
 # Tests that compile, train, simulate or sum for seconds; they have a target of their own.
 COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation simulation_runs twin recipes \
 	merging/test_differences.py merging/test_distilling.py owners/test_rebuilding.py) \
@@ -132,7 +133,7 @@ language: $(STAMP) $(CONSOLE)/node_modules/.package-lock.json  ## After a change
 reference: $(STAMP)  ## Write the generated pages of docs/reference.
 	$(BIN)/python -m tests.contract.reference
 
-lock: $(STAMP)  ## After a change of constraints.txt: write the hashes of all files (requirements.lock) and the bill (sbom.cdx.json).
+lock: $(STAMP)  ## After a change of constraints.txt or a lock of npm: write the hashes of all files (requirements.lock) and the bill (sbom.cdx.json).
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 	grep -vE '^(#|torch==)' constraints.txt | build/lock/bin/uv pip compile --quiet --no-deps --python $(BIN)/python \
@@ -146,7 +147,7 @@ else
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
 	build/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement constraints.txt
-	$(NPM) audit --omit=dev --package-lock-only
+	for directory in $(NPM_LOCKS); do npm --prefix $$directory audit --package-lock-only || exit 1; done
 endif
 
 audit-where-possible: $(STAMP)  ## The same for a gate that may have no network: what is known fails it, and what could not be asked is said.

@@ -6,7 +6,6 @@ The directory holds what OSV publishes for each ecosystem (https://google.github
 """
 
 import json
-import re
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,8 @@ from typing import Any, NamedTuple
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from tests.contract.sbom import FILE, pinned
+from tests.contract.npm_locks import DIRECTORIES, packages_of
+from tests.contract.sbom import pinned
 
 OLDEST = timedelta(days=14)
 """Advisories whose newest is older say little about today."""
@@ -36,11 +36,10 @@ class Package(NamedTuple):
 
 
 def locked() -> list[Package]:
-    """Every Python package that is pinned, tools included, and every npm package of the bill."""
+    """Every package that is pinned or in a lock of npm, tools included."""
     python = [Package("PyPI", name, version) for name, version in pinned().items()]
-    components = json.loads(FILE.read_text())["components"]
-    purls = (re.fullmatch(r"pkg:npm/(.+)@([^@]+)", component["purl"]) for component in components)
-    return python + [Package("npm", found[1].replace("%40", "@"), found[2]) for found in purls if found]
+    npm = {Package("npm", each.name, each.version) for directory in DIRECTORIES for each in packages_of(directory)}
+    return python + sorted(npm)
 
 
 def audit(directory: Path, *, now: datetime) -> Iterator[str]:

@@ -7,19 +7,13 @@ place, and where there are none either it is said that nothing was checked; ``ma
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.contract.advisories import audit
-
-ASK = {
-    "PyPI": "build/audit/bin/pip-audit --no-deps --disable-pip --progress-spinner off --format json "
-    "--requirement constraints.txt",
-    "npm": "npm --prefix frontend/console audit --omit=dev --package-lock-only --json",
-}
-"""What asks about the packages of an ecosystem; both answer with JSON, also where they find something."""
+from tests.contract.npm_locks import DIRECTORIES
 
 
 class Answer(NamedTuple):
@@ -54,19 +48,30 @@ def of_npm(output: str, errors: str) -> Answer:
     return Answer([f"{name}: {each['severity']}" for name, each in sorted(found["vulnerabilities"].items())])
 
 
-READ = {"PyPI": of_pip_audit, "npm": of_npm}
+ASK: Mapping[str, tuple[str, Callable[[str, str], Answer]]] = {
+    "PyPI": (
+        "build/audit/bin/pip-audit --no-deps --disable-pip --progress-spinner off --format json "
+        "--requirement constraints.txt",
+        of_pip_audit,
+    ),
+    **{
+        f"npm ({directory})": (f"npm --prefix {directory} audit --package-lock-only --json", of_npm)
+        for directory in DIRECTORIES
+    },
+}
+"""What asks about the packages of a lock, and reads the answer, which is JSON also where something was found."""
 
 
 def told(answers: Iterable[tuple[str, Answer]], kept: Path | None, now: datetime) -> tuple[list[str], bool]:
     """The sentences to print, and whether anything was found."""
     sentences, found, silent = [], [], False
-    for ecosystem, answer in answers:
-        found += [f"{ecosystem}: {finding}" for finding in answer.findings]
+    for lock, answer in answers:
+        found += [f"{lock}: {finding}" for finding in answer.findings]
         if answer.silence:
             silent = True
-            sentences.append(f"NOT CHECKED with {ecosystem}'s advisory database: {answer.silence}")
+            sentences.append(f"NOT CHECKED with the advisory database of {lock}: {answer.silence}")
         else:
-            sentences.append(f"{ecosystem} has answered: {len(answer.findings)} findings")
+            sentences.append(f"{lock} has answered: {len(answer.findings)} findings")
     if silent and kept is not None:
         found += audit(kept, now=now)
         sentences.append(f"Compared with the advisories that are kept in {kept}")
@@ -81,12 +86,13 @@ def main(kept: Path | None) -> int:
     return int(found)
 
 
-def _ask(ecosystem: str) -> Answer:
+def _ask(lock: str) -> Answer:
+    command, read = ASK[lock]
     try:
-        asked = subprocess.run(ASK[ecosystem].split(), capture_output=True, text=True, check=False)
+        asked = subprocess.run(command.split(), capture_output=True, text=True, check=False)
     except OSError as error:
         return Answer((), str(error))
-    return READ[ecosystem](asked.stdout, asked.stderr)
+    return read(asked.stdout, asked.stderr)
 
 
 def _json(output: str) -> dict[str, Any]:  # Any: the tree of another program's JSON, of which a few branches are read

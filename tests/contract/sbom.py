@@ -2,19 +2,19 @@
 
 ``python -m tests.contract.sbom``. The Python packages are those that ``coterie`` with all extras but ``dev`` needs, and
 the agent with all of its own, as they are installed, and ``requirements.lock`` has the hashes of their files; the npm
-packages are those whose code the console carries.
+packages are those whose code the console and the phone's page carry.
 """
 
 import base64
 import json
 from collections.abc import Iterator, Mapping
 from importlib.metadata import distribution
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[2]
+from tests.contract.npm_locks import PAGES, ROOT, packages_of
+
 FILE = ROOT / "sbom.cdx.json"
 OURS = {"coterie", "coterie-agent"}
 EXTRAS = {
@@ -61,22 +61,18 @@ def python_components() -> Iterator[Component]:
         yield {"type": "library", "bom-ref": purl, "name": name, "version": versions[name], "purl": purl}
 
 
-def console_components() -> Iterator[Component]:
-    packages = json.loads((ROOT / "frontend" / "console" / "package-lock.json").read_text())["packages"]
-    for place, facts in sorted(packages.items()):
-        if not place or facts.get("dev") or facts.get("devOptional"):
-            continue
-        scope, _, name = place.rpartition("node_modules/")[2].rpartition("/")
-        version = facts["version"]
-        purl = f"pkg:npm/{scope.replace('@', '%40')}{'/' if scope else ''}{name}@{version}"
-        algorithm, digest = facts["integrity"].split("-", 1)
+def npm_components() -> Iterator[Component]:
+    carried = {package.purl: package for page in PAGES for package in packages_of(page) if not package.is_tool}
+    for purl, package in sorted(carried.items()):
+        scope, _, name = package.name.rpartition("/")
+        algorithm, digest = package.integrity.split("-", 1)
         yield {
             "type": "library",
-            "bom-ref": f"{purl}#{place}",
+            "bom-ref": purl,
             **({"group": scope} if scope else {}),
             "name": name,
-            "version": version,
-            "licenses": [{"license": {"name": facts["license"]}}],
+            "version": package.version,
+            "licenses": [{"license": {"name": package.license}}],
             "hashes": [{"alg": algorithm.upper().replace("SHA", "SHA-"), "content": base64.b64decode(digest).hex()}],
             "purl": purl,
         }
@@ -100,7 +96,7 @@ def bill() -> str:
                 "purl": f"pkg:pypi/coterie@{ours.version}",
             }
         },
-        "components": [*python_components(), *console_components()],
+        "components": [*python_components(), *npm_components()],
     }
     return json.dumps(document, indent=1) + "\n"
 

@@ -1,6 +1,7 @@
 """What advisory databases know fails the gate, and their silence is said, never taken for a good answer."""
 
 import json
+import subprocess
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.advisories import locked
-from tests.contract.asking_databases import Answer, of_npm, of_pip_audit, told
+from tests.contract.asking_databases import ASK, Answer, of_npm, of_pip_audit, told
+from tests.contract.npm_locks import DIRECTORIES, ROOT
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 SOUND = {"name": "a", "version": "1", "vulns": []}
@@ -41,11 +43,18 @@ def test_who_has_not_answered_has_found_nothing_and_says_so(output: str) -> None
         assert answer.silence
 
 
+def test_every_lock_of_the_source_is_asked_about() -> None:
+    tracked = ["git", "ls-files", "*package-lock.json", "constraints.txt"]
+    files = subprocess.run(tracked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {str(Path(file).parent) for file in files} - {"."} == set(DIRECTORIES)
+    assert len(ASK) == len(files)
+
+
 def test_findings_fail_and_silence_is_said() -> None:
     assert told([("PyPI", Answer(["b 2: PYSEC-1"])), ("npm", SILENT)], None, NOW) == (
         [
             "PyPI has answered: 1 findings",
-            "NOT CHECKED with npm's advisory database: not found",
+            "NOT CHECKED with the advisory database of npm: not found",
             "No advisories are kept (ADVISORIES=DIRECTORY): run `make audit` before a release",
             "PyPI: b 2: PYSEC-1",
         ],

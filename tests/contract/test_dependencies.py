@@ -4,8 +4,10 @@ import json
 import re
 from importlib.metadata import distributions
 
+import pytest
 from packaging.utils import canonicalize_name
 
+from tests.contract.npm_locks import DIRECTORIES, packages_of
 from tests.contract.sbom import FILE, OURS, ROOT, bill, pinned
 
 OF_THE_MACHINE = {"torch"}
@@ -40,14 +42,31 @@ def test_what_is_installed_is_pinned() -> None:
     }
 
 
+@pytest.mark.parametrize("directory", DIRECTORIES)
+def test_a_lock_of_npm_is_that_of_its_package_and_hashes_every_archive(directory: str) -> None:
+    asked = json.loads((ROOT / directory / "package.json").read_text())
+    lock = json.loads((ROOT / directory / "package-lock.json").read_text())["packages"][""]
+    for group in ("dependencies", "devDependencies"):
+        assert lock.get(group, {}) == asked.get(group, {}), f"run: npm install --package-lock-only in {directory}"
+    packages = list(packages_of(directory))
+    assert packages
+    assert [package.name for package in packages if not package.integrity.startswith("sha512-")] == []
+
+
 def test_the_bill_is_that_of_the_locks() -> None:
     assert FILE.read_text() == bill(), "run: make lock"
 
 
-def test_the_bill_has_the_platforms_packages_and_the_consoles_and_no_tools() -> None:
+def test_the_bill_has_the_packages_of_the_platform_and_of_both_pages_and_no_tools() -> None:
     components = json.loads(FILE.read_text())["components"]
     found = {component["purl"].partition("@")[0] for component in components}
-    assert {"pkg:pypi/django", "pkg:pypi/torch", "pkg:pypi/onnxruntime", "pkg:npm/react"} <= found
+    assert {
+        "pkg:pypi/django",
+        "pkg:pypi/torch",
+        "pkg:pypi/onnxruntime",
+        "pkg:npm/react",
+        "pkg:npm/onnxruntime-web",
+    } <= found
     assert not found & {"pkg:pypi/pytest", "pkg:pypi/mypy", "pkg:npm/vite", "pkg:npm/typescript"}
     references = [component["bom-ref"] for component in components]
     assert len(references) == len(set(references))
