@@ -61,7 +61,7 @@ test-sdk:  ## Install what an engineer's notebook needs, without the platform, a
 test-object-storage: $(STAMP)  ## Keep models and updates in OpenStack Swift behind its S3 interface, which verifies signatures.
 	$(PYTHON) -m venv build/swift
 	build/swift/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/object-storage/requirements.txt
-	$(BIN)/python -m pytest -n 0 tests/coterie/storage tests/coterie/releases tests/system/test_cluster.py $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/coterie/storage tests/coterie/releases tests/system/test_cluster.py tests/system/test_chaos.py $(ARGS)
 
 build/prometheus/usr/bin/promtool:
 	mkdir -p build/prometheus

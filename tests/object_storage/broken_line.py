@@ -2,15 +2,17 @@
 
 import http.client
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
-Fault = Literal["error", "cut", "silence"]
-"""An answer 500; a request that is done and an answer that breaks off; no answer."""
+Fault = Literal["error", "cut", "silence", "slow"]
+"""An answer 500; a request that is done and an answer that breaks off; no answer; one that comes `SLOW_S` later."""
 SILENCE_S = 30.0
 """At most; who waits breaks off earlier."""
+SLOW_S = 1.5
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive"}
 
 
@@ -31,6 +33,8 @@ class BrokenLine:
                 if fault == "silence":
                     line._mended.wait(SILENCE_S)
                     return
+                if fault == "slow":
+                    time.sleep(SLOW_S)
                 if fault == "error":
                     self.send_response(500)
                     self.send_header("Content-Length", "0")

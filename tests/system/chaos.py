@@ -1,4 +1,8 @@
-"""A platform in scaled mode and real agents, disturbed at random; afterwards nothing may show that they were."""
+"""A platform in scaled mode and real agents, disturbed at random; afterwards nothing may show that they were.
+
+Processes are killed and stopped, lines cut, clocks stepped and disks filled, and where the platform keeps its files in
+an object storage, that fails and is slow.
+"""
 
 import hashlib
 import heapq
@@ -6,21 +10,26 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
 from coterie_wire.tensors import Tensors, encode_tensors
+from tests.object_storage import swift
+from tests.object_storage.broken_line import BrokenLine
+from tests.object_storage.broken_line import Fault as StorageFault
 from tests.system.cluster import Cluster, Node, Web
 from tests.system.eventually import eventually
 from tests.system.line import Line
 from tests.system.model import tensors
 from tests.system.operator_client import OperatorClient
-from tests.system.processes import prepare_state
+from tests.system.processes import environment, prepare_state
 from tests.system.real_agent import RealAgent
+from tests.system.surroundings import Surroundings, compiled
 from tests.system.undisturbed import learned_by, undisturbed
 
 PLAN: Mapping[str, object] = {
@@ -32,7 +41,14 @@ PLAN: Mapping[str, object] = {
 DOWN_S = (0.0, 3.0)
 """How long what was killed is away."""
 AWAY_S = (0.5, 6.0)
-"""How long a line is cut, or a process stands still."""
+"""How long a line is cut, a disk full, an object storage broken, or a process stands still."""
+WRONG_S = (2.0, 20.0)
+"""How long a clock is wrong."""
+STEPS_S = (10.0, 3600.0)
+"""By how much, forward or back; each size between the two is as likely as its double."""
+STORAGE_FAULTS: tuple[StorageFault, ...] = ("error", "cut", "silence", "slow")
+DEADLINE_S = 30 * 86_400.0
+"""Of a round: a clock that is ahead shall not end one."""
 STOPPED = 0.25
 """Share of the faults of a process that leave it, but stop it: its leases end, and it does not know."""
 STARTED_S = 120.0
@@ -64,8 +80,18 @@ class Outcome(NamedTuple):
 class System:
     """Two processes of each sort, and agents of which one half knows the one web process, the other half the other."""
 
-    def __init__(self, cluster: Cluster, lines: Mapping[str, Line], webs: list[Web], directory: Path) -> None:
-        self.cluster, self.lines, self.webs, self._directory = cluster, dict(lines), webs, directory
+    def __init__(
+        self,
+        cluster: Cluster,
+        lines: Mapping[str, Line],
+        webs: list[Web],
+        storage: BrokenLine | None,
+        surroundings: "AllSurroundings",
+        directory: Path,
+    ) -> None:
+        """`storage`: where the platform keeps its files; None: in a directory that its processes share."""
+        self.lines, self.webs, self._storage, self._directory = dict(lines), webs, storage, directory
+        self._surroundings = surroundings
         self.nodes: dict[str, list[Node]] = {
             "web process": [*webs],
             "worker": [cluster.worker(), cluster.worker()],
@@ -79,7 +105,9 @@ class System:
         token = operator.enrolment_token(tag=name, uses=agents)
         for number in range(agents):
             url = f"http://127.0.0.1:{self.lines[f'agents, {number % len(self.webs)}'].port}"
-            agent = RealAgent(self._directory / f"agent-{number}", url, token, learns=learned_by(number))
+            home = self._directory / f"agent-{number}"
+            variables = {**environment(), **self._surroundings.variables_of(home)}
+            agent = RealAgent(home, url, token, learns=learned_by(number), variables=variables)
             running.callback(agent.kill)
             self.agents.append(agent)
         for agent in self.agents:
@@ -87,21 +115,58 @@ class System:
 
     def fault(self, moments: random.Random) -> "Fault":
         """What happens next, to something that no other fault has yet; it has happened when this returns."""
-        targets = {
-            **{f"agent {number}": agent for number, agent in enumerate(self.agents)},
-            **{f"{sort} {number}": node for sort, nodes in self.nodes.items() for number, node in enumerate(nodes)},
-            **{f"line of {name}": line for name, line in self.lines.items()},
-        }
-        name = moments.choice([name for name in sorted(targets) if name not in self._disturbed])
+        free = [{name: way for name, way in ways.items() if name not in self._disturbed} for ways in self._ways()]
+        name, happen = moments.choice(sorted(moments.choice([ways for ways in free if ways]).items()))
         self._disturbed.add(name)
-        what, lasts_s, mend = _happen(targets[name], moments)
-        sort = name if what == "cut" else name.rpartition(" ")[0]
+        what, lasts_s, mend = happen(moments)
 
         def ended() -> None:
             mend()
             self._disturbed.remove(name)
 
-        return Fault(f"{what}: {sort}", lasts_s, ended)
+        return Fault(what, lasts_s, ended)
+
+    def _ways(self) -> list[dict[str, "Way"]]:
+        """How each thing can be disturbed, by its name; each sort of fault is as likely as another."""
+        nodes = {f"{sort} {number}": node for sort, nodes in self.nodes.items() for number, node in enumerate(nodes)}
+        agents = {f"agent {number}": agent for number, agent in enumerate(self.agents)}
+        around_nodes = {name: self._surroundings.of(node.directory) for name, node in nodes.items()}
+        around_agents = {name: self._surroundings.of(agent.home) for name, agent in agents.items()}
+        processes: dict[str, RealAgent | Node] = {**nodes, **agents}
+        ways: list[dict[str, Way]] = [
+            {name: partial(_end_or_stop, _sort(name), one) for name, one in processes.items()},
+            {f"line of {name}": partial(_cut, name, line) for name, line in self.lines.items()},
+            {
+                f"clock of {name}": partial(_step_clock, _sort(name), one)
+                for name, one in {**around_nodes, **around_agents}.items()
+            },
+            {
+                "disk of the platform": partial(_fill_disk, "platform", [*around_nodes.values()]),
+                **{f"disk of {name}": partial(_fill_disk, "agent", [one]) for name, one in around_agents.items()},
+            },
+        ]
+        if self._storage is not None:
+            ways.append({"object storage": partial(_break_storage, self._storage)})
+        return ways
+
+
+class AllSurroundings:
+    """The clock and the disk of each machine, by the directory that stands for it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._library = compiled(directory)
+        self._made: dict[Path, Surroundings] = {}
+
+    def variables_of(self, machine: Path) -> Mapping[str, str]:
+        """What the environment of that machine's processes has besides."""
+        return self.of(machine).variables
+
+    def of(self, machine: Path) -> Surroundings:
+        """Those of that machine, from now on."""
+        if machine not in self._made:
+            self._made[machine] = Surroundings(self._library, self._directory / f"{machine.name}.surroundings")
+        return self._made[machine]
 
 
 class Fault(NamedTuple):
@@ -113,20 +178,55 @@ class Fault(NamedTuple):
     """Ends it."""
 
 
-def _happen(target: RealAgent | Node | Line, moments: random.Random) -> Fault:
-    if isinstance(target, Line):
-        target.cut()
-        return Fault("cut", moments.uniform(*AWAY_S), target.mend)
+Way = Callable[[random.Random], Fault]
+
+
+def _sort(name: str) -> str:
+    return name.rpartition(" ")[0]
+
+
+def _end_or_stop(sort: str, target: RealAgent | Node, moments: random.Random) -> Fault:
     process = target.process() if isinstance(target, RealAgent) else target.process
     if moments.random() < STOPPED:
         process.suspend()
-        return Fault("stopped", moments.uniform(*AWAY_S), process.resume)
+        return Fault(f"stopped: {sort}", moments.uniform(*AWAY_S), process.resume)
     target.kill()
-    return Fault("killed", moments.uniform(*DOWN_S), target.start)
+    return Fault(f"killed: {sort}", moments.uniform(*DOWN_S), target.start)
+
+
+def _cut(name: str, line: Line, moments: random.Random) -> Fault:
+    line.cut()
+    return Fault(f"cut: line of {name}", moments.uniform(*AWAY_S), line.mend)
+
+
+def _step_clock(sort: str, around: Surroundings, moments: random.Random) -> Fault:
+    least, most = STEPS_S
+    size_s = least * (most / least) ** moments.random()
+    direction = moments.choice((1, -1))
+    around.step_clock(direction * size_s)
+    what = f"clock set {'ahead' if direction > 0 else 'back'}: {sort}"
+    return Fault(what, moments.uniform(*WRONG_S), partial(around.step_clock, 0))
+
+
+def _fill_disk(sort: str, around: Sequence[Surroundings], moments: random.Random) -> Fault:
+    def fill(*, full: bool) -> None:
+        for each in around:
+            each.fill_disk(full=full)
+
+    fill(full=True)
+    return Fault(f"disk full: {sort}", moments.uniform(*AWAY_S), partial(fill, full=False))
+
+
+def _break_storage(storage: BrokenLine, moments: random.Random) -> Fault:
+    what = moments.choice(STORAGE_FAULTS)
+    storage.break_all(what)
+    return Fault(f"object storage: {what}", moments.uniform(*AWAY_S), storage.mend)
 
 
 @contextmanager
-def system(database: str, broker: str, directory: Path) -> Iterator[tuple[System, str, str]]:
+def system(
+    database: str, broker: str, directory: Path, storage: BrokenLine | None
+) -> Iterator[tuple[System, str, str]]:
     """A running one without agents, an operator's token, and a model pair."""
     with ExitStack() as running:
         lines = {"PostgreSQL": Line(5432), "Redis": Line(6379)}
@@ -137,19 +237,34 @@ def system(database: str, broker: str, directory: Path) -> Iterator[tuple[System
             "redis_url": broker,
             "secret_key": secrets.token_hex(32),
             "signing_key": secrets.token_hex(32),
+            **({} if storage is None else _in_objects(storage)),
         }
         seeded = prepare_state(directory / "seed", pairs=1, **settings)
         settings["database_url"] = database.replace(":5432", f":{lines['PostgreSQL'].port}")
         settings["redis_url"] = broker.replace(":6379", f":{lines['Redis'].port}")
-        cluster = Cluster(settings, directory, running)
+        surroundings = AllSurroundings(directory)
+        cluster = Cluster(settings, directory, running, surroundings.variables_of)
         webs = [cluster.web(), cluster.web()]
         lines |= {f"agents, {number}": Line(web.port) for number, web in enumerate(webs)}
         for line in lines.values():
             running.enter_context(line)
-        made = System(cluster, lines, webs, directory)
+        made = System(cluster, lines, webs, storage, surroundings, directory)
         for web in webs:
             eventually(web.answers, within_s=STARTED_S)
         yield made, seeded.token, seeded.pairs[0]
+
+
+def _in_objects(storage: BrokenLine) -> dict[str, str]:
+    """Settings by which files are objects, and devices fetch them there themselves."""
+    return {
+        "s3_bucket": swift.BUCKET,
+        "s3_prefix": secrets.token_hex(8),
+        "s3_endpoint": storage.url,
+        "s3_region": swift.REGION,
+        "s3_key_id": swift.KEY_ID,
+        "s3_secret": swift.SECRET,
+        "downloads": "presigned",
+    }
 
 
 def disturb(
@@ -161,17 +276,20 @@ def disturb(
     faults: int,
     every_s: float,
     seed: int,
+    storage: BrokenLine | None = None,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Outcome:
     """Let `agents` learn while that many faults happen, one each `every_s` seconds on the mean, and look afterwards.
 
+    The platform keeps its files behind `storage`; None: in a directory that its processes share.
     The faults follow from `seed`; when each meets the system does not. Raises AssertionError where the system does not
     go on by itself when the last has passed.
     """
     moments = random.Random(seed)
-    with system(database, broker, directory) as (disturbed, token, pair), ExitStack() as running:
+    with system(database, broker, directory, storage) as (disturbed, token, pair), ExitStack() as running:
         operator = running.enter_context(OperatorClient(disturbed.webs[0].url, token))
         pace = {"kind": "sync", "target_updates": agents, "min_updates": agents, "over_selection": 1, "pause_s": 0}
+        pace["deadline_s"] = DEADLINE_S
         plan = {**PLAN, "pace": pace}
         federation = operator.start_federation("chaos", pair=pair, plan=plan)
         disturbed.join(running, operator, "chaos", agents)
@@ -181,7 +299,7 @@ def disturb(
         for number in range(faults):
             fault = disturbed.fault(moments)
             done[fault.name] += 1
-            tell(f"{number + 1} of {faults}: {fault.name}, {fault.lasts_s:.1f} s")
+            tell(f"{number + 1} of {faults}: {fault.name}, for {fault.lasts_s:.1f} s")
             heapq.heappush(pending, (time.monotonic() + fault.lasts_s, number, fault.mend))
             _mend(pending, until=time.monotonic() + moments.expovariate(1 / every_s))
         _mend(pending, until=None)

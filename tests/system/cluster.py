@@ -1,6 +1,7 @@
 """Processes of one platform in scaled mode, as on machines of their own, each started as often as it is killed."""
 
 import socket
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +16,7 @@ class Node:
     """A process that runs from the beginning, and again after each `start`."""
 
     def __init__(self, machine: Processes, arguments: tuple[str, ...], *, pass_fds: tuple[int, ...] = ()) -> None:
+        self.directory = machine.directory
         self._machine, self._arguments, self._pass_fds = machine, arguments, pass_fds
         self.process: psutil.Process
         self.start()
@@ -55,8 +57,16 @@ class Cluster:
     Each has a state directory of its own, unless the settings name one that all share.
     """
 
-    def __init__(self, settings: dict[str, str], directory: Path, running: ExitStack) -> None:
+    def __init__(
+        self,
+        settings: dict[str, str],
+        directory: Path,
+        running: ExitStack,
+        variables_in: Callable[[Path], Mapping[str, str]] = lambda _directory: {},
+    ) -> None:
+        """`variables_in` tells what the processes of the machine in a directory have in their environment besides."""
         self.settings = settings
+        self._variables_in = variables_in
         self._directory = directory
         self._running = running
         self._machines = 0
@@ -66,7 +76,8 @@ class Cluster:
         self._machines += 1
         directory = self._directory / f"machine-{self._machines}"
         directory.mkdir()
-        return Processes({"state": str(directory / "state"), **self.settings}, directory, self._running)
+        settings = {"state": str(directory / "state"), **self.settings}
+        return Processes(settings, directory, self._running, self._variables_in(directory))
 
     def web(self) -> Web:
         """A web process at an address of its own."""

@@ -5,7 +5,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -54,10 +54,13 @@ def new_database() -> Iterator[str]:
 class Processes:
     """Processes of a platform: what is started ends, and is gone, with its stack."""
 
-    def __init__(self, settings: dict[str, str], directory: Path, running: ExitStack) -> None:
+    def __init__(
+        self, settings: dict[str, str], directory: Path, running: ExitStack, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """`variables` are in their environment beside the settings."""
         self.directory, self._running = directory, running
         # What is killed leaves files behind.
-        self._environment = {**environment(**settings), "TMPDIR": str(directory)}
+        self._environment = {**environment(**settings), "TMPDIR": str(directory), **(variables or {})}
 
     def start(self, *arguments: str, pass_fds: tuple[int, ...] = ()) -> psutil.Process:
         """``start(module, *arguments)``."""
