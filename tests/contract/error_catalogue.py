@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coterie.core.errors import ErrorKind
+from coterie.gateway.door.protocol import SENTENCES
+from coterie.gateway.door.socket_protocol import NO_HANDSHAKE, TOO_MANY_FRAMES
 from coterie.gateway.problems import STATUS, WIRE_STATUS
 from coterie_agent.errors import MEANINGS, Exit
 from coterie_wire.errors import CODES
@@ -44,6 +46,23 @@ Told with the status and in the words of Django REST framework.
 
 {rest}
 
+## Of the front door
+
+Told before there is a request: the answer is the same problem+json, and ends the connection.
+
+| code | status | sentence |
+| --- | --- | --- |
+{door}
+
+## Of sockets
+
+A handshake is refused as a request is, with a status and a problem. A socket that is open ends with a close code of
+RFC 6455 and the platform's own code as its reason.
+
+| close code | reason | why |
+| --- | --- | --- |
+{sockets}
+
 ## Of the SDK
 
 Raised by `coterie.sdk` itself; whatever else it raises has the code that the platform or the compiler gave.
@@ -72,6 +91,20 @@ Why a device, a round or a job waits; the same code and sentence on the device, 
 
 {reasons}
 """
+
+
+CLOSE_CODES = (
+    ("1002, 1009", "the library's words", "frames that are none; a message that is longer than is read"),
+    ("1007", "`wire.malformed`, or another code of messages", "a message that does not fit"),
+    ("1007", "`gateway.hello_expected`", "a console does not begin with what it has"),
+    ("1008", "a code above", "the credential, session or token has ended, or may not do that"),
+    ("1008", f"`{TOO_MANY_FRAMES}`", "more messages or parts of one wait for an answer than are kept"),
+    ("1011", "the library's words", "no ping was answered"),
+    ("1012", "`reconnect within N s`", "the process ends: connect again at a moment of your own within so long"),
+    ("1013", "`gateway.console_behind`, `gateway.other_project`", "connect again: everything is told anew"),
+    ("1013", "a code above", "an outage"),
+)
+"""Of sockets: close code, reason, and when."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +197,14 @@ def errors_page() -> str:
     rest = (f"- `{code}`" for code in rest_codes())
     sdk = (f"- `{code}`" for code in sdk_codes())
     cli = (f"- `{code}`" for code in cli_codes())
+    door = (_row(f"`{code}`", status, sentence) for code, (status, sentence) in SENTENCES.items())
     sections = {
         "platform": platform,
+        "door": (
+            *door,
+            _row(f"`{NO_HANDSHAKE}`", "400, 405, 426, 505", "what the library says of a WebSocket's handshake"),
+        ),
+        "sockets": (_row(*row) for row in CLOSE_CODES),
         "wire": wire,
         "rest": rest,
         "sdk": sdk,

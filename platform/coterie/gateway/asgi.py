@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from coterie.gateway.blobs import send_blob, send_portion
 from coterie.gateway.console.socket import PATH, serve_console
-from coterie.gateway.device_socket import serve_socket
+from coterie.gateway.device_socket import deny, serve_socket
 from coterie.gateway.door.body import Receive
 from coterie.gateway.door.certificates import CERTIFICATE, certificate_of
 from coterie.gateway.door.devices import GATE
@@ -38,7 +38,7 @@ def in_front_of(site: Application, proxies: Proxies | None = None) -> Applicatio
             return
         _set_origin(scope, trusted)
         if scope["type"] == "websocket":
-            await SOCKETS.get(scope["path"], _close)(scope, receive, send)
+            await SOCKETS.get(scope["path"], _no_socket)(scope, receive, send)
         elif scope["path"].startswith(ROOT):
             await _answer(Request(scope, receive), send)
         else:
@@ -102,6 +102,6 @@ def _answerer(request: Request, send: Send) -> Callable[[], Awaitable[None]] | N
     return None
 
 
-async def _close(_scope: Scope, receive: Receive, send: Send) -> None:
-    await receive()
-    await send({"type": "websocket.close", "code": 1008, "reason": UnknownAddress.code})
+async def _no_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()  # websocket.connect
+    await deny(scope, send, UnknownAddress(method="a socket at", path=scope["path"]))

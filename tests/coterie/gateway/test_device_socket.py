@@ -73,7 +73,9 @@ async def test_the_handshake_of_a_stranger_is_refused_with_a_problem(connect) ->
 
 async def test_there_is_one_socket_address(connect, device: EnrolledDevice) -> None:
     socket = connect(device.credential, path="/device/v1/other")
-    assert (await socket.heard())["code"] == 1008
+    denied = await socket.heard()
+    assert (denied["type"], denied["status"]) == ("websocket.http.response.start", 404)
+    assert json.loads((await socket.heard())["body"])["code"] == "gateway.unknown_address"
 
 
 async def test_a_process_that_ends_closes_its_sockets_and_says_when_to_come_again(

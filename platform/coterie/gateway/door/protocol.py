@@ -1,5 +1,6 @@
 """Uvicorn's HTTP protocol within bounds: heads, pipelining, time, and connections of one address."""
 
+import re
 from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from functools import partial
@@ -18,8 +19,14 @@ from coterie.gateway.door.limits import Limits
 from coterie.gateway.problems import CONTENT_TYPE, problem
 from coterie_wire.offences import OFFENCES
 
+METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+REQUEST_LINE = re.compile(rb"(?:^|\n)[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP/1\.[01]\r?\n")
 SENTENCES = {
     "gateway.malformed_request": (HTTPStatus.BAD_REQUEST, "This is no HTTP request."),
+    "gateway.unknown_method": (
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        f"No address of the platform takes that method; methods are {METHODS}.",
+    ),
     "gateway.head_too_large": (
         HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
         "The request's line and headers are longer than is read.",
@@ -129,6 +136,10 @@ class GuardedHttp(HttpToolsProtocol):
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
                 return
+        except httptools.HttpParserInvalidMethodError:
+            # Of something else than HTTP, such as the first bytes of TLS, the parser says the same.
+            self._refuse("gateway.unknown_method" if REQUEST_LINE.search(data) else "gateway.malformed_request")
+            return
         except httptools.HttpParserError:
             self._refuse(self._refused or "gateway.malformed_request")
             return
@@ -233,6 +244,7 @@ class GuardedHttp(HttpToolsProtocol):
             f"content-length: {len(body)}",
             "connection: close",
             *([f"retry-after: {RETRY_AFTER_S}"] if status in (429, 503) else []),
+            *([f"allow: {METHODS}"] if status is HTTPStatus.METHOD_NOT_ALLOWED else []),
         ]
         self._exit.write("\r\n".join([*head, "", ""]).encode() + body)
         self._in_message = True

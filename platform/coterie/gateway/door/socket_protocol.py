@@ -3,16 +3,26 @@
 from asyncio import BaseTransport
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 
+import msgspec
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame
+from websockets.frames import CloseCode, Frame
+from websockets.http11 import Response
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+from websockets.typing import StatusLike
 
 from coterie.gateway.door.certificates import showing
 from coterie.gateway.door.connections import Connections, Ticket
 from coterie.gateway.door.limits import Limits
 from coterie.gateway.door.protocol import Given
+from coterie.gateway.problems import CONTENT_TYPE, problem
 from coterie_wire.offences import OFFENCES
+
+NO_HANDSHAKE = "gateway.no_handshake"
+TOO_MANY_FRAMES = "gateway.too_many_frames"
 
 
 def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., GuardedSocket]":
@@ -20,11 +30,28 @@ def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., 
     return partial(GuardedSocket, connections=connections, limits=limits)
 
 
+class CodedHandshake(ServerProtocol):
+    """The protocol of WebSockets; a handshake that is none is refused with a problem, as all else is."""
+
+    def reject(self, status: StatusLike, text: str) -> Response:
+        """`text` is the library's sentence on what is wrong."""
+        response = super().reject(status, text)
+        told = problem(NO_HANDSHAKE, HTTPStatus(status), text.partition("\n")[0])
+        response.body = msgspec.json.encode(told)
+        for name, value in (("Content-Length", str(len(response.body))), ("Content-Type", CONTENT_TYPE)):
+            del response.headers[name]
+            response.headers[name] = value
+        return response
+
+
 class GuardedSocket(WebSocketsSansIOProtocol):
     """One socket. An accepted one has shown a credential and no longer counts against its address."""
 
     def __init__(self, *, connections: Connections, limits: Limits, **given: Given) -> None:
         super().__init__(**given)
+        self.conn = CodedHandshake(
+            extensions=self.conn.available_extensions, max_size=self.config.ws_max_size, logger=self.conn.logger
+        )
         self._all = connections
         self._limits = limits
         self._ticket: Ticket | None = None
@@ -87,8 +114,16 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             super().handle_cont(event)
 
     def _abort(self) -> None:
-        OFFENCES.tell(self.client[0] if self.client else "", "gateway.too_many_frames")
-        self.transport.abort()
+        """End it with a reason, where it was open; who does not read that is cut off."""
+        OFFENCES.tell(self.client[0] if self.client else "", TOO_MANY_FRAMES)
+        if self.conn.state is OPEN and not self.close_sent:
+            self.conn.fail(CloseCode.POLICY_VIOLATION, TOO_MANY_FRAMES)
+            self.close_sent = True
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
+            self.loop.call_later(self.close_timeout, self.transport.abort)
+        else:
+            self.transport.abort()
 
     def keepalive_timeout(self) -> None:
         """A client that answers no ping reads nothing either: what was still to be sent is dropped."""

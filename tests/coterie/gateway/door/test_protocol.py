@@ -16,7 +16,7 @@ LONG = 1 << 20
 
 def code_of(answer: bytes) -> str:
     head, _, body = answer.partition(b"\r\n\r\n")
-    assert b"connection: close" in head
+    assert b"connection: close" in head.lower()
     return str(json.loads(body)["code"])
 
 
@@ -59,6 +59,8 @@ async def test_nothing_is_read_while_requests_wait(served: Served) -> None:
         (b"GET /\xff HTTP/1.1\r\n\r\n", b"400", "gateway.malformed_request"),
         (b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"400", "gateway.malformed_request"),
         (b"GET / HTTP/1.1\r\nX", b"408", "gateway.head_stalled"),
+        (b"BREW /pot HTTP/1.1\r\n\r\n", b"405", "gateway.unknown_method"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400", "gateway.malformed_request"),
     ],
     ids=[
         "endless header",
@@ -69,6 +71,8 @@ async def test_nothing_is_read_while_requests_wait(served: Served) -> None:
         "address of other bytes",
         "negative length",
         "half a head",
+        "unknown method",
+        "TLS",
     ],
 )
 async def test_a_head_is_short_and_comes_soon(served: Served, sent: bytes, status: bytes, code: str) -> None:
@@ -144,6 +148,26 @@ def frame(opcode: int, payload: bytes = b"", *, last: bool = True) -> bytes:
     return bytes([opcode | (0x80 if last else 0), 0x80 | len(payload), 0, 0, 0, 0]) + payload
 
 
+async def test_an_unknown_method_is_told_which_there_are(served: Served) -> None:
+    client = await served.open()
+    await client.send(b"BREW /pot HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" in await client.rest()
+
+
+@pytest.mark.parametrize(
+    ("missing", "status"), [(b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n", b"400"), (b": 13", b"400")]
+)
+async def test_a_handshake_that_is_none_is_refused_with_a_problem(
+    served: Served, missing: bytes, status: bytes
+) -> None:
+    client = await served.open()
+    await client.send(HANDSHAKE.replace(missing, b": 12" if missing == b": 13" else b""))
+    answer = await client.rest()
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"application/problem+json" in answer
+    assert code_of(answer) == "gateway.no_handshake"
+
+
 async def test_an_accepted_socket_does_not_count_against_its_address(served: Served) -> None:
     for _ in range(SMALL.connections_per_address + 2):
         client = await served.open()
@@ -163,7 +187,11 @@ async def test_a_socket_queues_little(served: Served, flood: bytes) -> None:
     await client.send(HANDSHAKE)
     await client.head()
     await client.send(flood)
-    assert await client.rest() == b""
+    assert await client.rest() == CLOSED
+
+
+CLOSED = bytes([0x88, 25]) + (1008).to_bytes(2, "big") + b"gateway.too_many_frames"
+"""A close frame (RFC 6455, 5.5.1)."""
 
 
 async def test_pings_of_who_reads_nothing_are_not_read(served: Served) -> None:
