@@ -72,6 +72,11 @@ def _database() -> Told:
     yield "fine", f"{connection.vendor} answers"
     if isinstance(then, datetime) and abs(then - datetime.now(UTC)) > CLOCKS_APART:
         yield "wrong", f"its clock and this machine's are {abs(then - datetime.now(UTC)).total_seconds():.0f} s apart"
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW autovacuum")
+            if cursor.fetchone() != ("on",):
+                yield "warning", "PostgreSQL's autovacuum is off: tables whose rows change grow for ever, and slow down"
 
 
 def _tables() -> Told:

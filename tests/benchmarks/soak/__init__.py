@@ -28,7 +28,7 @@ WARM_UP = 0.25
 """Of all the time; what comes before is in the samples and in no figure."""
 DEVICES, SOCKETS = 600, 300
 SAMPLES = DIRECTORY / "soak.jsonl"
-NOT_SLOPES = ("processor",)
+NOT_SLOPES = ("processor", "bytes, MiB: index")
 
 
 def measure() -> list[Figure]:

@@ -14,6 +14,7 @@ import msgspec
 import psutil
 import redis
 
+from tests.benchmarks.soak.vacuuming import vacuumed
 from tests.system.eventually import eventually
 from tests.system.processes import ROOT, environment, kill_with_children
 from tests.system.scaled import CELERY, REDIS, new_database
@@ -64,6 +65,7 @@ def soaked(directory: Path, *, devices: int, awake: int) -> Iterator[Soaked]:
             "tensorboard_dir": str(directory / "tensorboard"),
         }
         known = {**environment(**settings), "DJANGO_SETTINGS_MODULE": SETTINGS, "TMPDIR": str(scratch)}
+        running.enter_context(vacuumed(database))
         seeded = _populated(directory / "seed", devices, awake, known)
         processes: dict[str, psutil.Process] = {}
 

@@ -28,8 +28,11 @@ HISTORY = frozenset(
     }
 )
 """Tables in which rows stay for ever, so many for each round: how a version came to be, and who had a part in it."""
-SIZES = "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables"
-"""Of tables with their indexes, and with what is free in them."""
+SIZES = """
+SELECT 'table', relname, pg_total_relation_size(relid) FROM pg_stat_user_tables
+UNION ALL SELECT 'index', indexrelname, pg_relation_size(indexrelid) FROM pg_stat_user_indexes
+"""
+"""Of tables with their indexes, and of each index, with what is free in them."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -89,8 +92,8 @@ class Sampler:
             yield "bytes, MiB: database", size[0] / MEBIBYTE
         for table, count in self._tables.execute(self._count).fetchall():
             yield f"rows: {table}", count
-        for table, size_bytes in self._tables.execute(SIZES).fetchall():
-            yield f"bytes, MiB: table {table}", size_bytes / MEBIBYTE
+        for kind, name, size_bytes in self._tables.execute(SIZES).fetchall():
+            yield f"bytes, MiB: {kind} {name}", size_bytes / MEBIBYTE
 
     def _of_redis(self) -> Iterator[tuple[str, float]]:
         keys = list(self._keys.scan_iter(count=KEYS_AT_ONCE))

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from coterie.accounts.services import create_operator
-from coterie.config.doctor import examine
+from coterie.config.doctor import CHECKS, examine
 from coterie.core.pulse import record_pulse
 from coterie.fleet.services import EnrolledDevice
 from coterie.registry.models import Blob
@@ -54,6 +54,32 @@ def test_what_is_wrong_is_said_and_the_rest_is_looked_at(settings: Settings, mon
     assert {("stored files", "wrong"), ("database", "fine"), ("tables", "fine")} <= found
     with pytest.raises(CommandError, match="found wrong"):
         call_command("doctor", stdout=StringIO())
+
+
+@pytest.mark.parametrize(("autovacuum", "told"), [("on", ["fine"]), ("off", ["fine", "warning"])])
+def test_a_postgresql_that_tidies_nothing_is_found(
+    monkeypatch: pytest.MonkeyPatch, autovacuum: str, told: list[str]
+) -> None:
+    class PostgreSql:
+        vendor = "postgresql"
+
+        def cursor(self) -> "PostgreSql":
+            return self
+
+        def __enter__(self) -> "PostgreSql":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def execute(self, query: str) -> None:
+            self.answer: tuple[object] = (autovacuum,) if query == "SHOW autovacuum" else (timezone.now(),)
+
+        def fetchone(self) -> tuple[object]:
+            return self.answer
+
+    monkeypatch.setattr("coterie.config.doctor.connection", PostgreSql())
+    assert [state for state, _ in CHECKS["database"]()] == told
 
 
 def test_a_store_that_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
