@@ -80,6 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("token", metavar="TOKEN")
     join.add_argument("--name", default="", help="what the device is called; default: its host name")
     join.add_argument(
+        "--yes",
+        action="store_true",
+        help="agree to what the platform asks of the device, as it is printed, without being asked",
+    )
+    join.add_argument(
         "--page-on-network", action="store_true", help="let your phone open the owner's page, on this device's network"
     )
     run = add("run", "train when conditions hold, until stopped")
@@ -110,8 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     ally.add_argument(
         "--predictions", type=Path, default=Path(), metavar="FILE", help="a .csv to write those predicted to"
     )
-    agree = add("agree", "agree that a federation may tell more of this device, where its budget was raised")
-    agree.add_argument("federation", nargs="?", default="", metavar="FEDERATION", help="none: list those that ask")
+    agree = add("agree", "what federations ask beyond your word: that more leaves this device, or may be told of it")
+    agree.add_argument(
+        "federation", nargs="?", default="", metavar="FEDERATION", help="agree to what it asks; none: list all"
+    )
+    agree.add_argument("--yes", action="store_true", help="agree to all that is asked, without being asked")
     updates = add("updates", "which agents are installed, how updates went, and the owner's word on the next one")
     updates.add_argument("--allow", default="", metavar="VERSION", help="let that one be installed")
     updates.add_argument("--trust", type=Path, default=Path(), metavar="FILE", help="pin the keys that FILE names")

@@ -76,6 +76,14 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owner has agreed (``coterie-agent agree``)."""
 
 
+class ConsentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner is asked when a plan has more leave the device than was agreed to."""
+
+    more: Literal["ask", "accept"] = "ask"
+    """Take no part under such a plan before the owner has agreed (``coterie-agent agree``, or the owner's page); or go
+    on, and write down that these settings agree, for fleets whose devices all belong to who runs the platform."""
+
+
 class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the owner lets the device average its model with those of the other devices of a round, its peers."""
 
@@ -190,6 +198,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often the device asks its owner what a sample shows."""
     privacy: PrivacySettings = PrivacySettings()
     """How much may be learned of the device."""
+    consent: ConsentSettings = ConsentSettings()
+    """What plans may have leave the device."""
     gossip: GossipSettings = GossipSettings()
     """Whether the device's model meets those of others."""
     direct: DirectSettings = DirectSettings()
@@ -321,6 +331,12 @@ TEMPLATE = """\
 # epsilon = 8.0
 # delta = 1e-6
 # raised = "accept"            # when a federation's own budget is raised: go on within this one, or "ask" you before
+
+# What happens when a plan has more leave this device than you agreed to when it joined: updates that the platform can
+# read and could not before, or parts of the model for devices that ask for help. The device takes no part before you
+# have agreed (coterie-agent agree, or your page); "accept" agrees to whatever plans ask, and writes it down.
+[consent]
+# more = "ask"
 
 # Whether this device averages its model with those of its peers, where a plan says so (topology gossip). They read it.
 [gossip]

@@ -10,6 +10,7 @@ from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink
 from coterie_agent.report import Report, make_report
+from coterie_agent.store.agreements import Agreement
 from coterie_agent.store.contents import Table
 from coterie_agent.store.journal import SentOnDay
 from coterie_agent.store.opened import Store
@@ -39,6 +40,8 @@ class DeviceExport(msgspec.Struct, frozen=True):
     """The owner's."""
     report: Report
     """Who the device is, what it does, and why it does not train now."""
+    agreed: tuple[Agreement, ...]
+    """What its owner has agreed to, edition by edition as he read it, oldest first."""
     sent: tuple[SentOnDay, ...]
     """Everything that left it, by day and kind."""
     finished: tuple[Finished, ...]
@@ -66,6 +69,7 @@ def export_device(home: Home, store: Store, config: Config, *, link: HttpLink | 
         platform_key=identity.platform_key.hex(),
         settings=config,
         report=make_report(home, store),
+        agreed=store.agreements.editions(),
         sent=store.journal.sent_by_day(),
         finished=store.work.outcomes(),
         helped=store.peers.outcomes(),

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_agent.config import Config
+from coterie_agent.consent import Consent
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exporting import DeviceExport, export_device, read_section
 from coterie_agent.forgetting import Forgetter
@@ -20,9 +21,11 @@ from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
 from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.situation import Situation
+from coterie_agent.store.agreements import Agreement, AskedOfOwner
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store
 from coterie_agent.updating.owner_view import SayOnUpdates, UpdatesView, hear, updates_view
+from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
 from coterie_wire.leaving import Covered
@@ -51,6 +54,14 @@ class SentTold(msgspec.Struct, frozen=True):
     """Under a plan with secure sums."""
 
 
+class Question(msgspec.Struct, frozen=True):
+    """What a federation asks beyond what the owner has agreed to."""
+
+    asked: AskedOfOwner
+    words: tuple[str, ...]
+    """What the owner reads of each of its scopes."""
+
+
 class OwnerView(msgspec.Struct, frozen=True):
     """``GET /owner``: all that the page shows but receipts."""
 
@@ -75,6 +86,10 @@ class OwnerView(msgspec.Struct, frozen=True):
     """The federation that has the platform answer them; None: none does."""
     updates: UpdatesView
     """The agent itself."""
+    questions: tuple[Question, ...]
+    """What federations ask beyond what the owner has agreed to."""
+    agreed: tuple[Agreement, ...]
+    """What he has, oldest first."""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -122,6 +137,7 @@ class OwnerApi:
             "GET /export": self.export,
             "POST /choices": self.choose,
             "POST /agree": self.agree,
+            "POST /consent": self.consent,
             "POST /updates": self.say_on_updates,
             "POST /leave": self.leave,
             "POST /forget": self.forget,
@@ -142,6 +158,8 @@ class OwnerApi:
             shows_samples=self.config.page.on_network and self.config.page.show_samples,
             answered_for=None if offer is None else offer.federation,
             updates=updates_view(self.home, self.config.updates, self.situation.now),
+            questions=tuple(Question(one, tuple(WORDS[scope] for scope in one.scopes)) for one in report.consent.asked),
+            agreed=self.store.agreements.editions(),
         )
 
     def receipts(self, _: bytes) -> Receipts:
@@ -165,6 +183,16 @@ class OwnerApi:
         except AgentError as error:
             raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
         return Agreed(federation, budget.epsilon, budget.delta)
+
+    def consent(self, body: bytes) -> Agreement:
+        """Agree to what a federation's plan asks, as it was shown. Raises RequestError ``owner.nothing_asked``."""
+        shown = decode(body, AskedOfOwner)
+        try:
+            agreement = Consent(self.config.consent, self.store.agreements).agree(shown, how="page")
+        except AgentError as error:
+            raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
+        self.situation.wake()  # what waits for it goes on
+        return agreement
 
     def say_on_updates(self, body: bytes) -> UpdatesView:
         """Take the owner's word on releases of the agent. Raises RequestError ``updates.not_offered``."""

@@ -8,8 +8,10 @@ import msgspec
 
 from coterie_agent.budget import Budget
 from coterie_agent.config import PrivacySettings, load_config
+from coterie_agent.consent import reason_of_asked
 from coterie_agent.home import Home, is_running
 from coterie_agent.promised import reason_of_raised
+from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.journal import IslandStatus, Sent, Status
 from coterie_agent.store.neighbours import Neighbour
 from coterie_agent.store.opened import Store
@@ -18,6 +20,7 @@ from coterie_agent.store.questions import AnsweredQuestion
 from coterie_agent.store.serving import Counted, Serving
 from coterie_agent.store.work import Finished
 from coterie_learning.accounting import epsilon_of
+from coterie_learning.consent import Scope
 from coterie_wire.conditions import Reason
 
 _TOLD_OUTCOMES = 3
@@ -35,6 +38,14 @@ class Privacy(msgspec.Struct, frozen=True):
     """Epsilon of each alone."""
     raised: tuple[str, ...]
     """Those whose budget on the platform was raised, so that the owner is asked."""
+
+
+class Consented(msgspec.Struct, frozen=True):
+    """What the owner has agreed that plans have leave the device."""
+
+    agreed: tuple[Scope, ...]
+    asked: tuple[AskedOfOwner, ...]
+    """What plans ask beyond that: the device does nothing under these before its owner has agreed."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -62,6 +73,8 @@ class Report(msgspec.Struct, frozen=True):
     """What the device was asked about itself, and how that ended, newest first."""
     privacy: Privacy
     """What was told of the device under noise."""
+    consent: Consented
+    """What may leave it, by its owner's word."""
     neighbours: tuple[Neighbour, ...]
     """Other devices that it can find without the platform, and how each was found."""
     serving: Serving | None
@@ -75,6 +88,7 @@ def make_report(home: Home, store: Store) -> Report:
     identity = store.identity.get()
     running = is_running(home)
     status = store.journal.status()
+    asked = store.agreements.asked()
     return Report(
         device=identity.device,
         name=identity.name,
@@ -90,9 +104,14 @@ def make_report(home: Home, store: Store) -> Report:
         sent=store.journal.sent_totals(),
         questions=store.questions.outcomes()[:10],
         privacy=_privacy(store, load_config(home.config).privacy),
+        consent=Consented(store.agreements.scopes(), asked),
         neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
-        waits=(*_waits(running, status), *(reason_of_raised(raised) for raised in store.promises.raised())),
+        waits=(
+            *_waits(running, status),
+            *(reason_of_raised(raised) for raised in store.promises.raised()),
+            *(reason_of_asked(one.federation) for one in asked),
+        ),
     )
 
 
@@ -150,6 +169,8 @@ def status_lines(report: Report) -> list[str]:
     elif privacy.epsilon:
         allowed = f"{privacy.allowed_epsilon:g} that you allow, at delta {privacy.delta:g}"
         lines.append(f"told under noise: epsilon {privacy.epsilon:.3g} of {allowed}")
+    lines.append(f"you have agreed to: {', '.join(report.consent.agreed) or 'nothing yet'}")
+    lines += [f"you are asked: {reason_of_asked(one.federation).sentence}" for one in report.consent.asked]
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from coterie_agent.blobs import BlobCache
 from coterie_agent.budget import OUT_OF_BUDGET, Budget
 from coterie_agent.config import Config
+from coterie_agent.consent import Consent
 from coterie_agent.decide import (
     Accept,
     Action,
@@ -264,6 +265,7 @@ class Worker:
 
         self._has_run = True
         plan = _plan_of(assignment)
+        Consent(self.config.consent, self.store.agreements).check(assignment.federation, plan.scopes)
         check_turn(assignment, plan.privacy, self.store.work)
         spent = release_cost(plan.privacy)
         if assignment.budget is not None:

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from coterie_learning import codec, help, local, personal, privacy
 from coterie_learning.codec import Codec
+from coterie_learning.consent import Scope
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry
 from coterie_learning.local import Local
@@ -22,6 +23,8 @@ PRIVACY = Registry("privacy", privacy, Privacy)
 HELP = Registry("help", help, Help)
 PERSONAL = Registry("personal", personal, Personal)
 NO_PERSONAL = PERSONAL.parse({"kind": "none"})
+NO_HELP = "none"
+"""The kind under which devices do not help each other."""
 
 
 class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -40,10 +43,25 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     personal: Personal = NO_PERSONAL
 
     @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """What its owner has to agree to before the device does anything under it."""
+        return scopes_of(self.privacy.name, self.help.name)
+
+    @property
     def holds_between_rounds(self) -> bool:
         """Whether devices have anything to do, or to keep, outside of rounds."""
         trains = self.local_training_every_s is not None or self.personal.rules(self.local) is not None
         return trains or self.help.rules() is not None or self.local.trains_personal_model()
+
+
+def scopes_of(privacy: str, help: str) -> tuple[Scope, ...]:
+    """What a plan with kinds of these names has leave a device.
+
+    A kind of privacy that this device does not have counts for nothing, as the device takes no part under it.
+    """
+    kind = PRIVACY.kinds.get(privacy)
+    read: tuple[Scope, ...] = () if kind is None else (kind.readability,)
+    return read if help == NO_HELP else (*read, "help")
 
 
 def device_plan_json(plan: DevicePlan) -> bytes:

@@ -119,12 +119,14 @@ def _demo_bundle() -> Bundle:
 
 
 def _prepare(home: Path, platform: FakePlatform) -> None:
-    home.joinpath("agent.toml").write_text('conditions_file = "conditions.json"\n')
+    home.joinpath("agent.toml").write_text('conditions_file = "conditions.json"\nconsent.more = "accept"\n')
     home.joinpath("conditions.json").write_text(json.dumps(READY))
     rng = np.random.default_rng(0)
     x = rng.random((SAMPLES, *IMAGE), dtype=np.float32)
     np.savez(home / "samples.npz", x=x, y=rng.integers(0, 10, SAMPLES))
-    subprocess.run([*_agent(home), "join", platform.url, TOKEN], check=True, cwd=EDGE_AGENT, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*_agent(home), "join", platform.url, TOKEN, "--yes"], check=True, cwd=EDGE_AGENT, stdout=subprocess.DEVNULL
+    )
     ingest = [*_agent(home), "ingest", str(home / "samples.npz")]
     subprocess.run(ingest, check=True, cwd=EDGE_AGENT, stdout=subprocess.DEVNULL)
 

@@ -29,7 +29,7 @@ def home(tmp_path: Path) -> Path:
 def link(home: Path) -> Iterator[str]:
     """That which joining printed, of an agent that runs."""
     with fake_platform(make_bundle()) as platform:
-        link = str(ask(home, "join", platform.url, TOKEN, "--name", "kiosk")[1]["page"])
+        link = str(ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")[1]["page"])
         with running(home):
             ends_at = time.monotonic() + 20
             while not (home / "network-page.json").exists():

@@ -30,6 +30,7 @@ from coterie_learning.random import (
 from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
 from tests.contract.codec_vectors import codec_vectors
+from tests.contract.consent_vectors import consent_vectors
 from tests.contract.distill_vectors import distill_vectors
 from tests.contract.gradient_vectors import gradient_vectors
 from tests.contract.help_vectors import help_vectors
@@ -95,6 +96,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         "gradients.json": gradient_vectors(),
         "help.json": help_vectors(),
         "codecs.json": codec_vectors(),
+        "consent.json": consent_vectors(),
         "distill.json": distill_vectors(),
         "labels.json": label_vectors(),
         "local.json": local_vectors(),

@@ -14,6 +14,7 @@ from coterie_agent.runner import Runner
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row
+from coterie_learning.consent import SCOPES, Scope
 from coterie_wire.conditions import Conditions
 from coterie_wire.fallback import PlatformOffer
 from coterie_wire.messages import Enrolled
@@ -59,10 +60,17 @@ def platform(bundle: Bundle) -> Iterator[FakePlatform]:
 
 
 @pytest.fixture
-def joined(store: Store, platform: FakePlatform) -> Store:
+def agreed() -> tuple[Scope, ...]:
+    """What the owner of `joined` has agreed to; a test may parametrize it."""
+    return SCOPES
+
+
+@pytest.fixture
+def joined(store: Store, platform: FakePlatform, agreed: tuple[Scope, ...]) -> Store:
     """A store of a device that has joined `platform`."""
     enrolled = Enrolled(device="d1", credential=CREDENTIAL, platform_key=platform.bundle.platform_key, check_in_s=30)
     store.identity.save(url=platform.url, name="kiosk", enrolled=enrolled)
+    store.agreements.agree(agreed, how="terminal", read="what it asks")
     return store
 
 

@@ -19,6 +19,7 @@ from websockets.server import ServerProtocol
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Requirements
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
+from coterie_wire.invitation import Invitation, Learned, ReadInvitation
 from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
@@ -48,7 +49,7 @@ from tests.coterie_agent import summing
 from tests.coterie_agent.bundles import Bundle
 
 TOKEN, CREDENTIAL = "one-time", "secret"
-STRANGERS = ("enrol", "read-receipt")
+STRANGERS = ("read-invitation", "enrol", "read-receipt")
 TIMEOUT_S = 20
 PLAN = {
     "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.5},
@@ -77,6 +78,8 @@ class FakePlatform:
         self.received: list[Message] = []
         self.assignment: Assignment | None = None
         self.champion = False
+        self.learned: tuple[Learned, ...] = (Learned("digits", ("red", "green"), Requirements(), "none"),)
+        """What it tells those who think of joining."""
         self.member = True
         """Whether the device belongs to a federation."""
         self.candidate: Bundle | None = None
@@ -179,9 +182,11 @@ class FakePlatform:
 
     def _reply(self, message: Message) -> Message:
         match message:
-            case Enrol(token=token):
-                if token != TOKEN:
-                    raise Denied(403, "fleet.token_invalid", "the token is not known")
+            case ReadInvitation(token=token) | Enrol(token=token) if token != TOKEN:
+                raise Denied(403, "fleet.token_invalid", "the token is not known")
+            case ReadInvitation():
+                return Invitation(devices_left=1, expires_s=60, learned=self.learned)
+            case Enrol():
                 return Enrolled(
                     device="d1",
                     credential=CREDENTIAL,

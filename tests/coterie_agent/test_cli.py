@@ -55,7 +55,7 @@ def home(tmp_path: Path, platform: FakePlatform) -> Path:
     home.mkdir()
     (home / "agent.toml").write_text('conditions_file = "conditions.json"\ncheckpoint_s = 0.1\n')
     (home / "conditions.json").write_text(READY)
-    code, joined = ask(home, "join", platform.url, TOKEN, "--name", "kiosk")
+    code, joined = ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")
     assert (code, joined["device"], joined["name"]) == (0, "d1", "kiosk")
     features, labels = samples(60)
     lines = [json.dumps({"x": x.tolist(), "y": int(y)}) for x, y in zip(features, labels, strict=True)]
@@ -156,8 +156,8 @@ def test_every_exit_code_is_documented() -> None:
 
 
 def test_a_used_token_and_a_second_join(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
-    assert ask(home, "join", platform.url, TOKEN)[0] == Exit.ALREADY_JOINED
-    status, failure = ask(tmp_path / "other", "join", platform.url, "used")
+    assert ask(home, "join", platform.url, TOKEN, "--yes")[0] == Exit.ALREADY_JOINED
+    status, failure = ask(tmp_path / "other", "join", platform.url, "used", "--yes")
     assert (status, failure["code"]) == (Exit.REFUSED, "fleet.token_invalid")
 
 
@@ -168,7 +168,7 @@ def test_joining_without_encryption_warns_before_the_token_leaves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, warns: bool
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["--home", str(tmp_path / "agent"), "join", url, TOKEN])
+        main(["--home", str(tmp_path / "agent"), "join", url, TOKEN, "--yes"])
     assert ("is not encrypted" in capsys.readouterr().err) == warns
 
 

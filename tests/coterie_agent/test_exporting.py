@@ -16,7 +16,7 @@ from tests.coterie_agent.fake_platform import CREDENTIAL, TOKEN, FakePlatform
 
 @pytest.fixture
 def joined(tmp_path: Path, platform: FakePlatform, capsys: pytest.CaptureFixture[str]) -> Path:
-    assert run(tmp_path, "join", platform.url, TOKEN, "--name", "kiosk") == 0
+    assert run(tmp_path, "join", platform.url, TOKEN, "--yes", "--name", "kiosk") == 0
     capsys.readouterr()
     return tmp_path
 

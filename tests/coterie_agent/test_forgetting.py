@@ -28,7 +28,7 @@ class Device:
 @pytest.fixture
 def device(tmp_path: Path, platform: FakePlatform, capsys: pytest.CaptureFixture[str]) -> Device:
     found = Device(tmp_path, capsys)
-    assert found.run("join", platform.url, TOKEN)[0] == 0
+    assert found.run("join", platform.url, TOKEN, "--yes")[0] == 0
     (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
     assert found.run("ingest", str(tmp_path / "s.jsonl"))[0] == 0
     return found
@@ -101,6 +101,6 @@ def test_a_damaged_receipt_says_so(device: Device) -> None:
 
 def test_joining_again_begins_a_new_account(device: Device, platform: FakePlatform) -> None:
     first = device.run("forget")[1]["receipt"]["receipt"]
-    assert device.run("join", platform.url, TOKEN)[0] == 0
+    assert device.run("join", platform.url, TOKEN, "--yes")[0] == 0
     assert not Home(device.home).receipt.exists()
     assert device.run("forget")[1]["receipt"]["receipt"] != first

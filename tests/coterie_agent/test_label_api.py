@@ -31,7 +31,7 @@ def home(tmp_path: Path, platform: FakePlatform) -> Path:
         'conditions_file = "conditions.json"\n[policy]\nhours = [0, 0]\n[labels]\nper_day = 2\nquiet = [0, 0]\n'
     )
     (home / "conditions.json").write_text(READY)
-    assert ask(home, "join", platform.url, TOKEN, "--name", "kiosk")[0] == 0
+    assert ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")[0] == 0
     (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
     assert ask(home, "ingest", str(tmp_path / "s.jsonl"))[0] == 0
     return home

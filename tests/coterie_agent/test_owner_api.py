@@ -15,10 +15,11 @@ from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.choices import FOR_GOOD, Choices
 from coterie_agent.store.opened import open_store
+from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import PrivacyBudget
 from coterie_wire.owning import Forget, Rebuilt
-from tests.coterie_agent.fake_platform import TOKEN, Denied, FakePlatform
+from tests.coterie_agent.fake_platform import PLAN, TOKEN, Denied, FakePlatform
 from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, command, running
 
 
@@ -57,7 +58,7 @@ def home(tmp_path: Path, platform: FakePlatform) -> Path:
     home.mkdir()
     (home / "agent.toml").write_text('conditions_file = "conditions.json"\n[policy]\nhours = [0, 0]\n')
     (home / "conditions.json").write_text(READY)
-    assert ask(home, "join", platform.url, TOKEN, "--name", "kiosk")[0] == 0
+    assert ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")[0] == 0
     (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
     assert ask(home, "ingest", str(tmp_path / "s.jsonl"))[0] == 0
     return home
@@ -131,6 +132,29 @@ def test_the_owner_agrees_on_the_page_to_a_budget_that_was_raised(api: Api, home
     status, _, content = api.ask("POST", "/agree", {"federation": "digits"})
     assert (status, json.loads(content)) == (200, {"federation": "digits", "epsilon": 9.0, "delta": 1e-6})
     assert "privacy.budget_raised" not in waits(api)
+
+
+def test_the_owner_agrees_on_the_page_to_what_was_shown_and_to_nothing_else(
+    api: Api, home: Path, platform: FakePlatform
+) -> None:
+    platform.assign("a1", plan={**PLAN, "help": {"kind": "cartel"}})
+    eventually(lambda: "owner.not_agreed" in waits(api))
+    (question,) = api.get("/owner")["questions"]
+    assert question["asked"] == {"federation": "digits", "scopes": ["help"]}
+    assert any(WORDS["help"] in line for line in question["words"])
+    shown = question["asked"]
+    assert api.code("POST", "/consent", {**shown, "scopes": ["readable"]}) == (409, "owner.nothing_asked")
+    assert api.code("POST", "/consent", shown, authorization="Bearer guess") == (401, "local_api.unauthorised")
+    assert api.code("POST", "/consent", shown, origin="https://evil.example") == (403, "local_api.foreign_origin")
+    assert api.get("/owner")["questions"], "whoever else asks agrees to nothing"
+    assert api.ask("POST", "/consent", shown)[0] == 200
+    view = api.get("/owner")
+    assert view["questions"] == [] and "owner.not_agreed" not in waits(api)
+    assert [(one["how"], one["scopes"]) for one in view["agreed"]] == [
+        ("unattended", ["readable"]),
+        ("page", ["readable", "help"]),
+    ]
+    assert api.get("/export")["agreed"] == view["agreed"]
 
 
 def test_files_are_the_same_for_all_and_carry_the_bounds_of_the_page(api: Api) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from coterie_agent.commands import Arguments
+from coterie_agent.commands.agree import Word
 from coterie_agent.commands.agree import run as run_agree
 from coterie_agent.config import Config
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.promised import Agreed
-from coterie_agent.report import make_report, why_lines
+from coterie_agent.report import Consented, make_report, status_lines, why_lines
+from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.database import Database, StoreFull
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Tuned
@@ -22,6 +24,7 @@ from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.consent import WORDS
 from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
@@ -408,8 +411,46 @@ def test_a_raised_budget_waits_for_the_owner_where_the_owner_wants_to_be_asked(
     assert given_back(platform, "a2") == "privacy.budget_raised"
     assert "[privacy.budget_raised]" in " ".join(why_lines(make_report(home, stocked)))
     done = run_agree(Arguments(command="agree", home=home.root, federation="digits"))
-    assert done.json == Agreed("digits", 9.0, 1e-6)
+    assert done.json == Word(True, (), (Agreed("digits", 9.0, 1e-6),))
     assert "budget_raised" not in " ".join(why_lines(make_report(home, stocked)))
     platform.assign("a3", plan=noisy, budget=PrivacyBudget(9.0, 1e-6))
     platform.wait_for(lambda: "a3" in platform.accepted)
     assert set(platform.offers) == {"a1", "a3"}
+
+
+@pytest.mark.parametrize("agreed", [("summed",)])
+def test_nothing_is_done_under_a_plan_that_asks_more_before_its_owner_agrees(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, home: Home
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a1", plan=PLAN)
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    assert given_back(platform, "a1") == "owner.not_agreed"
+    report = make_report(home, stocked)
+    assert report.consent == Consented(("summed",), (AskedOfOwner("digits", ("readable",)),))
+    assert "[owner.not_agreed]" in " ".join(why_lines(report))
+    assert "coterie-agent agree digits" in " ".join(status_lines(report))
+    assert run_agree(Arguments(command="agree", home=home.root, json=True)).json == Word(
+        False, report.consent.asked, ()
+    )
+    assert stocked.agreements.scopes() == ("summed",), "to be told is not to agree"
+    assert run_agree(Arguments(command="agree", home=home.root, yes=True)).json == Word(True, report.consent.asked, ())
+    assert "not_agreed" not in " ".join(why_lines(make_report(home, stocked)))
+    platform.assign("a2", plan=PLAN)
+    platform.wait_for(lambda: "a2" in platform.accepted)
+    assert set(platform.offers) == {"a2"}, "it trains for none that it refuses"
+    first, second = stocked.agreements.editions()
+    assert (first.scopes, second.scopes, second.how) == (("summed",), ("readable", "summed"), "unattended")
+    assert WORDS["readable"] in second.read and second.at >= first.at
+
+
+@pytest.mark.parametrize("agreed", [()])
+def test_settings_that_accept_what_plans_ask_say_so_in_an_edition(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    new_agent(consent={"more": "accept"}).start()
+    platform.assign("a1", plan=PLAN)
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    edition = stocked.agreements.editions()[-1]
+    assert (edition.how, edition.scopes) == ("settings", ("readable",))
+    assert stocked.agreements.asked() == ()

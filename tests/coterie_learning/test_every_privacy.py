@@ -81,3 +81,10 @@ def test_an_element_is_released_alike_in_whatever_span(kind: type[Privacy], star
 def test_a_bound_that_follows_updates_is_the_next_ones(kind: type[Privacy]) -> None:
     following = kind().next_bound([1.0, 2.0], seed=bytes(32))
     assert following is None or kind().bounded_by(following).bound() == following
+
+
+@every_kind
+def test_owners_are_told_how_updates_are_read_as_they_are(kind: type[Privacy]) -> None:
+    """Of a kind that adds noise at the platform alone it reads the updates, whatever it releases of them."""
+    as_it_is = "summed" if kind().masking() is not None else "noised" if kind.releases == "updates" else "readable"
+    assert kind.readability == as_it_is

@@ -20,6 +20,7 @@ from coterie_agent.updating.agreeing import OwnersWord, owners_word
 from coterie_agent.updating.offer import Offer, keep_offer
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.versions.standing import Versions
+from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Reason
 from coterie_wire.latency import Histogram
 from coterie_wire.owning import ForgetNews, HoldsUpdate, Rebuilt
@@ -27,7 +28,7 @@ from coterie_wire.updating import AgentUpdate
 from tests.console.axe import faults
 from tests.console.browser import PATIENCE_MS
 from tests.coterie_agent.bundles import make_bundle
-from tests.coterie_agent.fake_platform import TOKEN, FakePlatform, fake_platform
+from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform, fake_platform
 from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, command, running
 from tests.coterie_agent.updating.signed import Signed
 
@@ -93,7 +94,7 @@ def home(tmp_path: Path, platform: FakePlatform) -> Path:
     home.mkdir()
     (home / "agent.toml").write_text('conditions_file = "conditions.json"\n[labels]\nquiet = [0, 0]\n')
     (home / "conditions.json").write_text(READY)
-    assert ask(home, "join", platform.url, TOKEN, "--name", "kitchen sensor")[0] == 0
+    assert ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kitchen sensor")[0] == 0
     (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
     assert ask(home, "ingest", str(tmp_path / "s.jsonl"))[0] == 0
     return home
@@ -161,6 +162,31 @@ def test_it_shows_how_its_programs_were_answered(chromium: Browser, home: Path) 
     expect(page.locator("#learns")).to_contain_text(
         "986 of 1005 by its model, 9 by an earlier answer, 4 by the platform, 6 not answered; since 1 Jan 1970"
     )
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 1000), ("light", 320), ("dark", 320)])
+def test_the_owner_is_asked_to_agree_where_a_plan_asks_more(
+    chromium: Browser, home: Path, platform: FakePlatform, scheme: str, width: int
+) -> None:
+    platform.assign("a1", plan={**PLAN, "help": {"kind": "cartel"}})
+    page = opened(chromium, home, scheme=scheme, width=width)
+    part, agreed = page.locator("#asked"), page.locator("#agreed")
+    expect(part).to_contain_text("digits asks more than you have agreed to")
+    expect(part.get_by_role("listitem")).to_have_text([WORDS["help"]])
+    expect(page.locator("#now")).to_contain_text("digits asks more than this device's owner has agreed to")
+    (first,) = agreed.locator("summary").all()
+    expect(first).to_contain_text("by --yes: readable")
+    first.click()
+    expect(agreed.locator("pre")).to_contain_text(WORDS["readable"])
+    if pictures := os.environ.get("PICTURES"):
+        page.screenshot(path=f"{pictures}/consent-{scheme}-{width}.png", full_page=True)
+    assert faults(page) == []
+    part.get_by_role("button", name="Agree to what digits asks").click()
+    expect(part).to_be_hidden()
+    expect(page.get_by_role("status")).to_have_text("You have agreed.")
+    expect(agreed.locator("summary").first).to_contain_text("on this page: readable, help")
+    expect(page.locator("#now")).not_to_contain_text("asks more")
 
 
 @pytest.mark.usefixtures("agent")

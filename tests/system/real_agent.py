@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 class RealAgent:
-    """One device; its owner set short checkpoints and small chunks."""
+    """One device; its owner set short checkpoints and small chunks, and accepts what plans ask."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class RealAgent:
         chunk_bytes: int = 256 << 10,
         local_api: bool = False,
         python: str = sys.executable,
+        consent: str = "accept",
         settings: str = "",
         variables: Mapping[str, str] | None = None,
     ) -> None:
@@ -47,12 +48,12 @@ class RealAgent:
         home.mkdir()
         (home / "agent.toml").write_text(
             f'conditions_file = "conditions.json"\nlocal_api = {str(local_api).lower()}\n'
-            f"checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\n{settings}",
+            f'checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\nconsent.more = "{consent}"\n{settings}',
             encoding="utf-8",
         )
         self.set_conditions(READY)
         x, y = learns or samples(SAMPLES, seed=7)
-        self.id: str = self.command("join", url, token, "--name", home.name)["device"]
+        self.id: str = self.command("join", url, token, "--yes", "--name", home.name)["device"]
         self.ingest(x, y)
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0

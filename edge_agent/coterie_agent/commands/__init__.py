@@ -29,6 +29,7 @@ class Arguments(msgspec.Struct, frozen=True):
     force: bool = False
     offline: bool = False
     page_on_network: bool = False
+    yes: bool = False
     sign_out: bool = False
     on_trial: bool = False
     trust: Path = Path()

@@ -1,30 +1,63 @@
-"""``coterie-agent agree``: what federations may tell of this device that was raised, and the owner's word on it."""
+"""``coterie-agent agree``: what federations ask of this device beyond the owner's word, and that word."""
+
+import sys
 
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.inviting import confirms
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
+from coterie_agent.consent import Consent, question_of
+from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
 from coterie_agent.promised import Agreed, Promised, reason_of_raised
+from coterie_agent.store.agreements import AskedOfOwner
 
 
-class RaisedBudgets(msgspec.Struct, frozen=True):
-    """What is asked for."""
+class Word(msgspec.Struct, frozen=True):
+    """What is asked, and whether the owner has agreed to it now."""
 
-    raised: list[Agreed]
+    agreed: bool
+    plans: tuple[AskedOfOwner, ...]
+    """What plans have leave the device beyond what was agreed to."""
+    budgets: tuple[Agreed, ...]
+    """What federations may tell of the device where their budget was raised."""
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.not_joined`` or ``privacy.nothing_asked``."""
+    """Agree to what the named federation asks, or to all with ``--yes``; else list it, and ask at a terminal.
+
+    Raises AgentError ``agent.not_joined``, ``config.invalid`` or ``owner.nothing_asked``.
+    """
+    named = arguments.federation
+    config = load_config(Home(arguments.home).config)
     with reading_store(arguments.home) as store:
-        if not arguments.federation:
-            raised = store.promises.raised()
-            lines = [reason_of_raised(one).sentence for one in raised] or ["no federation asks for a larger budget"]
-            asked = [Agreed(one.federation, one.asked.epsilon, one.asked.delta) for one in raised]
-            return Output(RaisedBudgets(asked), lines)
-        settings = load_config(Home(arguments.home).config).privacy
-        budget = Promised(settings, store.promises).agree(arguments.federation)
-    agreed = Agreed(arguments.federation, budget.epsilon, budget.delta)
-    line = f"{agreed.federation} may tell epsilon {agreed.epsilon:g} at delta {agreed.delta:g} of this device"
-    return Output(agreed, [line])
+        plans = tuple(one for one in store.agreements.asked() if named in ("", one.federation))
+        raised = tuple(one for one in store.promises.raised() if named in ("", one.federation))
+        if named and not plans and not raised:
+            detail = f"{named!r} asks nothing beyond what was agreed to; coterie-agent agree lists what is asked"
+            raise AgentError("owner.nothing_asked", detail, exit_code=Exit.USAGE)
+        budgets = tuple(Agreed(one.federation, one.asked.epsilon, one.asked.delta) for one in raised)
+        lines = [question_of(one) for one in plans] + [reason_of_raised(one).sentence for one in raised]
+        if not lines:
+            return Output(Word(False, (), ()), ["nothing is asked beyond what was agreed to"])
+        if not (named or arguments.yes or (_may_prompt(arguments) and _confirms(lines))):
+            return Output(Word(False, plans, budgets), [*lines, "agree with: coterie-agent agree FEDERATION, or --yes"])
+        for plan in plans:
+            Consent(config.consent, store.agreements).agree(plan, how="unattended" if arguments.yes else "terminal")
+        for budget in budgets:
+            Promised(config.privacy, store.promises).agree(budget.federation)
+    done = [f"agreed to what {one.federation} asks" for one in plans]
+    for one in budgets:
+        done.append(f"{one.federation} may tell epsilon {one.epsilon:g} at delta {one.delta:g} of this device")
+    return Output(Word(True, plans, budgets), done)
+
+
+def _may_prompt(arguments: Arguments) -> bool:
+    return not arguments.json and sys.stdin.isatty()
+
+
+def _confirms(lines: list[str]) -> bool:
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    return confirms("Agree to all of this?")

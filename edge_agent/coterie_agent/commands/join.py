@@ -11,6 +11,7 @@ import msgspec
 
 from coterie_agent.certifying import Certifying
 from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.inviting import ask_owner
 from coterie_agent.config import TEMPLATE, Config, load_config
 from coterie_agent.device import capabilities
 from coterie_agent.errors import AgentError, Exit
@@ -20,6 +21,7 @@ from coterie_agent.network_page.link import OFF_NETWORK, find_page, offer_link
 from coterie_agent.store.certificates import CertificateFiles
 from coterie_agent.store.opened import open_store
 from coterie_agent.updating.pinning import pin_update_root
+from coterie_learning.consent import Scope
 from coterie_wire.messages import Enrol, Enrolled
 from coterie_wire.version import PROTOCOL
 
@@ -43,11 +45,15 @@ class Joined(msgspec.Struct, frozen=True):
     not on the network."""
     fingerprint: str = ""
     """SHA-256 of the page's certificate."""
+    agreed: tuple[Scope, ...] = ()
+    """What plans may have leave the device."""
+    read: str = ""
+    """What the owner was told, word by word."""
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid`` or ``page.*``, Unreachable or
-    Refused."""
+    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid``, ``owner.*`` or ``page.*``,
+    Unreachable or Refused."""
     home = Home(arguments.home)
     url = _checked(arguments.url)
     config = load_config(home.config)
@@ -69,12 +75,15 @@ def run(arguments: Arguments) -> Output:
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
             ca_file=config.ca_file,
         )
+        prompts = not arguments.json and sys.stdin.isatty()
+        word = ask_owner(platform, url, arguments.token, config.consent, yes=arguments.yes, prompts=prompts)
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
         enrolled = platform.call(enrol, Enrolled)
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
+        store.agreements.agree(word.scopes, how=word.how, read=word.read)
         if enrolled.certificates and url.startswith("https:"):
             platform.use_credential(enrolled.credential)
             if not Certifying(CertificateFiles(home), platform).certify():
@@ -91,10 +100,13 @@ def run(arguments: Arguments) -> Output:
         encrypted=encrypted,
         page="" if link is None else link.url,
         fingerprint="" if link is None else link.fingerprint,
+        agreed=word.scopes,
+        read=word.read,
     )
     return Output(
         joined,
         [
+            *([] if word.how == "terminal" else word.read.splitlines()),
             f"joined {url} as {name} ({enrolled.device})",
             f"settings: {home.config}",
             "next: coterie-agent ingest FILE, then coterie-agent run",

@@ -1,4 +1,5 @@
 // The owner's page.
+import { showConsent } from "./consent.js";
 import { $, ask, button, bytes, el, list, pairs, run, say, share, shown, table, when } from "./page.js";
 import { forgottenParts } from "./receipt.js";
 import { showUpdates } from "./updates.js";
@@ -157,6 +158,7 @@ function show() {
   $("told").textContent = toldUnderNoise(view.report.privacy);
   showRaised(view.report.privacy.raised);
   showSent(view);
+  showConsent(view, look);
   showUpdates(view.updates);
 }
 

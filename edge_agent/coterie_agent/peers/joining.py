@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from coterie_agent.consent import Consent
 from coterie_agent.peers import membership
 from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.personal_training import PersonalTraining
@@ -32,9 +33,10 @@ class BetweenRounds(Protocol):
 def join(standing: StandingPlan, manifest: Manifest, at_hand: AtHand) -> BetweenRounds:
     """Take part under `standing` with the version of `manifest`, which is on the device.
 
-    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
+    Raises AgentError ``owner.not_agreed``, ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
     """
     plan = parse_device_plan(standing.plan)
+    Consent(at_hand.config.consent, at_hand.store.agreements).check(standing.federation, plan.scopes)
     rules = plan.personal.rules(plan.local)
     if rules is None:
         return membership.join(standing, plan, manifest, at_hand)

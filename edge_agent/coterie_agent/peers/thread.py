@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
+from coterie_agent.consent import NOT_AGREED
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.5
-"""For samples that another process has added."""
+"""For samples that another process has added, and for the owner's word."""
 
 
 @dataclass(kw_only=True)
@@ -53,12 +54,15 @@ class PeersThread:
     _member: "BetweenRounds | None" = None
     _unfit: tuple[str, str] | None = None
     """Plan and version with which the device cannot help or be helped."""
+    _waits_for_owner: bool = False
+    """Whether the plan asks more than the owner has agreed to."""
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             if not self.step():
-                self.situation.wait(now.edition, None if self._member is None else _LOOK_EVERY_S)
+                looks = self._member is not None or self._waits_for_owner
+                self.situation.wait(now.edition, _LOOK_EVERY_S if looks else None)
 
     def step(self) -> bool:
         """Do the first thing that is due; False where nothing is, or where it failed."""
@@ -67,6 +71,7 @@ class PeersThread:
         return done
 
     def _attempt(self, now: Now) -> bool:
+        self._waits_for_owner = False
         try:
             if now.directive is not None:
                 self._stand(now.directive)
@@ -141,6 +146,8 @@ class PeersThread:
         """Wait after errors that pass; do nothing with a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
             self.situation.end(error)
+        elif error.code == NOT_AGREED:
+            self._waits_for_owner, self._member = True, None
         elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
             self.situation.lose_model()
         elif isinstance(error, AgentError) and (is_retryable(error) or isinstance(error, Refused)):

@@ -243,6 +243,16 @@ _PHONES = """
 CREATE TABLE page_link (one INTEGER PRIMARY KEY CHECK (one = 1), secret BLOB NOT NULL, until REAL NOT NULL);
 CREATE TABLE phone (key BLOB PRIMARY KEY, until REAL NOT NULL);
 """
+_AGREEMENTS = """
+CREATE TABLE agreement (edition INTEGER PRIMARY KEY AUTOINCREMENT, content BLOB NOT NULL, seal BLOB);
+CREATE TABLE agreement_asked (federation TEXT PRIMARY KEY, scopes BLOB NOT NULL, seal BLOB);
+INSERT INTO agreement (content) SELECT CAST(
+    '{"at":' || strftime('%s', 'now') || ',"how":"before","scopes":["readable","noised","summed","help"],'
+    || '"read":"The device joined before agreements were kept, and goes on as before: in every plan of its platform."}'
+    AS BLOB) FROM identity;
+UPDATE agreement SET seal = seal(content);
+"""
+"""A device that has joined already goes on; its owner finds it in the first edition."""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -268,6 +278,7 @@ _SCHEMAS = (
     _ISLAND,
     _LOG_END,
     _PHONES,
+    _AGREEMENTS,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

@@ -23,6 +23,7 @@ _OF_THE_PLATFORM = (
     *("personal_model", "former_personal_model", "peers", "kept_portion", "helped", "teacher_probabilities"),
     *("variants", "serving", "question", "question_sum", "question_vector", "evaluating", "held_model", "status"),
     *("peer_ticket", "address_record", "promise", "platform_offer", "visit", "island"),
+    *("agreement", "agreement_asked"),
 )
 """All that goes with the membership; what was told under noise stays on the owner's account."""
 

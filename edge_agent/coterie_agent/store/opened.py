@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coterie_agent.home import Home
+from coterie_agent.store.agreements import AgreementStore
 from coterie_agent.store.alliances import AllianceStore
 from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.contents import Contents
@@ -53,6 +54,7 @@ class Store:
     """The sum that a question is answered in."""
     told: ToldStore
     promises: PromiseStore
+    agreements: AgreementStore
     peers: PeersStore
     neighbours: NeighbourStore
     island: IslandStore
@@ -90,6 +92,7 @@ def open_store(home: Home) -> Iterator[Store]:
             question_sum=SecureSumStore(durable, of="answer"),
             told=ToldStore(durable),
             promises=PromiseStore(durable),
+            agreements=AgreementStore(durable),
             peers=PeersStore(durable),
             neighbours=NeighbourStore(hints),
             island=IslandStore(durable),

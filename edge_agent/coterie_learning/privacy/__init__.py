@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie_learning.consent import Readability
 from coterie_learning.kinds import Kind
 from coterie_learning.merge import Cohort
 from coterie_learning.secure_sum.grid import Grid, Noise
@@ -91,6 +92,8 @@ class Privacy(Kind, frozen=True):
     """
 
     releases: ClassVar[Released] = "nothing"
+    readability: ClassVar[Readability] = "readable"
+    """How updates can be read that leave a device under it, as its owner agrees to it."""
     is_summed_by_others: ClassVar[bool] = True
     """Whether another device may sum updates, as supernodes do: one that is given them can read and add them."""
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
+from coterie_learning.consent import Readability
 from coterie_learning.kinds import Resources
 from coterie_learning.privacy import Masking, Privacy
 from coterie_learning.privacy._clipping import clipped
@@ -44,6 +45,7 @@ class Masked(Privacy, frozen=True):
         float, Meta(ge=1, le=86_400, description="seconds that a step of the sum waits for devices at most")
     ] = 60.0
     is_summed_by_others: ClassVar[bool] = False
+    readability: ClassVar[Readability] = "summed"
     weights_advice: ClassVar[str] = "set weight_by to uniform"
     """What makes a merge count as devices do."""
 

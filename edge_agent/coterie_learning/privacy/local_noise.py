@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from msgspec import Meta
 
+from coterie_learning.consent import Readability
 from coterie_learning.kinds import Resources
 from coterie_learning.merge import Cohort
 from coterie_learning.noise import whole_noise
@@ -43,6 +44,7 @@ class LocalNoise(Privacy, frozen=True, tag="local_noise"):
         Meta(gt=0, le=1e3, description="z: standard deviation of the noise on each update, in times twice the norm"),
     ] = 1.0
     releases: ClassVar[Released] = "updates"
+    readability: ClassVar[Readability] = "noised"
     since: ClassVar[str] = "0.2"
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:

@@ -34,6 +34,7 @@ class Samples(Protocol):
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
 ON_BATTERY = msgspec.structs.replace(GOOD, charging="no")
 METERED = msgspec.structs.replace(GOOD, network="metered")
+ACCEPTS = 'consent.more = "accept"  # whoever runs the demo owns its devices, too\n'
 AT_A_PHONES_PACE = """\
 conditions_file = "conditions.json"
 local_api = false
@@ -107,7 +108,7 @@ class DemoDevice:
         """Enrol the device and give it its samples. Raises AgentFailed."""
         self._home.mkdir(parents=True, exist_ok=True)
         self._write_samples()
-        (self._home / "agent.toml").write_text(self._settings, encoding="utf-8")
+        (self._home / "agent.toml").write_text(ACCEPTS + self._settings, encoding="utf-8")
         self.set_conditions(GOOD)
         self._command("join", url, token, "--name", self.name)
         self._ingest()

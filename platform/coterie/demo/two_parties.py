@@ -79,7 +79,7 @@ class Organisation:
 
     def join(self, url: str, token: str) -> str:
         """Join the platform; its public key. Raises AgentFailed."""
-        joined = self._command("join", url, token, "--name", self.name, "--json")
+        joined = self._command("join", url, token, "--yes", "--name", self.name, "--json")
         self.device = from_json(joined, _Joined).device
         return self._command("ally").strip()
 

@@ -16,6 +16,7 @@ from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Row
 from coterie_learning.client.personal import GivenPersonal
+from coterie_learning.consent import SCOPES
 from coterie_learning.device_plan import PERSONAL
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.sgd import Sgd
@@ -37,6 +38,7 @@ def test_an_agent_trains_the_same_model(tmp_path: Path, kind: str, before: Tenso
     with open_store(home) as store:
         enrolled = Enrolled(device="d1", credential="c", platform_key=bundle.platform_key, check_in_s=30)
         store.identity.save(url="http://127.0.0.1", name="kiosk", enrolled=enrolled)
+        store.agreements.agree(SCOPES, how="terminal", read="")
         _compare(home, store, bundle, kind, before)
 
 

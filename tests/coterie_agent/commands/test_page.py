@@ -42,7 +42,7 @@ def home(tmp_path: Path, port: int) -> Path:
 @pytest.fixture
 def joined(home: Path, platform: FakePlatform) -> dict[str, Any]:
     """What joining printed."""
-    code, joined = ask(home, "join", platform.url, TOKEN, "--name", "kiosk")
+    code, joined = ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")
     assert code == 0
     return dict(joined)
 
@@ -114,7 +114,7 @@ def test_leaving_from_the_phone_ends_the_agent_and_signs_it_out(
     assert phone.ask("POST", "/leave", {"name": "kiosk"})[0] == 200
     assert agent.wait(10) == Exit.NOT_JOINED
     assert not Home(home).page_certificate.exists()
-    assert ask(home, "join", platform.url, TOKEN, "--name", "kiosk")[0] == 0
+    assert ask(home, "join", platform.url, TOKEN, "--yes", "--name", "kiosk")[0] == 0
     with running(home):
         assert eventually_opened(home)["phones"] == 0
         assert phone.code("GET", "/owner") == (401, "page.not_let_in")
@@ -135,7 +135,7 @@ def test_off_by_default_it_is_said_how_to_turn_it_on(
 ) -> None:
     home = tmp_path / "other"
     with pytest.raises(SystemExit):
-        main(["--home", str(home), "join", platform.url, TOKEN])
+        main(["--home", str(home), "join", platform.url, TOKEN, "--yes"])
     assert OFF_NETWORK in capsys.readouterr().out
     with running(home):
         ends_at = time.monotonic() + 20
@@ -149,15 +149,15 @@ def test_joining_turns_it_on_where_there_are_no_settings_yet(
     tmp_path: Path, home: Path, platform: FakePlatform, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "agent.toml").write_text("")
-    code, failure = ask(home, "join", platform.url, TOKEN, "--page-on-network")
+    code, failure = ask(home, "join", platform.url, TOKEN, "--yes", "--page-on-network")
     assert (code, failure["code"]) == (Exit.USAGE, "page.settings_are_there")
     fresh = tmp_path / "fresh"
-    code, failure = ask(fresh, "join", platform.url, TOKEN, "--page-on-network")
+    code, failure = ask(fresh, "join", platform.url, TOKEN, "--yes", "--page-on-network")
     assert (code, failure["code"]) == (Exit.BAD_CONFIG, "page.no_address"), "the platform is on this machine"
     assert not platform.received, "the token is not spent"
     (home / "agent.toml").write_text('[page]\non_network = true\naddress = "127.0.0.1"\n')
     with pytest.raises(SystemExit):
-        main(["--home", str(home), "join", platform.url, TOKEN, "--page-on-network"])
+        main(["--home", str(home), "join", platform.url, TOKEN, "--yes", "--page-on-network"])
     printed = capsys.readouterr().out
     assert "█" in printed and "https://127.0.0.1:8719/#" in printed and OFF_NETWORK not in printed
 

@@ -1,5 +1,7 @@
 """A device between rounds: it judges, tells, asks, is helped and helps; killed at any moment it goes on."""
 
+import threading
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -10,6 +12,7 @@ from coterie_agent.home import Home
 from coterie_agent.peers.reading import found_in
 from coterie_agent.predicting import load_held_model
 from coterie_agent.sharing import share_profile
+from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.personal_model import PersonalTensors
@@ -569,3 +572,24 @@ def test_who_recovers_alone_withdraws_the_request(new_device: Callable[..., Devi
     assert len(device.link.named(WithdrawHelp)) == 1
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["withdrawn"]
     assert device.link.named(ReportProfile)[-1].profile.drifting is False
+
+
+@pytest.mark.parametrize("agreed", [("readable",)])
+def test_it_does_nothing_under_a_plan_that_asks_more_before_its_owner_agrees(
+    new_device: Callable[..., Device], joined: Store
+) -> None:
+    device = new_device()
+    device.direct(plan(CARTEL))
+    device.take(NEW, NEW)
+    assert device.link.sent == [] and joined.peers.reading() is None
+    (asked,) = joined.agreements.asked()
+    assert asked == AskedOfOwner("digits", ("help",))
+    thread = threading.Thread(target=device.companion.run)
+    thread.start()
+    joined.agreements.agree(asked.scopes, how="terminal", read="")  # as another process does, which wakes nobody
+    ends_at = time.monotonic() + 20
+    while joined.peers.reading() is None and time.monotonic() < ends_at:
+        time.sleep(0.05)
+    device.situation.stop()
+    thread.join(20)
+    assert joined.peers.reading() is not None

@@ -1,0 +1,111 @@
+"""What the owner has agreed that plans have leave the device, edition by edition, and what the owner is asked now."""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+import msgspec
+
+from coterie_agent.store.database import Database
+from coterie_learning.consent import SCOPES, Scope, beyond
+from coterie_wire.structs import from_json
+
+log = logging.getLogger(__name__)
+How = Literal["terminal", "unattended", "page", "settings", "before"]
+"""At the terminal, by ``--yes``, on the owner's page, by ``agent.toml``, or by having joined before this was kept."""
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """One edition."""
+
+    at: float
+    """Unix time."""
+    how: How
+    scopes: tuple[Scope, ...]
+    """All that holds from then on."""
+    read: str
+    """What the owner had been told, word by word."""
+
+
+class AskedOfOwner(msgspec.Struct, frozen=True):
+    """What a federation's plan asks beyond what the owner has agreed to."""
+
+    federation: str
+    scopes: tuple[Scope, ...]
+
+
+class AgreementStore:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def editions(self) -> tuple[Agreement, ...]:
+        """Oldest first. One that the disk has damaged is left out; the one before it holds, or the owner is asked."""
+        with self._database.reading() as cursor:
+            return _editions(cursor)
+
+    def scopes(self) -> tuple[Scope, ...]:
+        """What holds now."""
+        with self._database.reading() as cursor:
+            return _scopes(cursor)
+
+    def agree(self, scopes: Collection[Scope], *, how: How, read: str) -> Agreement:
+        """From now on these hold beside those of before, and what they cover is asked no more."""
+        with self._database.transaction() as cursor:
+            before = _scopes(cursor)
+            both = tuple(scope for scope in SCOPES if scope in before or scope in scopes)
+            agreement = Agreement(time.time(), how, both, read)
+            content = msgspec.json.encode(agreement)
+            cursor.execute("INSERT INTO agreement (content, seal) VALUES (?1, seal(?1))", (content,))
+            for asked in _asked(cursor):
+                _write_asked(cursor, asked.federation, beyond(both, asked.scopes))
+        return agreement
+
+    def ask(self, federation: str, scopes: Sequence[Scope]) -> None:
+        """The owner is asked about these, instead of what the federation asked before; empty: about nothing."""
+        before = [one.scopes for one in self.asked() if one.federation == federation]
+        if before == ([tuple(scopes)] if scopes else []):
+            return  # the disk is written only where something changes
+        with self._database.transaction() as cursor:
+            _write_asked(cursor, federation, scopes)
+
+    def asked(self) -> tuple[AskedOfOwner, ...]:
+        """What the owner is asked, by federation."""
+        with self._database.reading() as cursor:
+            return _asked(cursor)
+
+    def keep_only(self, federations: Collection[str]) -> None:
+        """Others ask nothing any more."""
+        for asked in self.asked():
+            if asked.federation not in federations:
+                self.ask(asked.federation, ())
+
+
+def _editions(cursor: sqlite3.Cursor) -> tuple[Agreement, ...]:
+    rows = cursor.execute("SELECT content, seal IS seal(content) FROM agreement ORDER BY edition").fetchall()
+    if not all(is_sound for _, is_sound in rows):
+        log.warning("what the owner has agreed to was damaged on the disk, and does not count")
+    return tuple(from_json(content, Agreement) for content, is_sound in rows if is_sound)
+
+
+def _scopes(cursor: sqlite3.Cursor) -> tuple[Scope, ...]:
+    editions = _editions(cursor)
+    return editions[-1].scopes if editions else ()
+
+
+def _asked(cursor: sqlite3.Cursor) -> tuple[AskedOfOwner, ...]:
+    """A damaged row is passed over: the next round asks again."""
+    query = "SELECT federation, scopes FROM agreement_asked WHERE seal IS seal(federation, scopes) ORDER BY federation"
+    rows = cursor.execute(query).fetchall()
+    return tuple(AskedOfOwner(name, from_json(content, tuple[Scope, ...])) for name, content in rows)
+
+
+def _write_asked(cursor: sqlite3.Cursor, federation: str, scopes: Sequence[Scope]) -> None:
+    if scopes:
+        row = (federation, msgspec.json.encode(scopes))
+        cursor.execute("INSERT OR REPLACE INTO agreement_asked VALUES (?1, ?2, seal(?1, ?2))", row)
+    else:
+        cursor.execute("DELETE FROM agreement_asked WHERE federation = ?", (federation,))

@@ -1,0 +1,27 @@
+"""What a plan has leave a device, as its owner is asked about it, and what goes beyond what the owner has agreed to."""
+
+from collections.abc import Collection, Mapping
+from typing import Literal, TypeAlias, get_args
+
+Readability = Literal["readable", "noised", "summed"]
+"""Updates that the platform can read, that it reads under noise of the device's own, or that are read in sums alone."""
+Scope: TypeAlias = Readability | Literal["help"]
+"""Those, or parts of the device's model, with figures by class, for other devices."""
+SCOPES: tuple[Scope, ...] = (*get_args(Readability), "help")
+WORDS: Mapping[Scope, str] = {
+    "readable": "The platform can read what your device learned, though not your data.",
+    "noised": "Your device adds noise to what it learned before anything of it leaves.",
+    "summed": "Nobody can read what your device learned, only what many devices learned together.",
+    "help": (
+        "Devices help each other: yours tells how its own model does on each class, and a part of that model may go to "
+        "a device that asks for help, by the platform; yours may ask, too. What it tells, and whether it helps, you "
+        "choose after joining."
+    ),
+}
+"""For the owner."""
+
+
+def beyond(agreed: Collection[Scope], asked: Collection[Scope]) -> tuple[Scope, ...]:
+    """What of `asked` goes beyond `agreed`: who lets the platform read updates lets it read less of them, too."""
+    covered = {*agreed, *get_args(Readability)} if "readable" in agreed else {*agreed}
+    return tuple(scope for scope in SCOPES if scope in asked and scope not in covered)

@@ -1,0 +1,29 @@
+"""What plans have leave a device, and what goes beyond an owner's word: examples for clients in other languages."""
+
+import json
+from itertools import chain, combinations
+
+from coterie_learning.consent import SCOPES, WORDS, Scope, beyond
+from coterie_learning.device_plan import HELP, PRIVACY, scopes_of
+
+OF_LATER = "of_later"
+"""A kind that nobody has."""
+
+
+def consent_vectors() -> bytes:
+    """As JSON."""
+    sets: list[tuple[Scope, ...]] = list(
+        chain.from_iterable(combinations(SCOPES, count) for count in range(len(SCOPES) + 1))
+    )
+    document = {
+        "words": WORDS,
+        "scopes": [
+            {"privacy": privacy, "help": help_, "scopes": scopes_of(privacy, help_)}
+            for privacy in (*sorted(PRIVACY.kinds), OF_LATER)
+            for help_ in (*sorted(HELP.kinds), OF_LATER)
+        ],
+        "beyond": [
+            {"agreed": agreed, "asked": asked, "beyond": beyond(agreed, asked)} for agreed in sets for asked in sets
+        ],
+    }
+    return json.dumps(document).encode() + b"\n"
