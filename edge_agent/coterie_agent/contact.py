@@ -17,12 +17,14 @@ from coterie_agent.link.failure import CERTIFICATE_REFUSED, Refused
 from coterie_agent.renewing import Renewing
 from coterie_agent.sharing import Telling, has_profile_noise, share_counts
 from coterie_agent.situation import Now, Situation, comes_back
+from coterie_agent.store.agreements import AgreementStore
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.labelling import LabellingStore
 from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.platform_offer import PlatformOfferStore
+from coterie_agent.store.promises import PromiseStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.visits import Visit, VisitStore
 from coterie_agent.store.work import WorkStore
@@ -96,6 +98,8 @@ class Contact:
     labelling: LabellingStore
     peers: PeersStore
     work: WorkStore
+    agreements: AgreementStore
+    promises: PromiseStore
     journal: Journal
     latencies: LatencyStore
     visits: VisitStore
@@ -228,6 +232,9 @@ class Contact:
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
+            if directive.federations is not None:
+                self.agreements.keep_only(directive.federations)
+                self.promises.keep_only(directive.federations)
             if directive.requirements is None:  # no federation asks anything of the device: it is in none
                 self.work.leave_federations()
             self.platform_offer.hold(directive.platform_answers if self.asks_platform else None)

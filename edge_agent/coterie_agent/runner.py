@@ -357,6 +357,8 @@ class Runner:
             labelling=self.store.labelling,
             peers=self.store.peers,
             work=self.store.work,
+            agreements=self.store.agreements,
+            promises=self.store.promises,
             journal=self.store.journal,
             latencies=self.store.latencies,
             visits=self.store.visits,

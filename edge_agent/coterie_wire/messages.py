@@ -290,6 +290,9 @@ class Directive(Message, frozen=True):
     hides: bool = False
     """A plan of the device's federations hides in a sum what devices measure, which the device then tells nowhere else,
     before its first round too."""
+    federations: tuple[str, ...] | None = None
+    """Those that the device is in and that have not ended; None: the platform does not say. What another one has asked
+    of the device's owner is asked no more."""
 
 
 class OfferUpdate(Message, frozen=True):

@@ -222,6 +222,7 @@ MESSAGES: tuple[Message, ...] = (
         stands=True,
         standing=StandingPlan(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
         help=HELP_NEWS,
+        federations=("digits",),
         serve=Serve(
             transfer="t-2",
             federation="digits",

@@ -25,7 +25,16 @@ from coterie_wire.bundle import verify_key_of
 from coterie_wire.fallback import PlatformOffer
 from coterie_wire.helping import StandingPlan
 from coterie_wire.latency import Histogram, Latency
-from coterie_wire.messages import Capabilities, CheckIn, CheckInWindow, Directive, Done, Enrolled, NextCredential
+from coterie_wire.messages import (
+    Capabilities,
+    CheckIn,
+    CheckInWindow,
+    Directive,
+    Done,
+    Enrolled,
+    NextCredential,
+    PrivacyBudget,
+)
 from coterie_wire.platform_keys import sign_next_key
 from tests.coterie_agent.bundles import SIGNING_KEY, Bundle
 from tests.coterie_agent.fake_platform import CREDENTIAL
@@ -107,6 +116,8 @@ def contact(store: Store, situation: Situation, platform: "Link", *, asks_platfo
         labelling=store.labelling,
         peers=store.peers,
         work=store.work,
+        agreements=store.agreements,
+        promises=store.promises,
         journal=store.journal,
         latencies=store.latencies,
         visits=store.visits,
@@ -185,6 +196,26 @@ def test_nothing_that_a_plan_hides_in_a_sum_is_told_before_the_first_round_eithe
         assert heard.capabilities.train_step_s is None
         assert heard.latencies == ()
     assert joined.work.is_masked(), "so that figures of personal models, trials and evaluations are withheld, too"
+
+
+@pytest.mark.parametrize(("federations", "asked"), [(None, ["digits", "voices"]), (("voices",), ["voices"]), ((), [])])
+def test_a_federation_that_has_ended_asks_the_owner_nothing_any_more(
+    joined: Store, federations: tuple[str, ...] | None, asked: list[str]
+) -> None:
+    """An older platform does not say which have."""
+
+    class Naming(Link):
+        def call(self, _message: object, _reply: object) -> Directive:
+            return Directive(check_in_s=15, federations=federations)
+
+    for name in ("digits", "voices"):
+        joined.agreements.ask(name, ("help",))
+        joined.promises.agree(name, PrivacyBudget(8.0, 1e-6))
+        joined.promises.ask(name, PrivacyBudget(9.0, 1e-6))
+    contact(joined, Counting(1), Naming()).run()
+    assert [one.federation for one in joined.agreements.asked()] == asked
+    assert [one.federation for one in joined.promises.raised()] == asked
+    assert joined.promises.agreed("digits") == PrivacyBudget(8.0, 1e-6), "what was agreed to stays"
 
 
 class Renaming(Link):

@@ -25,8 +25,12 @@ def test_an_owner_who_was_told_of_no_plan_is_asked_when_there_is_one(
     phone = phones("agreeing")
     page = phone.join(operator.enrolment_token(tag="later"))
     phone.add_samples(tmp_path, *samples(SAMPLES, seed=4))
-    federation = operator.start_federation("later", pair=next(world.pairs), plan=PLAN)
     asked = page.locator("#asked")
+    gone = operator.start_federation("gone", pair=next(world.pairs), plan=PLAN, device_tag="later")
+    expect(asked.get_by_role("heading")).to_have_text("gone asks more than you have agreed to", timeout=60_000)
+    operator.post(f"/federations/{gone}/finish/")
+    expect(asked).to_be_hidden(timeout=60_000)  # one that has ended asks nothing any more
+    federation = operator.start_federation("later", pair=next(world.pairs), plan=PLAN)
     expect(asked.get_by_role("heading")).to_have_text("later asks more than you have agreed to", timeout=60_000)
     expect(asked.get_by_role("listitem")).to_have_text([READABLE])
     expect(page.locator("#now")).to_contain_text("later asks more than you have agreed to")

@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from collections.abc import Collection
 from typing import NamedTuple
 
 from coterie_agent.store.database import Database
@@ -48,6 +49,12 @@ class PromiseStore:
             names = [name for (name,) in cursor.execute(query, (_ASKED,)).fetchall()]
             pairs = [(name, _find(cursor, name, _AGREED), _find(cursor, name, _ASKED)) for name in names]
         return tuple(Raised(name, agreed, asked) for name, agreed, asked in pairs if agreed and asked)
+
+    def keep_only(self, federations: Collection[str]) -> None:
+        """Others ask nothing any more; what was agreed to stays."""
+        for raised in self.raised():
+            if raised.federation not in federations:
+                self.agree(raised.federation, raised.agreed)
 
 
 def _find(cursor: sqlite3.Cursor, federation: str, agreed: int) -> PrivacyBudget | None:

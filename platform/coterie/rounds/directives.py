@@ -125,7 +125,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             evaluate = evaluation_message_of(measuring[device.pk], now=now)
             directive = msgspec.structs.replace(directive, evaluate=evaluate)
         if not is_of_first_release(device):
-            directive = msgspec.structs.replace(directive, ignores_unknown=True, hides=_hides(own))
+            goes_on = tuple(federation.slug for federation in own.under_way)
+            directive = msgspec.structs.replace(directive, ignores_unknown=True, hides=_hides(own), federations=goes_on)
         if device.pk in signals:
             directive = msgspec.structs.replace(directive, signals=tuple(signals[device.pk]))
         if device.capabilities.get("platform_key") is not None:

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from coterie.federations.models import Federation
+from coterie.federations.services import finish_federation
 from coterie.fleet.models import Device
 from coterie.rounds.directives import check_in, why_not_training
 from coterie.rounds.models import Assignment, Round
@@ -36,11 +37,11 @@ def say(device: Device, told: Capabilities | None, seconds: float) -> Directive:
     return check_in(device=device, message=message, now=later(seconds))
 
 
-def start(*, plan: Mapping[str, object] = FLOAT32, devices: int = 1) -> None:
+def start(*, plan: Mapping[str, object] = FLOAT32, devices: int = 1) -> Federation:
     """A federation whose first round opens when so many devices are there."""
     pair = make_pair()
     make_version(pair)
-    make_federation(pair, target_updates=devices, min_updates=devices, plan=plan)
+    return make_federation(pair, target_updates=devices, min_updates=devices, plan=plan)
 
 
 def test_who_lacks_a_kind_of_the_plan_is_not_asked_and_told_why() -> None:
@@ -156,6 +157,15 @@ def test_a_device_is_told_before_its_first_round_that_a_plan_hides_what_it_measu
     )
     assert say(make_device("new"), capabilities(), 0).hides is (privacy != "none")
     assert not say(make_device("old"), capabilities(agent="0.1.3"), 0).hides, "which would not read it"
+
+
+def test_a_device_is_told_which_federations_go_on_with_it() -> None:
+    federation = start()
+    device = make_device("new")
+    assert say(device, capabilities(), 0).federations == (federation.slug,)
+    assert say(make_device("old"), capabilities(agent="0.1.3"), 0).federations is None, "which would not read it"
+    finish_federation(federation=federation, now=later(1))
+    assert say(device, capabilities(), 2).federations == ()
 
 
 def complaints(release: Path, directive: Directive) -> list[str]:

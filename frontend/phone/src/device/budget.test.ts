@@ -113,6 +113,10 @@ test("a budget that was raised waits for the owner's word, where the owner wants
   expect(await code(budget.check(small, LOCAL))).toBe("no error");
   expect((await budget.told()).raised).toEqual([]);
   expect(await code(budget.check(large, LOCAL))).toBe("privacy.budget_raised");
+  await budget.keepOnly(["others"]); // the federation has ended
+  expect((await budget.told()).raised).toEqual([]);
+  expect(await code(budget.check(large, LOCAL))).toBe("privacy.budget_raised"); // what was agreed to stays
+  await budget.keepOnly(["f"]);
   expect(await budget.agree("f")).toEqual(large.budget);
   expect(await code(budget.check(large, LOCAL))).toBe("no error");
   const accepting = budgetOf(new Kept());

@@ -67,6 +67,13 @@ export class Budget {
     return asked;
   }
 
+  /** A federation that is none of these asks for nothing any more; what was agreed to stays. */
+  async keepOnly(federations: readonly string[]): Promise<void> {
+    for (const { federation, agreed } of await this.store.raised()) {
+      if (!federations.includes(federation)) await this.store.promise({ federation, agreed, asked: null });
+    }
+  }
+
   async told(): Promise<ToldUnderNoise> {
     const [{ epsilon, delta }, spent, each, raised] = await Promise.all([
       this.allowed(),

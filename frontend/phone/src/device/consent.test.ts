@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { PRIVACY } from "../learning/privacy";
+import { WORDS } from "../page/consent";
 import { code } from "../testing/failing";
-import { beyond, Consent, SCOPES, type Scope, scopesOf } from "./consent";
+import { goldenJson } from "../testing/golden";
+import { beyond, Consent, SCOPES, scopesOf } from "./consent";
 import type { Values } from "./kept";
 import type { Store } from "./store";
 
@@ -29,16 +31,12 @@ test("every kind of privacy that the phone has says how its updates can be read"
   expect(scopesOf("of later", "of later")).toEqual(["help"]);
 });
 
-test.each<[Scope[], Scope[], Scope[]]>([
-  [[], ["readable"], ["readable"]],
-  [["readable"], ["noised"], []],
-  [["readable"], ["summed", "help"], ["help"]],
-  [["summed"], ["readable"], ["readable"]],
-  [["summed"], ["noised"], ["noised"]],
-  [["noised"], ["summed"], ["summed"]],
-  [["summed", "help"], ["summed", "help"], []],
-])("who has agreed to %j and is asked %j is asked about %j", (agreed, asked, found) => {
-  expect(beyond(agreed, asked)).toEqual(found);
+test("what goes beyond an owner's word is what goes beyond it for an agent", () => {
+  const vectors = goldenJson("consent.json");
+  expect(vectors.scopes.length).toBeGreaterThan(9);
+  for (const { privacy, help, scopes } of vectors.scopes) expect(scopesOf(privacy, help)).toEqual(scopes);
+  for (const { agreed, asked, beyond: more } of vectors.beyond) expect(beyond(agreed, asked)).toEqual(more);
+  expect(WORDS).toEqual(vectors.words);
 });
 
 test("a plan that asks more waits for the owner, and each edition of the word is kept as it was read", async () => {
@@ -59,6 +57,18 @@ test("a plan that asks more waits for the owner, and each edition of the word is
     ["Nobody can read it.", ["summed"]],
     ["The platform can read it.", SCOPES.filter((one) => one !== "noised")],
   ]);
+});
+
+test("a federation that has ended asks nothing any more, and what was agreed to stays", async () => {
+  const kept = new Kept();
+  const consent = new Consent(kept as unknown as Store);
+  await consent.agree(["summed"], "");
+  expect(await consent.covers("digits", planOf("none"))).toBe(false);
+  await consent.keepOnly(["digits", "voices"]);
+  expect(await consent.asked()).not.toBeNull();
+  await consent.keepOnly(["voices"]);
+  expect(await consent.asked()).toBeNull();
+  expect((await kept.get("agreed"))?.at(-1)?.scopes).toEqual(["summed"]);
 });
 
 test("a plan that asks less again has nothing asked any more", async () => {

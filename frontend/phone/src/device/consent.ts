@@ -52,6 +52,12 @@ export class Consent {
     return scopes.length === 0;
   }
 
+  /** A federation that is none of these has ended, or goes on without the device, and asks nothing any more. */
+  async keepOnly(federations: readonly string[]): Promise<void> {
+    const asked = await this.store.get("consentAsked");
+    if (asked !== null && !federations.includes(asked.federation)) await this.store.drop("consentAsked");
+  }
+
   /** The owner, who has `read` this, agrees to these `scopes` beside those of before. */
   async agree(scopes: readonly Scope[], read: string): Promise<void> {
     const editions = (await this.store.get("agreed")) ?? [];

@@ -336,6 +336,10 @@ export class Device {
         if (directive.hides && !(await this.store.get("isMasked"))) await this.store.put("isMasked", true);
         await this.followKeys(directive.next_keys);
         await this.stand(directive);
+        if (directive.federations !== null) {
+          await this.consent.keepOnly(directive.federations);
+          await this.budget.keepOnly(directive.federations);
+        }
         this.situation.replace({ isOnline: true, linkProblem: null });
         this.situation.direct(directive);
         await this.look();
@@ -476,7 +480,8 @@ export class Device {
         const due = isInRound ? (await this.member.hasToTell()) && "tell-peers" : await this.member.due();
         return due === false || (due === "tell-peers" && this.tellNotBefore > 0) ? null : due;
       }
-      return !isInRound && (await isTuningDue(this.store, standing, manifest)) ? "personalise" : null;
+      const isDue = !isInRound && (await isTuningDue(this.store, standing, manifest));
+      return isDue && (await this.consent.covers(standing.federation, standing.plan)) ? "personalise" : null;
     } catch (error) {
       this.giveUp(standing, manifest, error);
       return null;

@@ -5,7 +5,8 @@ import { el, list, section } from "./dom";
 import { helpOf, privacyOf } from "./invitation";
 import type { Part } from "./owner";
 
-const WORDS: Readonly<Record<Scope, string>> = {
+/** The agent's own. */
+export const WORDS: Readonly<Record<Scope, string>> = {
   readable: privacyOf("none"),
   noised: privacyOf("local_noise"),
   summed: privacyOf("secure_aggregation"),

@@ -156,6 +156,8 @@ export const Directive = v.object({
   window: v.optional(v.nullable(CheckInWindow), null),
   /** A plan of the device's federations hides in a sum what devices measure: the device tells it nowhere else. */
   hides: v.optional(v.boolean(), false),
+  /** Those that the device is in and that have not ended; null: the platform does not say. */
+  federations: v.optional(v.nullable(v.array(v.string())), null),
 });
 export type Directive = v.InferOutput<typeof Directive>;
 
