@@ -54,6 +54,16 @@ def train_personal_model(given: GivenPersonal, graphs: Graphs, rows: Rows, *, he
     return Answering(choice, answers[choice.answers])
 
 
+def goes_on_answering(graphs: Graphs, rows: Rows, *, own: Tensors, version: Tensors) -> bool:
+    """Whether a personal model answers beside a version that has come, until it is trained; `rows` are the device's."""
+    parts = parts_of(rows.ids)
+    if parts.train is parts.held_out:
+        return True
+    predictor = graphs.predictor(version)
+    by_own, by_version = (_measured(predictor, one, rows, parts.held_out) for one in (own, version))
+    return still_answers(by_own, by_version)
+
+
 def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequence[int]) -> Measured:
     predictor.set_parameters(parameters)
     found = predictor.each(rows, ids, stop=lambda: False)
@@ -99,15 +109,9 @@ class PersonalTraining:
 
     def _still_answers(self, device: Device, version: NeuralLearner) -> bool:
         data = list(device.window)
-        numbers = numbers_of(data)
-        parts = parts_of(numbers)
-        if parts.train is parts.held_out:
-            return True
-        rows = Rows(joined([arrived.batch for arrived in data]), version.graphs.spec, numbers)
-        predictor = version.graphs.predictor(version.parameters)
+        rows = Rows(joined([arrived.batch for arrived in data]), version.graphs.spec, numbers_of(data))
         own = cast(NeuralLearner, device.learner).parameters
-        by_own, by_version = (_measured(predictor, one, rows, parts.held_out) for one in (own, version.parameters))
-        return still_answers(by_own, by_version)
+        return goes_on_answering(version.graphs, rows, own=own, version=version.parameters)
 
     def _plan(self, device: Device, state: _State) -> None:
         if not state.is_planned:

@@ -94,6 +94,10 @@ class Rounds:
         """Whether `device` has an assignment in hand."""
         return device.number in self._at_work
 
+    def version_on(self, device: Device) -> Version | None:
+        """The one that `device` has downloaded last."""
+        return self._held.get(device.number)
+
     def asked_in(self, device: Device) -> int:
         """The last round that asked `device`; 0: none has."""
         return self._reported.get(device.number, _Reported()).asked_in
@@ -114,7 +118,7 @@ class Rounds:
 
     def _download(self, device: Device) -> int:
         """Bytes that it takes to hold the newest version."""
-        version, held = self._cloud.version_for(device), self._held.get(device.number)
+        version, held = self._cloud.version_for(device), self.version_on(device)
         if version is held:
             return 0
         first = held is None

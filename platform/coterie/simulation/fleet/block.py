@@ -11,7 +11,7 @@ from coterie_wire.tensors import Float32, Tensors, encode_tensors, read_header, 
 
 PARAMETER, SERVER = "parameter", "server"
 """Prefixes of the tensors in the file of a version."""
-BOUND = "bound"
+NUMBER, BOUND = "number", "bound"
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
@@ -23,7 +23,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
     weight: int
     """Of its update in the sum; 0: it is left out."""
     states: Mapping[str, bytes] = {}
-    """What it remembers, by slot."""
+    """What it remembers, by slot; a model of its own, too, as `coterie.simulation.fleet.own_models` has it."""
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
@@ -69,6 +69,7 @@ class Base(NamedTuple):
     parameters: Tensors
     server: Mapping[str, Tensors]
     """What the merge remembers and sends, by what it is."""
+    number: int = 0
     bound: float | None = None
     """L2 norm that the plan's privacy kind clips updates of this version to; None: it has none."""
 
@@ -78,7 +79,8 @@ def encode_version(base: Base) -> bytes:
     tensors = {f"{PARAMETER}/{name}": tensor for name, tensor in base.parameters.items()}
     for kind, named in base.server.items():
         tensors |= {f"{SERVER}/{kind}/{name}": tensor for name, tensor in named.items()}
-    return encode_tensors(tensors, {} if base.bound is None else {BOUND: base.bound.hex()})
+    bound = {} if base.bound is None else {BOUND: base.bound.hex()}
+    return encode_tensors(tensors, {NUMBER: str(base.number), **bound})
 
 
 @lru_cache(maxsize=2)
@@ -96,4 +98,5 @@ def read_version(path: str) -> Base:
         else:
             server.setdefault(kind, {})[last] = cast(Float32, tensor)
     bound = header.metadata.get(BOUND)
-    return Base(parameters, server, None if bound is None else float.fromhex(bound))
+    number = int(header.metadata[NUMBER])
+    return Base(parameters, server, number, None if bound is None else float.fromhex(bound))

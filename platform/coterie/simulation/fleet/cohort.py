@@ -109,6 +109,8 @@ class Cohorts:
     batch_size: int
     seed: int
     ledger: Ledger
+    beside: Int64 | None = None
+    """Samples that each device goes through for a model of its own beside a version that it has received."""
     coming: list[Coming] = field(default_factory=list)
     """As a heap; between rounds there are some only where rounds are asynchronous."""
     waiting: list[Delivery] = field(default_factory=list)
@@ -294,6 +296,8 @@ class Cohorts:
         arrives_s = day.done_at(done_s, speed.latency_s + sizes.update / float(self.traits.uplink_bytes_s[device]))
         columns.busy_until_s[device], columns.trained_s[device] = arrives_s, step_s * steps
         self.ledger.train(step_s * steps)
+        if self.beside is not None and held != round_.version:
+            self.ledger.train(speed.sample_s * float(self.traits.slowness[device]) * int(self.beside[device]))
         heapq.heappush(self.coming, Coming(arrives_s, device, steps, round_.number, round_.version, done_s))
 
     def _waits_s(self, device: int) -> float:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import msgspec
-import numpy as np
 
 from coterie.simulation.errors import DamagedSimulation, OtherSimulation
 from coterie.simulation.fleet.cohort import Coming, Delivery
 from coterie.simulation.fleet.columns import Columns
+from coterie.simulation.fleet.device_states import Moment
 from coterie.simulation.fleet.outcome import FleetRound
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Used
@@ -22,7 +22,7 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, view_tensors
 
 STATE, IDENTITY = "state.safetensors", "simulation.json"
-_BLOB = "blobs"
+_STARTS, _LENGTHS = "states/starts", "states/lengths"
 
 
 class Noted(msgspec.Struct, frozen=True):
@@ -34,8 +34,8 @@ class Noted(msgspec.Struct, frozen=True):
     used: Used
     has_state: bool
     notes: Mapping[str, Note]
-    states: Sequence[tuple[int, str, int]]
-    """Of devices: the device, the slot, and the size of its blob."""
+    states: tuple[int, int]
+    """Of devices: the number and the size of the file that has them."""
     bound: float | None = None
     difference_bytes: int | None = None
     coming: Sequence[Coming] = ()
@@ -47,8 +47,8 @@ class Kept(NamedTuple):
 
     columns: Columns
     newest: Standing
-    states: Mapping[int, Mapping[str, bytes]]
-    """What devices remember, by slot."""
+    states: Moment
+    """What devices remember."""
     rounds: Sequence[FleetRound]
     now_s: float
     used: Used
@@ -76,11 +76,10 @@ def identify(directory: Path, identity: Mapping[str, str]) -> None:
 def save(directory: Path, kept: Kept) -> None:
     """Whole, or not at all."""
     newest, server = kept.newest, kept.newest.state
-    ordered = [(device, slot, blob) for device, named in kept.states.items() for slot, blob in named.items()]
     tensors: dict[str, Array] = {f"column/{name}": bits for name, bits in kept.columns.stored().items()}
     tensors |= {f"parameter/{name}": tensor for name, tensor in newest.parameters.items()}
     tensors |= {f"residual/{name}": tensor for name, tensor in newest.residual.items()}
-    tensors[_BLOB] = np.frombuffer(b"".join(blob for _, _, blob in ordered), np.uint8)
+    tensors |= {_STARTS: kept.states.starts, _LENGTHS: kept.states.lengths}
     for kind, named in ({} if server is None else server.tensors).items():
         tensors |= {f"server/{kind}/{name}": tensor for name, tensor in named.items()}
     noted = Noted(
@@ -90,7 +89,7 @@ def save(directory: Path, kept: Kept) -> None:
         kept.used,
         server is not None,
         {} if server is None else dict(server.notes),
-        [(device, slot, len(blob)) for device, slot, blob in ordered],
+        (kept.states.file, kept.states.size_bytes),
         newest.bound,
         newest.difference_bytes,
         kept.coming,
@@ -124,11 +123,11 @@ def _read(file: bytes) -> Kept:
     parameters: dict[str, Float32] = {}
     residual: dict[str, Float32] = {}
     server: dict[str, dict[str, Float32]] = {}
-    blobs = b""
+    remembered: dict[str, Int64] = {}
     for name, tensor in view_tensors(content, header, expected=tuple(header.specs.values())).items():
         place, _, rest = name.partition("/")
-        if place == _BLOB:
-            blobs = tensor.tobytes()
+        if name in (_STARTS, _LENGTHS):
+            remembered[name] = cast(Int64, tensor)
         elif place == "column":
             columns[rest] = cast(Int64, tensor)
         elif place == "parameter":
@@ -138,11 +137,6 @@ def _read(file: bytes) -> Kept:
         else:
             kind, _, last = rest.partition("/")
             server.setdefault(kind, {})[last] = cast(Float32, tensor)
-    states: dict[int, dict[str, bytes]] = {}
-    at = 0
-    for device, slot, size in noted.states:
-        states.setdefault(device, {})[slot] = blobs[at : at + size]
-        at += size
     return Kept(
         Columns.restored(columns),
         Standing(
@@ -153,7 +147,7 @@ def _read(file: bytes) -> Kept:
             noted.difference_bytes,
             noted.bound,
         ),
-        states,
+        Moment(*noted.states, remembered[_STARTS], remembered[_LENGTHS]),
         noted.rounds,
         noted.now_s,
         noted.used,

@@ -75,6 +75,8 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     """Up and down with framing, the mean over devices whose update counted."""
     joules_per_device: float
     """Of radio and processor with the usual `coterie.simulation.costs`, over the same devices."""
+    devices_with_own: int = 0
+    """Of those measured, how many answer with a model of their own, which is measured there instead of the version."""
 
     def json(self) -> bytes:
         """Indented, with a newline at its end."""

@@ -12,7 +12,7 @@ from coterie.simulation.fleet.population import Population
 from coterie.simulation.on_device import Graphs
 from coterie_learning.client.order import SampleSplit
 from coterie_learning.client.round import parts_of
-from coterie_learning.client.update import CODEC
+from coterie_learning.client.update import CODEC, LOCAL
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States, decode_state, encode_state
 from coterie_learning.local import Local
@@ -63,8 +63,8 @@ class Setting:
         return self.seen(device) if self.plan.local.scope().head == "seen" else ()
 
     def states(self, member: Member) -> States:
-        """What it remembers."""
-        return {slot: decode_state(blob) for slot, blob in member.states.items()}
+        """What it remembers for its part in a round."""
+        return {slot: decode_state(blob) for slot, blob in member.states.items() if slot in (LOCAL, CODEC)}
 
     def found(self, device: int, payload: bytes, samples: int, states: States) -> Found:
         """What is known of an update; its numbers are checked as the platform checks them."""

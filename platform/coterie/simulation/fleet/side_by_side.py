@@ -199,6 +199,8 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
     ]
     if own or local.runs() != 1 or local.needs_loss() or local.stopping() is not None:
         raise OneByOne(f"local {local.name} does more than descend and send the difference")
+    if local.trains_personal_model():
+        raise OneByOne(f"under local {local.name} devices go on with models of their own")
     if not local.scope().is_whole:
         raise OneByOne(f"local {local.name} trains a part of the model")
     if spec.seeded:

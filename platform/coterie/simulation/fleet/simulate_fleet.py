@@ -22,10 +22,12 @@ from coterie.simulation.errors import DamagedSimulation, DoesNotFit
 from coterie.simulation.fleet.block import Base, Block, Found, Member
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, Delivery
 from coterie.simulation.fleet.columns import Columns, Traits
+from coterie.simulation.fleet.device_states import DeviceStates
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
-from coterie.simulation.fleet.on_devices import accuracies_on_devices
+from coterie.simulation.fleet.on_devices import measure_on_devices
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
+from coterie.simulation.fleet.own_models import OWN, own_of, trained_samples
 from coterie.simulation.fleet.population import Divided, Drawn, Population
 from coterie.simulation.fleet.profile import USUAL, Profile
 from coterie.simulation.fleet.samples import Samples
@@ -118,7 +120,12 @@ def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -
             Processes.beginning(run.workers, str(directory)) if run.workers > 1 else Inline(open_work(directory))
         )
         stack.callback(workers.close)
-        fleet = _Fleet(run, setting, train_sizes, choice, workers, held_out, directory, report)
+        count = len(train_sizes)
+        states = (
+            DeviceStates.nothing(directory, devices=count) if kept is None else DeviceStates.at(directory, kept.states)
+        )
+        stack.callback(states.close)
+        fleet = _Fleet(run, setting, train_sizes, choice, workers, held_out, directory, states, report)
         if kept is not None:
             fleet.resume(kept)
         return fleet.run_to_end(keeps=keep is not None)
@@ -154,8 +161,6 @@ def _check(run: FleetRun) -> None:
         problem = f"local {plan.local.name} and merge {plan.merge.name} need a cloud model"
     elif plan.help.rules() is not None:
         problem = f"help {plan.help.name} is about data that change"
-    elif plan.personal.rules(plan.local) is not None or plan.local.trains_personal_model():
-        problem = "its devices keep models of their own"
     elif plan.local.period_s() is not None:
         problem = f"local {plan.local.name} asks when samples came"
     elif plan.privacy.stream() is not None:
@@ -236,14 +241,24 @@ class _Fleet:
         workers: Workers,
         held_out: Dataset,
         directory: Path,
+        states: DeviceStates,
         report: Report,
     ) -> None:
         self._run, self._setting, self._choice, self._workers = run, setting, choice, workers
         self._held_out, self._directory, self._report = held_out, directory, report
         plan, devices = run.plan, len(train_sizes)
         traits = Traits.draw(run.fleet, plan.requirements, devices=devices, seed=run.seed)
+        rules = plan.personal.rules(plan.local)
         self._cohorts = Cohorts(
-            plan, run.speed, traits, Columns.of(devices), train_sizes, run.model.spec.batch_size, run.seed, Ledger()
+            plan,
+            run.speed,
+            traits,
+            Columns.of(devices),
+            train_sizes,
+            run.model.spec.batch_size,
+            run.seed,
+            Ledger(),
+            beside=None if rules is None else trained_samples(setting.population.sizes, rules),
         )
         self._lineage = Lineage(
             plan, run.model.spec, run.parameters, fleet=devices, seed=derive_seed(run.seed, "cloud")
@@ -255,7 +270,11 @@ class _Fleet:
             or plan.privacy.masking() is not None
         )
         """Whether each update is wanted, rather than their sum."""
-        self._states: dict[int, Mapping[str, bytes]] = {}
+        self._has_own = rules is not None or plan.local.trains_personal_model()
+        """Whether devices have models of their own, and so keep what they train even if it counts nowhere."""
+        self._remembers = plan.local.remembers or not plan.codec.exact
+        """Whether they remember of updates that the platform took."""
+        self._states = states
         self._rounds: list[FleetRound] = []
         self._now_s = 0.0
         self._versions = Versions(directory)
@@ -268,7 +287,6 @@ class _Fleet:
         self._cohorts.coming, self._cohorts.waiting = list(kept.coming), list(kept.waiting)
         self._cohorts.ledger = Ledger(kept.used)
         self._lineage.newest = kept.newest
-        self._states = dict(kept.states)
         self._rounds, self._now_s = list(kept.rounds), kept.now_s
         lacking = [number for number in sorted(self._cohorts.versions()) if not self._versions.path(number).exists()]
         if lacking:
@@ -280,7 +298,7 @@ class _Fleet:
         return Kept(
             cohorts.columns,
             self._lineage.newest,
-            self._states,
+            self._states.note(),
             self._rounds,
             self._now_s,
             cohorts.ledger.used(),
@@ -308,11 +326,12 @@ class _Fleet:
             save(self._directory, self.kept())
         # What was kept refers to no other version any more.
         self._versions.keep_only({self._lineage.newest.number, *self._cohorts.versions()})
+        self._states.forget_others()
 
     def _hold(self, number: int, ends_s: float) -> bool:
         """One round; whether there was one."""
         newest, server = self._lineage.newest, self._lineage.sent_state
-        self._versions.put(newest.number, Base(newest.parameters, server, newest.bound))
+        self._versions.put(Base(newest.parameters, server, newest.number, newest.bound))
         sent = sum(len(encode_tensors(tensors)) for tensors in server.values())
         whole = len(encode_tensors(newest.parameters))
         difference = whole if newest.difference_bytes is None else min(whole, newest.difference_bytes)
@@ -320,6 +339,7 @@ class _Fleet:
         closed = self._cohorts.hold(number, begins_s=self._now_s, ends_s=ends_s, version=newest.number, sizes=sizes)
         if closed is None:
             return False
+        self._keep(closed)
         found, is_merged = self._merge(closed) if closed.is_merged else ([], False)
         self._now_s = closed.ended_s + max(self._run.plan.pace.pause_after_s(), MIN_PAUSE_S)
         measured = None
@@ -344,6 +364,23 @@ class _Fleet:
         )
         return True
 
+    def _keep(self, closed: Closed) -> None:
+        """What devices keep of trainings that count in no version; computed only where that is anything."""
+        if closed.taken and (self._has_own or self._remembers):
+            self._remember(self._trained(sorted(closed.taken), [0] * len(closed.taken))[0], is_taken=True)
+        kept = sorted([*closed.late, *(() if closed.is_merged else closed.deliveries)])
+        if kept and self._has_own:
+            self._remember(self._trained(kept, [0] * len(kept))[0], is_taken=False)
+
+    def _remember(self, found: Sequence[Found], *, is_taken: bool) -> None:
+        """All, of updates that the platform took; else the models of their own alone."""
+        for one in found:
+            if is_taken and one.samples:
+                if one.states:
+                    self._states.put(one.device, one.states)
+            elif OWN in one.states:
+                self._states.put(one.device, {**self._states.of(one.device), OWN: one.states[OWN]})
+
     def _merge(self, closed: Closed) -> tuple[Sequence[Found], bool]:
         """Compute the updates that count, and the next version of them."""
         # Those that one round asked together, and devices of as many steps side by side; the order is the same,
@@ -355,6 +392,7 @@ class _Fleet:
             is_merged = self._lineage.merge(sent).is_version
         else:
             found, is_merged = self._summed(deliveries)
+        self._remember(found, is_taken=is_merged)
         if is_merged:
             self._accept(found)
         return found, is_merged
@@ -392,7 +430,7 @@ class _Fleet:
         told = zip(deliveries, [0] * len(deliveries) if weights is None else weights, strict=True)
         blocks: list[Block] = []
         for (number, version), asked in groupby(told, key=lambda one: one[0][:2]):
-            members = [Member(one.device, one.steps, weight, self._states.get(one.device, {})) for one, weight in asked]
+            members = [Member(one.device, one.steps, weight, self._states.of(one.device)) for one, weight in asked]
             path = str(self._versions.path(version))
             blocks += [
                 Block(len(blocks) + at, number, path, members[begin : begin + size], weights is None, wants_losses)
@@ -415,8 +453,6 @@ class _Fleet:
                 columns.counted[one.device] += 1
                 if self._run.plan.privacy.masking() is None:
                     self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes, messages=0)
-                if one.states:
-                    self._states[one.device] = one.states
                 if one.loss is not None:
                     columns.loss[one.device] = one.loss
 
@@ -425,9 +461,13 @@ class _Fleet:
         output = predict_logits(run.model.predict, self._lineage.newest.parameters, self._held_out)
         return score(output, self._held_out.labels, task=run.model.spec.task)
 
+    def _own(self, device: int) -> Tensors | None:
+        own = own_of(self._states.of(device))
+        return None if own is None else own.parameters
+
     def _outcome(self, is_over: bool) -> FleetOutcome:
         run, measured, columns = self._run, self._measured(), self._cohorts.columns
-        on_devices = accuracies_on_devices(self._setting, self._lineage.newest.parameters)
+        on_devices = measure_on_devices(self._setting, self._lineage.newest.parameters, self._own)
         used, participants = self._cohorts.ledger.used(), int((columns.counted > 0).sum())
         cost = cost_of_device(used, run.speed, Costs(), devices=participants)
         split = cast(dict[str, object], msgspec.to_builtins(run.split))
@@ -448,8 +488,9 @@ class _Fleet:
             accuracy=measured.accuracy or 0.0,
             loss=measured.loss,
             class_accuracy=measured.class_accuracy,
-            device_accuracy=device_accuracy(on_devices),
-            devices_measured=len(on_devices),
+            device_accuracy=device_accuracy(on_devices.accuracies),
+            devices_measured=len(on_devices.accuracies),
+            devices_with_own=on_devices.own,
             participants=participants,
             client_rounds=int(columns.counted.sum()),
             bytes_by_kind=used.bytes_by_kind,

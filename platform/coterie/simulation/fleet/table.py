@@ -135,6 +135,8 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
         yield "accuracy, worst class", f"{worst:.3f}"
     yield f"accuracy on {outcome.devices_measured:,} devices, median", f"{outcome.device_accuracy.median:.3f}"
     yield "accuracy there, worst tenth", f"{outcome.device_accuracy.worst_decile:.3f}"
+    if outcome.devices_with_own:
+        yield "of these devices, with a model of their own", f"{outcome.devices_with_own:,}"
     merged = sum(one.outcome == "merged" for one in outcome.rounds)
     yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
     if outcome.ended == "horizon":

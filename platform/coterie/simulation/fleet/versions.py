@@ -19,9 +19,9 @@ class Versions:
         """Where version `number` is."""
         return self.directory / f"{_PREFIX}{number}{_SUFFIX}"
 
-    def put(self, number: int, base: Base) -> None:
-        """Write version `number`, whole or not at all."""
-        path = self.path(number)
+    def put(self, base: Base) -> None:
+        """Write one, whole or not at all."""
+        path = self.path(base.number)
         partial = path.with_suffix(".partial")
         partial.write_bytes(encode_version(base))
         partial.replace(path)

@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.fleet.block import Answer, Base, Block, Found, Member, read_version
+from coterie.simulation.fleet.own_models import OWN, Own, encode_own, own_of, trained_beside
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
 from coterie.simulation.fleet.splits import Int64
@@ -44,6 +45,12 @@ class Work:
             found = [self._alone(base, block, member) for member in block.members]
         else:
             found, sums = self.side_by_side.train(self.setting, base, block)
+        rules = self.setting.plan.personal.rules(self.setting.plan.local)
+        if rules is not None:
+            found = [
+                self._with_own(one, trained_beside(self.setting, base, one.device, own_of(member.states), rules))
+                for one, member in zip(found, block.members, strict=True)
+            ]
         if not block.keeps_updates:
             sums = sums or self._summed(block, found)
             found = [msgspec.structs.replace(one, payload=b"") for one in found]
@@ -51,18 +58,21 @@ class Work:
             found = [msgspec.structs.replace(one, loss=self._loss(base, one.device)) for one in found]
         return Answer(block.number, found, {name: numbers.tobytes() for name, numbers in sums.items()})
 
+    def _with_own(self, found: Found, own: Own) -> Found:
+        return msgspec.structs.replace(found, states={**found.states, OWN: encode_own(own)})
+
     def _alone(self, base: Base, block: Block, member: Member) -> Found:
         """By the code of the agent."""
         setting = self.setting
         dataset = setting.dataset(member.device)
-        participant = Participant(setting.device_plan(base), [], setting.states(member))
+        participant, own = Participant(setting.device_plan(base), [], setting.states(member)), own_of(member.states)
         try:
             part = participant.take_part(
                 setting.graphs,
                 base.parameters,
                 Rows(dataset, setting.graphs.spec, range(1, len(dataset.labels) + 1)),
                 seen=setting.seen(member.device),
-                personal=None,
+                personal=None if own is None else own.parameters,
                 teacher=None,
                 seed=setting.seed_of(member.device, block.round),
                 server=base.server,
@@ -75,7 +85,10 @@ class Work:
             if error.code != "update.not_finite":
                 raise
             return Found(member.device, 0)
-        return setting.found(member.device, part.payload, part.samples, part.states)
+        found = setting.found(member.device, part.payload, part.samples, part.states)
+        if not setting.plan.local.trains_personal_model():
+            return found
+        return self._with_own(found, Own(part.trained, base.number))
 
     def _summed(self, block: Block, found: Sequence[Found]) -> Mapping[str, Int64]:
         weights = {member.device: member.weight for member in block.members}

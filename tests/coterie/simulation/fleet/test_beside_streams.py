@@ -4,17 +4,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import msgspec
 import numpy as np
 import pytest
 
 from coterie.simulation.clock import DAY_S
-from coterie.simulation.clouds import AveragingCloud
+from coterie.simulation.clouds import AveragingCloud, Version
 from coterie.simulation.device import Arrived, Device
 from coterie.simulation.fleet.columns import Traits
+from coterie.simulation.fleet.device_states import DeviceStates
 from coterie.simulation.fleet.files import open_work
 from coterie.simulation.fleet.keeping import load
+from coterie.simulation.fleet.own_models import own_of
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
@@ -34,6 +37,9 @@ from tests.coterie.simulation.small import scenario
 
 # Downloads take no time, since on a stream all devices have the first version before any round.
 UNLIKE = Profile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, uplink_bytes_s=2_000))
+SOME = {"kind": "sync", "target_updates": 4, "min_updates": 2, "over_selection": 2.0}
+SLOW = {"kind": "sync", "target_updates": 10, "min_updates": 10, "over_selection": 1.0, "pause_s": 7200}
+"""So slow that models beside a version are trained before the next."""
 BUFFERED = {"kind": "buffered", "buffer": 4, "at_work": 8, "deadline_s": 600}
 
 
@@ -45,11 +51,27 @@ class AsInFleets(World):
     """The one."""
 
     def training_seed(self, device: Device) -> int:
-        return derive_seed(self.seed, "training", device.number, self.rounds[0].asked_in(device))
+        (rounds,) = self.rounds
+        if rounds.is_busy(device):
+            return derive_seed(self.seed, "training", device.number, rounds.asked_in(device))
+        version = rounds.version_on(device)
+        assert version is not None
+        return derive_seed(self.seed, "personal", device.number, version.number)
 
 
-def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> tuple[Sequence[RoundOutcome], Tensors]:
-    """The rounds of the same devices, each of which got all its samples before the first; and the last version."""
+class OnStream(NamedTuple):
+    """What the simulation on streams found of the same devices, each of which got all its samples at the beginning."""
+
+    rounds: Sequence[RoundOutcome]
+    version: Tensors
+    on_devices: Sequence[Tensors]
+    """The parameters with which each device answers."""
+    held: Sequence[Tensors]
+    """Those of the version that it has."""
+    trained_s: float
+
+
+def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStream:
     count = len(setting.population.sizes)
     traits = Traits.draw(given.fleet, given.plan.requirements, devices=count, seed=given.seed)
     first = NeuralLearner(setting.graphs, given.plan.local, parameters, first=parameters, received=parameters)
@@ -73,17 +95,30 @@ def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> tuple[S
     world.rounds.append(rounds)
     rounds.begin()
     world.clock.run(until_s=given.days * DAY_S)
-    return rounds.outcomes, cloud.version_for(devices[0]).learner.parameters
+    held = [cast(Version, rounds.version_on(device)).learner.parameters for device in devices]
+    answering = [cast(NeuralLearner, device.learner).parameters for device in devices]
+    newest = cloud.version_for(devices[0]).learner.parameters
+    return OnStream(rounds.outcomes, newest, answering, held, world.ledger.used().trained_s)
+
+
+def same(one: Tensors, other: Tensors) -> bool:
+    return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 
 @pytest.mark.parametrize(
     "slots",
     [
-        {"pace": {"kind": "sync", "target_updates": 4, "min_updates": 2}},
+        {"pace": SOME},
         {"pace": BUFFERED},
         {"pace": {**BUFFERED, "buffer": 1, "max_staleness": 1}},
         {"pace": {**BUFFERED, "staleness": "none"}, "merge": {"kind": "median"}},
         {"pace": BUFFERED, "codec": {"kind": "int8"}, "merge": {"kind": "fed_adam"}},
+        {"pace": SLOW, "personal": {"kind": "ditto", "mu": 0.1}},
+        {"pace": SLOW, "personal": {"kind": "fine_tuned"}, "codec": {"kind": "int8"}},
+        {"pace": SOME, "local": {"kind": "shared_body", "learning_rate": 0.1}},
+        {"pace": BUFFERED, "local": {"kind": "shared_body", "learning_rate": 0.1}},
+        {"pace": {**BUFFERED, "buffer": 1, "max_staleness": 1}, "local": {"kind": "shared_body", "learning_rate": 0.1}},
+        {"pace": SOME, "local": {"kind": "multitask"}, "merge": {"kind": "multitask"}},
     ],
 )
 def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], tmp_path: Path) -> None:
@@ -91,11 +126,21 @@ def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], 
     outcome = simulate_fleet(given, report=unreported, keep=tmp_path)
     kept = load(tmp_path)
     assert kept is not None
-    rounds, version = on_stream(given, open_work(tmp_path).setting, given.parameters)
-    assert len(outcome.rounds) == given.rounds == len(rounds)
-    for one, other in zip(outcome.rounds, rounds, strict=True):
+    found = on_stream(given, open_work(tmp_path).setting, given.parameters)
+    assert len(outcome.rounds) == given.rounds == len(found.rounds)
+    for one, other in zip(outcome.rounds, found.rounds, strict=True):
         assert (one.invited, one.delivered, one.outcome) == (other.invited, other.delivered, other.outcome)
         assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
-    assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in rounds]
-    for name, tensor in version.items():
-        assert kept.newest.parameters[name].tobytes() == tensor.tobytes()
+    assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in found.rounds]
+    assert same(kept.newest.parameters, found.version)
+    if "personal" not in slots and "local" not in slots:
+        return
+    assert outcome.trained_s == pytest.approx(found.trained_s)
+    states = DeviceStates.at(tmp_path, kept.states)
+    own = [own_of(states.of(device)) for device in range(outcome.devices)]
+    states.close()
+    assert any(one is not None and one.parameters is not None for one in own)
+    at_work = {one.device for one in kept.coming} | {one.device for one in kept.waiting}
+    for device, (one, answering, held) in enumerate(zip(own, found.on_devices, found.held, strict=True)):
+        wanted = held if one is None or one.parameters is None else one.parameters
+        assert device in at_work or same(wanted, answering), "who is at work at the end goes on learning on a stream"

@@ -6,7 +6,7 @@ import pytest
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.fleet import on_devices
-from coterie.simulation.fleet.on_devices import accuracies_on_devices
+from coterie.simulation.fleet.on_devices import measure_on_devices
 from coterie.simulation.fleet.population import Divided
 from coterie.simulation.fleet.setting import Setting
 from coterie_learning.client.order import split
@@ -28,11 +28,15 @@ def right(data: Dataset) -> list[bool]:
     return (output.argmax(axis=1) == data.classes).tolist()
 
 
+def nothing(_device: int) -> None:
+    """No device has a model of its own."""
+
+
 def test_each_device_is_measured_on_what_it_holds_out() -> None:
     given = setting()
     every = right(given.data)
     held_out = [4 + number - 1 for number in split(range(1, 31)).held_out]
-    few, many = accuracies_on_devices(given, compiled().parameters)
+    few, many = measure_on_devices(given, compiled().parameters, nothing).accuracies
     assert few == np.mean(every[:4]), "of fewer than ten, a device holds none out and measures on all"
     assert many == np.mean([every[row] for row in held_out])
     assert 0 < len(held_out) < 30
@@ -40,6 +44,19 @@ def test_each_device_is_measured_on_what_it_holds_out() -> None:
 
 def test_of_many_devices_some_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     given, parameters = setting(), compiled().parameters
-    both = accuracies_on_devices(given, parameters)
+    both = measure_on_devices(given, parameters, nothing).accuracies
     monkeypatch.setattr(on_devices, "MOST", 1)
-    assert accuracies_on_devices(given, parameters) == both[:1]
+    assert measure_on_devices(given, parameters, nothing).accuracies == both[:1]
+
+
+def test_a_device_with_a_model_of_its_own_answers_with_that() -> None:
+    given, parameters = setting(), compiled().parameters
+    most = int(np.bincount(given.dataset(MANY).classes).argmax())
+    blind = {name: np.zeros_like(tensor) for name, tensor in parameters.items()}
+    blind["layers.3.bias"][most] = 1
+    by_version = measure_on_devices(given, parameters, nothing)
+    found = measure_on_devices(given, parameters, lambda device: blind if device == MANY else None)
+    by_blind = measure_on_devices(given, blind, nothing)
+    assert (by_version.own, found.own) == (0, 1)
+    assert found.accuracies == [by_version.accuracies[FEW], by_blind.accuracies[MANY]]
+    assert by_blind.accuracies[MANY] != by_version.accuracies[MANY]

@@ -20,6 +20,7 @@ from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.work import Work
 from coterie.simulation.progress import Progress, unreported
 from coterie.simulation.scenario import Habits, read_toml
@@ -52,7 +53,9 @@ def test_devices_learn_together() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("slots", [{}, {"codec": {"kind": "int8"}}, {"pace": BUFFERED}])
+@pytest.mark.parametrize(
+    "slots", [{}, {"codec": {"kind": "int8"}}, {"pace": BUFFERED}, {"personal": {"kind": "ditto", "epochs": 2}}]
+)
 def test_any_number_of_workers_gives_the_same_bytes(slots: dict[str, object]) -> None:
     one, two = (outcome_of(run(workers=workers, **slots)) for workers in (1, 2))
     assert one == two
@@ -126,6 +129,8 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
         {"local": {"kind": "scaffold", "learning_rate": 0.1}, "merge": {"kind": "scaffold"}, "codec": {"kind": "int8"}},
         {"down": {"kind": "difference"}},
         {"pace": BUFFERED},
+        {"personal": {"kind": "ditto", "epochs": 2}},
+        {"pace": BUFFERED, "local": {"kind": "shared_body", "learning_rate": 0.1}},
         {"merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1, "quantile": 0.5}},
     ],
 )
@@ -216,7 +221,6 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
     ("preset", "why"),
     [
         ("isolated", "no rounds"),
-        ("ditto", "models of their own"),
         ("cartel", "no rounds|data that change"),
         ("dpftrl", "rest between"),
     ],
@@ -241,6 +245,21 @@ def test_noise_on_sums_is_in_the_versions() -> None:
         for noise in (1e-3, 10)
     )
     assert little > 0.8 > 0.5 > much
+
+
+def test_models_of_their_own_are_measured_on_devices() -> None:
+    """Where people differ, what devices train beside the version is more exact on what they hold out."""
+    slow: dict[str, object] = {"local": {"kind": "sgd", "learning_rate": 0.01}}
+    tuned = {"kind": "fine_tuned", "epochs": 20, "learning_rate": 0.1}
+    plain, personal = (
+        simulate_fleet(replace(run(rounds=3, **slots), split=Dirichlet(0.05), each=60), report=unreported)
+        for slots in (slow, {**slow, "personal": tuned})
+    )
+    assert (plain.devices_with_own, plain.executor) == (0, "batched")
+    assert 0 < personal.devices_with_own <= personal.devices_measured and personal.executor == "batched"
+    assert [one.accuracy for one in personal.rounds] == [one.accuracy for one in plain.rounds], "versions are the same"
+    assert personal.device_accuracy.mean > plain.device_accuracy.mean
+    assert personal.trained_s > plain.trained_s
 
 
 def test_under_masks_devices_send_vectors_and_learn_the_same() -> None:
