@@ -21,7 +21,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-compute test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-prometheus test-console test-phone screenshots check bench deb language reference lock audit audit-where-possible format console phone check-console check-phone
+.PHONY: demo up test test-compute test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-prometheus check-chart test-console test-phone screenshots check bench deb language reference lock audit audit-where-possible format console phone check-console check-phone
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
@@ -62,6 +62,11 @@ test-object-storage: $(STAMP)  ## Keep models and updates in OpenStack Swift beh
 	$(PYTHON) -m venv build/swift
 	build/swift/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/object-storage/requirements.txt
 	$(BIN)/python -m pytest -n 0 tests/coterie/storage tests/coterie/releases tests/system/test_cluster.py tests/system/test_chaos.py $(ARGS)
+
+check-chart: $(STAMP)  ## Have Helm lint and render the chart, and hold what it renders to Kubernetes' schemas.
+	$(PYTHON) -m venv build/helm
+	build/helm/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/helm/requirements.txt
+	$(BIN)/python -m pytest -n 0 tests/deploy/test_helm.py $(ARGS)
 
 build/prometheus/usr/bin/promtool:
 	mkdir -p build/prometheus

@@ -1,6 +1,6 @@
 """Renders the chart: as much of Helm's templates as it uses, and anything else is an error.
 
-No Helm is at hand where the tests run. This is no Helm: what it renders, Helm was not seen to render.
+Helm is large, and is asked apart from the suite: `test_helm` has it render the same (`make check-chart`).
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "coterie"
+RELEASE, REVISION = "fleet", 3
 TAG = re.compile(r"(\s*)\{\{(-?)\s*(.*?)\s*(-?)\}\}(\s*)", re.DOTALL)
 # Any: values of YAML.
 Values = Mapping[str, Any]
@@ -30,7 +31,7 @@ def rendered(**overrides: Any) -> list[dict[str, Any]]:
     data = {
         "Values": values,
         "Chart": {"AppVersion": about["appVersion"]},
-        "Release": {"Name": "fleet", "Revision": 3},
+        "Release": {"Name": RELEASE, "Revision": REVISION},
     }
     renderer = _Renderer()
     renderer.render((CHART / "templates" / "_helpers.tpl").read_text(), data)

@@ -18,6 +18,7 @@ from coterie.config.env import IN_FILE, PREFIX, SECRETS, Env
 from coterie_agent.commands.unit import FINAL
 from tests.deploy.chart import CHART, rendered
 from tests.deploy.queries import DEPLOY
+from tests.deploy.values import OVERRIDES
 
 ROOT = DEPLOY.parent
 SETTINGS = {field.name for field in msgspec.structs.fields(Env)}
@@ -134,19 +135,7 @@ def containers(objects: list[Json]) -> Iterator[Json]:
         yield from (*pod.get("initContainers", ()), *pod.get("containers", ()))
 
 
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        {},
-        {"bundled__enabled": True, "monitoring__podMonitor": True, "objectStorage__keyId": "k"},
-        {"bundled__enabled": True, "bundled__objectStorage": True},
-        {"deviceCertificates": "offered"},
-        {"web__autoscaling__enabled": False, "worker__autoscaling__enabled": False, "networkPolicy__enabled": False},
-        {"releases__onlineKeySecret": "online-key"},
-        {"worker__autoscaling__waitingEach": 20},
-        {"web__autoscaling__socketsEach": 5000, "settings": {"COTERIE_KEEP_VERSIONS": "10"}, "ingress__enabled": False},
-    ],
-)
+@pytest.mark.parametrize("overrides", OVERRIDES)
 def test_the_chart_renders_what_there_is(overrides: Json) -> None:
     objects = rendered(**overrides)
     names = [(each["kind"], each["metadata"]["name"]) for each in objects]
@@ -170,6 +159,26 @@ def test_the_chart_renders_what_there_is(overrides: Json) -> None:
             assert {mount["name"] for one in containers([each]) for mount in one["volumeMounts"]} <= volumes
     assert (("CronJob", "fleet-refresh-releases") in names) == ("releases__onlineKeySecret" in overrides)
     assert "password" not in (CHART / "values.yaml").read_text()
+
+
+def test_what_the_chart_brings_is_reached_by_the_platform_alone() -> None:
+    objects = rendered(bundled__enabled=True, bundled__objectStorage=True)
+    pods = {one["metadata"]["name"]: one for one in objects if one["kind"] in ("StatefulSet", "Deployment")}
+    platform = pods.pop("fleet-web")["spec"]["template"]["metadata"]["labels"]
+    policies = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == "NetworkPolicy"}
+    for name in ("postgres", "redis", "object-storage"):
+        (policy,) = (
+            spec for spec in policies.values() if spec["podSelector"]["matchLabels"].items() <= labels(pods[name])
+        )
+        ((rule,), (port,)) = policy["ingress"], policy["ingress"][0]["ports"]
+        (allowed,) = rule["from"]
+        assert set(allowed) == {"podSelector"} and allowed["podSelector"]["matchLabels"].items() <= platform.items()
+        assert [{"containerPort": port["port"]}] == pods[name]["spec"]["template"]["spec"]["containers"][0]["ports"]
+
+
+def labels(workload: Json) -> Any:
+    """Of its pods."""
+    return workload["spec"]["template"]["metadata"]["labels"].items()
 
 
 def test_the_charts_object_storage_is_the_one_that_its_image_starts_and_its_platform_asks() -> None:
