@@ -47,7 +47,11 @@ WRONG = {
     "CoterieNobodyLeads": {'coterie_leader{instance="one"}': "0+0x800"},
     "CoterieNoTasks": {'coterie_tasks_total{task="sweep", outcome="done"}': "60+0x800"},
     "CoterieTasksFail": {'coterie_tasks_total{task="sweep", outcome="failed"}': "0+1x800"},
-    "CoterieDatabaseAway": {'coterie_database_answers{instance="one"}': "0+0x800"},
+    "CoterieDatabaseAway": {
+        'coterie_database_answers{instance="one"}': "0+0x800",
+        'coterie_leader{instance="one"}': "0+0x800",
+        'coterie_tasks_total{task="sweep", outcome="done"}': "60+0x800",
+    },
     "CoterieStorageFails": {"coterie_storage_failures_total": "0+1x800"},
     "CoterieFilesDamaged": {"coterie_damaged_blobs": "1+0x800"},
     "CoterieRoundWaits": {"coterie_round_waiting_seconds": "90000+0x800"},
