@@ -1,20 +1,16 @@
 """The cloud of a simulation: makes versions of the updates of devices."""
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from coterie.cloud.root_update import root_update
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.lineage import Lineage, Sent
 from coterie_learning.plan import Plan
 from coterie_learning.privacy import Privacy
-from coterie_learning.update_files import UpdateFile
-from coterie_wire.tensors import Float32, Tensors, encode_tensors
+from coterie_wire.tensors import Float32, Tensors
 
 
 class Teacher(Protocol):
@@ -94,12 +90,12 @@ class AveragingCloud:
         return self._version
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
-        lineage = self._lineage
+        lineage, train_step = self._lineage, self._version.learner.graphs.train_step
         released = len(lineage.digests)
         counting = [(one, discount) for one in deliveries if (discount := self._discount(one))]
         found = lineage.merge(
             [Sent(one.payload, one.samples, one.seen, one.seed, discount) for one, discount in counting],
-            root=self._root(),
+            root=None if self._samples is None else lineage.root(train_step, self._samples),
         )
         if len(lineage.digests) > released:
             self._latest |= {counting[place][0].device.number: released for place in found.counted}
@@ -112,17 +108,6 @@ class AveragingCloud:
                 number=newest.number,
                 difference_bytes=newest.difference_bytes,
             )
-
-    def _root(self) -> Callable[[], AbstractContextManager[UpdateFile]] | None:
-        """The platform's own update, where the merge compares with it."""
-        merge = self._plan.merge
-        if not merge.compares_with_root:
-            return None
-        assert self._samples is not None, "a plan whose merge needs samples of the platform's is refused without"
-        samples, base = self._samples.take(slice(0, merge.root_samples())), self._version.learner
-        content, graphs = encode_tensors(base.parameters), base.graphs
-        seed = int(hashlib.sha256(content).hexdigest()[:12], 16)
-        return root_update(self._plan.local, graphs.spec, graphs.train_step, samples, base.parameters, seed=seed)
 
     def is_resting(self, device: Device) -> bool:
         stream, latest = self._plan.privacy.stream(), self._latest.get(device.number)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coterie.cloud.root_update import root_update
+from coterie.evaluation.datasets import Dataset
 from coterie_learning.cohort import Figures, Weight, admit, discounted, shortened, weights_of_figures
 from coterie_learning.contribution import Contents as SummedContents
 from coterie_learning.contribution import Measured
@@ -27,7 +29,7 @@ from coterie_learning.tally import tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensor_files import InMemory
-from coterie_wire.tensors import Tensors
+from coterie_wire.tensors import Tensors, encode_tensors
 
 SENT = "sum"
 """What sums that are sent are called."""
@@ -73,7 +75,7 @@ class Standing(NamedTuple):
 
 
 class Lineage:
-    """Makes the next version of updates; not resumed where the plan's privacy kind has a stream."""
+    """Makes the next version of updates."""
 
     def __init__(self, plan: Plan, model: ModelSpec, parameters: Tensors, *, fleet: int, seed: int) -> None:
         """`parameters` are those of the first version; `fleet` is how many devices there are; `seed` is of noise."""
@@ -114,6 +116,15 @@ class Lineage:
             return False
         arrived = self._arrived(sums, [one.weight for one in counted])
         return self._fold((), [arrived._replace(full=[one.full for one in counted])], share=1.0, release=None)
+
+    def root(self, train_step: bytes, samples: Dataset) -> Callable[[], AbstractContextManager[UpdateFile]] | None:
+        """What the platform learns from the newest version and `samples` of its own; None: the merge wants none."""
+        merge, begun = self._plan.merge, self.newest.parameters
+        if not merge.compares_with_root:
+            return None
+        seed = int(hashlib.sha256(encode_tensors(begun)).hexdigest()[:12], 16)
+        first = samples.take(slice(0, merge.root_samples()))
+        return root_update(self._plan.local, self._contents.model, train_step, first, begun, seed=seed)
 
     def merge(
         self, updates: Sequence[Sent], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None

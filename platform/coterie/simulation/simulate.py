@@ -58,7 +58,7 @@ def simulate(
     if cloud is not None:
         first = cloud.learner
     if isinstance(contender, Plan) and isinstance(first, NeuralLearner):
-        check_plan_fits(contender, first.graphs.spec, cloud is not None)
+        check_plan_fits(contender, first.graphs.spec, cloud_model=cloud is not None, cloud_data=cloud is not None)
     requirements = contender.requirements if isinstance(contender, Plan) else NOTHING_ASKED
     world = World(scenario, drawn, make_devices(scenario, requirements, first, count=devices, seed=seed), seed)
     parts = _parts(contender, world, first, local, cloud, most_rounds)
@@ -68,11 +68,11 @@ def simulate(
     return _outcome(contender, world, parts)
 
 
-def check_plan_fits(plan: Plan, model: ModelSpec, has_cloud_model: bool) -> None:
+def check_plan_fits(plan: Plan, model: ModelSpec, *, cloud_model: bool, cloud_data: bool) -> None:
     """Check what the platform checks of a federation's plan. Raises DoesNotFit, with the kind's own sentence."""
     resources = Resources(
-        cloud_data=has_cloud_model,
-        teacher_problem=None if has_cloud_model else "the scenario has no cloud model: no [bootstrap]",
+        cloud_data=cloud_data,
+        teacher_problem=None if cloud_model else "the scenario has no cloud model: no [bootstrap]",
         one_model=plan.pace.holds_rounds(),
     )
     for slot, reason in plan.misfits(model, resources):

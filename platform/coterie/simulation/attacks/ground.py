@@ -40,7 +40,7 @@ class Ground:
         first = scenario.learner.begin(drawn.task, plan.local, seed=derive_seed(seed, "learner"))
         if not isinstance(first, NeuralLearner):
             raise DoesNotFit(detail="attacks are tried on updates of a neural network")
-        check_plan_fits(plan, first.graphs.spec, has_cloud_model=False)
+        check_plan_fits(plan, first.graphs.spec, cloud_model=False, cloud_data=False)
         if plan.local.needs_teacher():
             raise DoesNotFit(detail=f"local {plan.local.name} learns from a teacher, which attacks do not have")
         self.first = first

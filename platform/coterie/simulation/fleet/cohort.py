@@ -111,6 +111,8 @@ class Cohorts:
     ledger: Ledger
     beside: Int64 | None = None
     """Samples that each device goes through for a model of its own beside a version that it has received."""
+    releases: int = 0
+    """Sums that have been released so far, where the plan's privacy kind has a stream."""
     coming: list[Coming] = field(default_factory=list)
     """As a heap; between rounds there are some only where rounds are asynchronous."""
     waiting: list[Delivery] = field(default_factory=list)
@@ -223,6 +225,11 @@ class Cohorts:
     def _eligible(self, now_s: float, but: set[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which devices could be asked."""
         eligible = self.traits.availability.ready(now_s) & (self.columns.busy_until_s <= now_s) & (self.train_sizes > 0)
+        stream = self.plan.privacy.stream()
+        if stream is not None:
+            newest = self.columns.released_in
+            rested = (newest == NEVER) | (self.releases - newest >= stream.apart)
+            eligible &= rested & (self.releases < stream.rounds)
         if but:
             eligible[list(but)] = False
         return eligible

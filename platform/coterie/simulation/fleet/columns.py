@@ -88,13 +88,15 @@ class Columns:
     """As its last update told it, or not a number."""
     trained_s: Float64
     """Seconds that it trained for that, or not a number."""
+    released_in: Int64
+    """Of the sums that were released in a stream, the place of the newest that it took part in, or `NEVER`."""
 
     @classmethod
     def of(cls, devices: int) -> "Columns":
         """Devices that have taken no part yet."""
         nothing = np.full(devices, np.nan)
-        zeros = np.zeros(devices, np.int64)
-        return cls(np.zeros(devices), np.full(devices, NEVER, np.int64), zeros, zeros.copy(), nothing, nothing.copy())
+        zeros, never = np.zeros(devices, np.int64), np.full(devices, NEVER, np.int64)
+        return cls(np.zeros(devices), never, zeros, zeros.copy(), nothing, nothing.copy(), never.copy())
 
     def stored(self) -> dict[str, Int64]:
         """By their names, the bits of the numbers as int64."""

@@ -40,6 +40,7 @@ class Noted(msgspec.Struct, frozen=True):
     difference_bytes: int | None = None
     coming: Sequence[Coming] = ()
     waiting: Sequence[Delivery] = ()
+    digests: Sequence[str] = ()
 
 
 class Kept(NamedTuple):
@@ -55,6 +56,8 @@ class Kept(NamedTuple):
     coming: Sequence[Coming]
     """Devices that are at work; see `Cohorts`."""
     waiting: Sequence[Delivery]
+    digests: Sequence[str]
+    """See `Lineage`."""
 
 
 def identify(directory: Path, identity: Mapping[str, str]) -> None:
@@ -94,6 +97,7 @@ def save(directory: Path, kept: Kept) -> None:
         newest.difference_bytes,
         kept.coming,
         kept.waiting,
+        kept.digests,
     )
     beside = msgspec.json.encode(noted)
     content = encode_tensors(tensors, {})
@@ -153,6 +157,7 @@ def _read(file: bytes) -> Kept:
         noted.used,
         noted.coming,
         noted.waiting,
+        noted.digests,
     )
 
 

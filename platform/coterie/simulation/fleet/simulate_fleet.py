@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple, cast
 import msgspec
 import numpy as np
 
-from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
@@ -23,6 +22,7 @@ from coterie.simulation.fleet.block import Base, Block, Found, Member
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, Delivery
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.device_states import DeviceStates
+from coterie.simulation.fleet.dividing import Parts, divided
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
 from coterie.simulation.fleet.on_devices import measure_on_devices
@@ -101,9 +101,10 @@ def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -
     Raises DoesNotFit, OtherSimulation, DamagedSimulation or WorkerLost.
     """
     _check(run)
-    held_out, own = _divided(run)
-    population = _population(run, own)
-    setting = Setting(run.plan, run.model, own.data, population, run.seed)
+    wants = run.plan.merge.root_samples() if run.plan.merge.compares_with_root else 0
+    parts = divided(run.samples, held_out_share=run.held_out_share, platform=wants, seed=run.seed)
+    population = _population(run, parts.own)
+    setting = Setting(run.plan, run.model, parts.own.data, population, run.seed)
     train_sizes = _train_sizes(population, run.plan)
     if not (train_sizes > 0).any():
         raise DoesNotFit(detail="no device has a sample to train on")
@@ -125,7 +126,7 @@ def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -
             DeviceStates.nothing(directory, devices=count) if kept is None else DeviceStates.at(directory, kept.states)
         )
         stack.callback(states.close)
-        fleet = _Fleet(run, setting, train_sizes, choice, workers, held_out, directory, states, report)
+        fleet = _Fleet(run, setting, train_sizes, choice, workers, parts, directory, states, report)
         if kept is not None:
             fleet.resume(kept)
         return fleet.run_to_end(keeps=keep is not None)
@@ -153,7 +154,7 @@ def _choose(run: FleetRun, most_steps: int) -> _Choice:
 def _check(run: FleetRun) -> None:
     """Refuse what this kind of simulation would get wrong. Raises DoesNotFit."""
     plan = run.plan
-    check_plan_fits(plan, run.model.spec, has_cloud_model=False)
+    check_plan_fits(plan, run.model.spec, cloud_model=False, cloud_data=True)
     problem = None
     if not plan.pace.holds_rounds():
         problem = f"pace {plan.pace.name} holds no rounds"
@@ -163,8 +164,6 @@ def _check(run: FleetRun) -> None:
         problem = f"help {plan.help.name} is about data that change"
     elif plan.local.period_s() is not None:
         problem = f"local {plan.local.name} asks when samples came"
-    elif plan.privacy.stream() is not None:
-        problem = f"privacy {plan.privacy.name} lets devices rest between their rounds"
     elif plan.topology.meeting_rules() is not None:
         problem = f"under topology {plan.topology.name} devices meet before they send their updates"
     if problem is not None:
@@ -172,17 +171,6 @@ def _check(run: FleetRun) -> None:
             detail=f"{problem}, and devices here have all their samples from the beginning and train in rounds; "
             "simulate it on a stream of samples, without --split"
         )
-
-
-def _divided(run: FleetRun) -> tuple[Dataset, Samples]:
-    """What versions are judged on, and what devices have. Raises DoesNotFit."""
-    data, columns = run.samples
-    order = np.random.default_rng(derive_seed(run.seed, "held out")).permutation(len(data.labels))
-    count = round(run.held_out_share * len(order))
-    if not 0 < count < len(order):
-        raise DoesNotFit(detail=f"of {len(order)} samples {count} would be held out to judge versions on")
-    held, own = np.sort(order[:count]), np.sort(order[count:])
-    return data.take(held), Samples(data.take(own), {name: column[own] for name, column in columns.items()})
 
 
 def _population(run: FleetRun, own: Samples) -> Population:
@@ -239,13 +227,18 @@ class _Fleet:
         train_sizes: Int64,
         choice: _Choice,
         workers: Workers,
-        held_out: Dataset,
+        parts: Parts,
         directory: Path,
         states: DeviceStates,
         report: Report,
     ) -> None:
         self._run, self._setting, self._choice, self._workers = run, setting, choice, workers
-        self._held_out, self._directory, self._report = held_out, directory, report
+        self._held_out, self._platform, self._directory, self._report = (
+            parts.held_out,
+            parts.platform,
+            directory,
+            report,
+        )
         plan, devices = run.plan, len(train_sizes)
         traits = Traits.draw(run.fleet, plan.requirements, devices=devices, seed=run.seed)
         rules = plan.personal.rules(plan.local)
@@ -286,7 +279,8 @@ class _Fleet:
         self._cohorts.columns = kept.columns
         self._cohorts.coming, self._cohorts.waiting = list(kept.coming), list(kept.waiting)
         self._cohorts.ledger = Ledger(kept.used)
-        self._lineage.newest = kept.newest
+        self._lineage.newest, self._lineage.digests = kept.newest, list(kept.digests)
+        self._cohorts.releases = len(kept.digests)
         self._rounds, self._now_s = list(kept.rounds), kept.now_s
         lacking = [number for number in sorted(self._cohorts.versions()) if not self._versions.path(number).exists()]
         if lacking:
@@ -304,6 +298,7 @@ class _Fleet:
             cohorts.ledger.used(),
             cohorts.coming,
             cohorts.waiting,
+            self._lineage.digests,
         )
 
     def run_to_end(self, *, keeps: bool) -> FleetOutcome:
@@ -388,14 +383,24 @@ class _Fleet:
         deliveries = sorted(closed.deliveries)
         if self._needs_updates:
             found, _ = self._trained(deliveries, None)
-            sent = [self._sent(one, told) for one, told in zip(found, deliveries, strict=True) if one.samples]
-            is_merged = self._lineage.merge(sent).is_version
+            told = [(one, delivery) for one, delivery in zip(found, deliveries, strict=True) if one.samples]
+            is_merged = self._merged([(one.device, self._sent(one, delivery)) for one, delivery in told])
         else:
             found, is_merged = self._summed(deliveries)
         self._remember(found, is_taken=is_merged)
         if is_merged:
             self._accept(found)
         return found, is_merged
+
+    def _merged(self, updates: Sequence[tuple[int, Sent]]) -> bool:
+        """The next version, of single updates of these devices; whether there is one."""
+        lineage, cohorts = self._lineage, self._cohorts
+        root = lineage.root(self._run.model.train_step, self._platform)
+        merged = lineage.merge([sent for _, sent in updates], root)
+        if len(lineage.digests) > cohorts.releases:
+            cohorts.columns.released_in[[updates[place][0] for place in merged.counted]] = cohorts.releases
+            cohorts.releases = len(lineage.digests)
+        return merged.is_version
 
     def _sent(self, one: Found, told: Delivery) -> Sent:
         setting = self._setting

@@ -15,6 +15,7 @@ from coterie.simulation.clouds import AveragingCloud, Version
 from coterie.simulation.device import Arrived, Device
 from coterie.simulation.fleet.columns import Traits
 from coterie.simulation.fleet.device_states import DeviceStates
+from coterie.simulation.fleet.dividing import divided
 from coterie.simulation.fleet.files import open_work
 from coterie.simulation.fleet.keeping import load
 from coterie.simulation.fleet.own_models import own_of
@@ -40,6 +41,9 @@ UNLIKE = Profile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, u
 SOME = {"kind": "sync", "target_updates": 4, "min_updates": 2, "over_selection": 2.0}
 SLOW = {"kind": "sync", "target_updates": 10, "min_updates": 10, "over_selection": 1.0, "pause_s": 7200}
 """So slow that models beside a version are trained before the next."""
+UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
+STREAM = {"kind": "correlated_noise", "norm": 0.1, "separation_rounds": 2, "target_rounds": 12}
+ROOT = 30
 BUFFERED = {"kind": "buffered", "buffer": 4, "at_work": 8, "deadline_s": 600}
 
 
@@ -90,7 +94,11 @@ def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStrea
     nothing = setting.data.take(slice(0, 0))
     drawn = Drawn(Task(spec.inputs, spec.classes), 0.0, nothing, ((),) * count)
     world = AsInFleets(msgspec.structs.replace(scenario(), speed=given.speed), drawn, devices, given.seed)
-    cloud = AveragingCloud(given.plan, first, fleet=count, seed=derive_seed(given.seed, "cloud"))
+    root = divided(given.samples, held_out_share=given.held_out_share, platform=ROOT, seed=given.seed).platform
+    seed = derive_seed(given.seed, "cloud")
+    cloud = AveragingCloud(
+        given.plan, first, fleet=count, seed=seed, samples=root if given.plan.merge.compares_with_root else None
+    )
     rounds = Rounds(world, given.plan, cloud, given.rounds)
     world.rounds.append(rounds)
     rounds.begin()
@@ -119,6 +127,9 @@ def same(one: Tensors, other: Tensors) -> bool:
         {"pace": BUFFERED, "local": {"kind": "shared_body", "learning_rate": 0.1}},
         {"pace": {**BUFFERED, "buffer": 1, "max_staleness": 1}, "local": {"kind": "shared_body", "learning_rate": 0.1}},
         {"pace": SOME, "local": {"kind": "multitask"}, "merge": {"kind": "multitask"}},
+        {"pace": SOME, "merge": {"kind": "trusted_root", "samples": ROOT}},
+        {"pace": SOME, "merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1}},
+        {"pace": SOME, "merge": UNIFORM, "privacy": STREAM},
     ],
 )
 def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from coterie.simulation.scenario import Habits, read_toml
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
-from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
+from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, SAMPLES, compiled, graphs, run, samples
 
 UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
 BUFFERED = {"kind": "buffered", "buffer": 6, "at_work": 18}
@@ -132,6 +132,7 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
         {"personal": {"kind": "ditto", "epochs": 2}},
         {"pace": BUFFERED, "local": {"kind": "shared_body", "learning_rate": 0.1}},
         {"merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1, "quantile": 0.5}},
+        {"merge": UNIFORM, "privacy": {"kind": "correlated_noise", "norm": 0.1, "separation_rounds": 2}},
     ],
 )
 def test_what_devices_and_the_platform_remember_is_kept_too(slots: dict[str, object], tmp_path: Path) -> None:
@@ -211,6 +212,20 @@ def test_nobody_trains_before_the_night() -> None:
     assert all(hour < 8 or hour > 20 for hour in hours)
 
 
+def test_after_the_last_release_of_a_stream_no_round_opens() -> None:
+    stream = {"kind": "correlated_noise", "norm": 0.1, "separation_rounds": 3, "target_rounds": 5}
+    outcome = simulate_fleet(replace(run(rounds=9, merge=UNIFORM, privacy=stream), days=0.5), report=unreported)
+    assert (len(outcome.rounds), outcome.ended) == (5, "horizon")
+
+
+def test_a_platform_that_compares_with_samples_of_its_own_leaves_the_rest_to_devices() -> None:
+    root = run(rounds=2, merge={"kind": "trusted_root", "samples": 100})
+    outcome = simulate_fleet(replace(root, each=None), report=unreported)
+    assert (outcome.samples, outcome.held_out, outcome.rounds[-1].outcome) == (SAMPLES - 80 - 100, 80, "merged")
+    with pytest.raises(DoesNotFit, match="none is left for devices"):
+        simulate_fleet(run(merge={"kind": "trusted_root", "samples": SAMPLES}), report=unreported)
+
+
 def test_without_anybody_it_ends_with_the_horizon() -> None:
     never = replace(run(requirements={"charging": True}), fleet=Profile(habits=Habits(charging=(0.0, 0.0))), days=2.0)
     outcome = simulate_fleet(never, report=unreported)
@@ -222,7 +237,6 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
     [
         ("isolated", "no rounds"),
         ("cartel", "no rounds|data that change"),
-        ("dpftrl", "rest between"),
     ],
 )
 def test_what_a_fleet_would_get_wrong_is_refused(preset: str, why: str) -> None:

@@ -1,0 +1,36 @@
+"""Which samples devices have, which the platform has, and which versions are judged on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.evaluation.datasets import Dataset
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.samples import Samples
+from coterie_learning.random import derive_seed
+
+
+class Parts(NamedTuple):
+    """No sample is in two of them."""
+
+    held_out: Dataset
+    """What versions are judged on."""
+    platform: Dataset
+    """What the platform has, for a merge that learns from samples of its own; empty for others."""
+    own: Samples
+    """What devices have."""
+
+
+def divided(samples: Samples, *, held_out_share: float, platform: int, seed: int) -> Parts:
+    """`platform` is how many samples the platform wants. Raises DoesNotFit."""
+    data, columns = samples
+    order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(data.labels))
+    count = round(held_out_share * len(order))
+    if not 0 < count < len(order):
+        raise DoesNotFit(detail=f"of {len(order)} samples {count} would be held out to judge versions on")
+    if count + platform >= len(order):
+        detail = f"of {len(order)} samples {count} are held out to judge versions on, and {platform} are the platform's"
+        raise DoesNotFit(detail=f"{detail}: none is left for devices")
+    held, root, own = (np.sort(part) for part in np.split(order, [count, count + platform]))
+    columns = {name: column[own] for name, column in columns.items()}
+    return Parts(data.take(held), data.take(root), Samples(data.take(own), columns))
