@@ -15,6 +15,7 @@ from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.outcome import DELTA
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.profile import shipped_profiles
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
@@ -53,6 +54,7 @@ FILE = click.Path(exists=True, path_type=Path)
 @click.option("--within", type=Amount(SECONDS), required=True, metavar="7d", help="simulated time: m, h, d or w")
 @click.option("--bytes-per-device", type=Amount(BYTES), metavar="2MB", help="up and down, of one that takes part")
 @click.option("--joules-per-device", type=click.FloatRange(0, min_open=True), metavar="J")
+@click.option("--epsilon", type=click.FloatRange(0, min_open=True), help=f"told of any device, at delta {DELTA:g}")
 @click.option("--pair", type=FILE, required=True, metavar="DEVICE.pt2", help="the device model")
 @click.option("--data", type=FILE, required=True, metavar="SAMPLES", help="as `coterie simulate` takes them")
 @click.option("--split", required=True, metavar="S", help="who has which samples: dirichlet:0.3, by:user ...")
@@ -75,6 +77,7 @@ def plan(
     within: float,
     bytes_per_device: float | None,
     joules_per_device: float | None,
+    epsilon: float | None,
     pair: Path,
     data: Path,
     split: str,
@@ -91,14 +94,15 @@ def plan(
     plot: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Search for plans that reach an accuracy within a time, for so many bytes and joules of a device.
+    """Search for plans that reach an accuracy within a time, for so many bytes, joules and epsilon of a device.
 
-    Tries PLAN (a preset or a TOML file) with other step sizes, passes, codecs and sizes of rounds on a simulated fleet,
-    and judges the best on seeds that chose nothing. `coterie twin FEDERATION --export` makes a fleet's trace.
+    Tries PLAN (a preset or a TOML file) with other step sizes, passes, codecs, sizes of rounds, and half and twice the
+    noise where it adds any, on a simulated fleet, and judges the best on seeds that chose nothing.
+    `coterie twin FEDERATION --export` makes a fleet's trace.
     """
     if plot is not None and find_spec("matplotlib") is None:
         raise Failed("simulation.missing_package", "Plots need matplotlib: pip install 'coterie[simulation]'.")
-    goal = Goal(accuracy, within, bytes_per_device, joules_per_device)
+    goal = Goal(accuracy, within, bytes_per_device, joules_per_device, epsilon)
     asked = Asked(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
     try:
         run = fleet_run(
@@ -136,14 +140,17 @@ def told(found: Proposals) -> Iterator[str]:
         wanted.append(f"{goal.bytes_per_device / 1e3:,.0f} kB a device")
     if goal.joules_per_device is not None:
         wanted.append(f"{goal.joules_per_device:,.1f} J a device")
+    if goal.epsilon is not None:
+        wanted.append(f"epsilon {goal.epsilon:g} at delta {DELTA:g}")
     yield f"Goal: {', '.join(wanted)}. {found.tried} plans tried; {reach} of {len(found.proposals)} proposals reach it."
     for number, one in enumerate(found.proposals, 1):
         figures = one.figures
         changes = ", ".join(f"{path}={value}" for path, value in one.values.items()) or "the plan as it is"
         takes = "at the end" if figures.reaches_s is None else f"after {in_words(figures.reaches_s)}"
         yield f"\n{number}. {changes}"
+        privacy = one.privacy if figures.epsilon is None else f"{one.privacy}, epsilon {figures.epsilon:.3g}"
         yield (
             f"   accuracy {figures.accuracy:.3f} {takes}; of a device {figures.bytes_per_device / 1e3:,.0f} kB, "
-            f"{figures.joules_per_device:,.1f} J, {figures.updates_per_device:.1f} updates; privacy {one.privacy}"
+            f"{figures.joules_per_device:,.1f} J, {figures.updates_per_device:.1f} updates; privacy {privacy}"
         )
         yield f"   {one.reason}"

@@ -291,6 +291,7 @@ def propose_plans(
     within_s: float,
     bytes_per_device: float | None = None,
     joules_per_device: float | None = None,
+    epsilon: float | None = None,
     tries: Mapping[str, Sequence[object]] | None = None,
     split: str,
     seeds: int = 2,
@@ -307,12 +308,14 @@ def propose_plans(
 ) -> Proposed:
     """Search for plans that reach an accuracy within a time, for so many bytes and joules of a device that takes part.
 
+    `epsilon` is what may be told of any device, at a delta of 10⁻⁶.
+
     Tries a `plan` with other step sizes, passes, codecs and sizes of rounds, or with what `tries` names, as `sweep`
     takes it; the best are judged on `seeds` seeds that chose nothing. The rest is as `simulate_fleet` takes it.
     The same arguments give the same proposals, whatever `workers` and `on` are. Raises InvalidPlan or Rejected.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
-    goal = Goal(accuracy, within_s, bytes_per_device, joules_per_device)
+    goal = Goal(accuracy, within_s, bytes_per_device, joules_per_device, epsilon)
     with _own(device, example, data, progress=progress) as own:
         asked = Asked(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
         asked = asked._replace(fleet=None if fleet is None else str(fleet))

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from coterie.simulation.clock import DAY_S, HOUR_S
-from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.outcome import DELTA, FleetOutcome
 from coterie.simulation.fleet.planning import Figures, Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome
 from coterie.simulation.outcome import Outcome
@@ -80,7 +80,7 @@ def sweep_figure(outcome: SweepOutcome) -> Figure:
 def proposals_figure(found: Proposals) -> Figure:
     """What each proposal takes, by its number as it is listed; lines are the goal.
 
-    Its privacy stands beside it: the kind, and how many updates leave a device that takes part.
+    Its privacy stands beside it: the kind, how many updates leave a device that takes part, and epsilon where any has.
     """
     goal, unit_s, unit = found.goal, *((DAY_S, "days") if found.goal.within_s > 3 * DAY_S else (HOUR_S, "hours"))
     panels: list[tuple[str, Callable[[Figures], float | None], float | None]] = [
@@ -89,12 +89,14 @@ def proposals_figure(found: Proposals) -> Figure:
         ("J of a device", lambda one: one.joules_per_device, goal.joules_per_device),
         ("updates that leave a device", lambda one: one.updates_per_device, None),
     ]
-    figure = Figure(figsize=(14, 4), layout="constrained")
+    if any(one.figures.epsilon is not None for one in found.proposals):
+        panels.append((f"epsilon of a device, at delta {DELTA:g}", lambda one: one.epsilon, goal.epsilon))
+    figure = Figure(figsize=(3.5 * len(panels), 4), layout="constrained")
     for axes, (label, of, limit) in zip(figure.subplots(1, len(panels), sharey=True), panels, strict=True):
         for number, one in enumerate(found.proposals, 1):
             at = of(one.figures)
             if at is None:
-                continue  # it never is
+                continue  # it never is as accurate, or guarantees nothing
             axes.scatter([at], [one.figures.accuracy], color="tab:green" if one.reaches_goal else "tab:gray")
             axes.annotate(f" {number}, {one.privacy}", (at, one.figures.accuracy), fontsize="small")
         axes.axhline(goal.accuracy, color="tab:blue", linewidth=0.8)

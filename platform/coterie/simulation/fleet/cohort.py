@@ -16,7 +16,9 @@ from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.rounds import LOOK_S
 from coterie.simulation.scenario import Speed
+from coterie_learning.accounting import cost_of
 from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.merge import Cohort
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
@@ -173,7 +175,7 @@ class Cohorts:
         while self.coming and self.coming[0].at_s <= now_s:
             one = heapq.heappop(self.coming)
             if one.steps:
-                self._count_update(sizes)
+                self._count_update(one.device, sizes)
                 waiting.append(one.delivery)
             else:
                 round_.lost += 1
@@ -193,19 +195,27 @@ class Cohorts:
         """Devices have trained, or will have before they are asked again, for nothing."""
         for one in trained:
             if one.steps:
-                self._count_update(sizes)
+                self._count_update(one.device, sizes)
                 round_.late.append(one.delivery)
 
     def _come(self, round_: _Open, one: Coming, sizes: Bytes) -> None:
         """An update, or the news that there will be none."""
         if one.steps:
-            self._count_update(sizes)
+            self._count_update(one.device, sizes)
             self._take(round_, one.delivery)
         else:
             round_.lost += 1
 
-    def _count_update(self, sizes: Bytes) -> None:
+    def _count_update(self, device: int, sizes: Bytes) -> None:
         self.ledger.count("updates", sizes.update)
+        if self.plan.privacy.releases == "updates":
+            self.charge([device])
+
+    def charge(self, devices: Sequence[int]) -> None:
+        """Something is released of the updates of `devices` together."""
+        spend = self.plan.privacy.spend(Cohort(len(devices), max(len(devices), len(self.train_sizes))))
+        if spend is not None:
+            self.columns.told[list(devices)] += cost_of(spend.noise_multiplier, spend.participations)
 
     def _take(self, round_: _Open, delivery: Delivery) -> None:
         """Unless the round is full, or has an update of the device; then it waits."""

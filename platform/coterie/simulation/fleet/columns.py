@@ -90,13 +90,24 @@ class Columns:
     """Seconds that it trained for that, or not a number."""
     released_in: Int64
     """Of the sums that were released in a stream, the place of the newest that it took part in, or `NEVER`."""
+    told: Float64
+    """What releases have told of it, as an accountant adds it up: μ²."""
 
     @classmethod
     def of(cls, devices: int) -> "Columns":
         """Devices that have taken no part yet."""
         nothing = np.full(devices, np.nan)
         zeros, never = np.zeros(devices, np.int64), np.full(devices, NEVER, np.int64)
-        return cls(np.zeros(devices), never, zeros, zeros.copy(), nothing, nothing.copy(), never.copy())
+        return cls(
+            busy_until_s=np.zeros(devices),
+            held=never,
+            asked_in=zeros,
+            counted=zeros.copy(),
+            loss=nothing,
+            trained_s=nothing.copy(),
+            released_in=never.copy(),
+            told=np.zeros(devices),
+        )
 
     def stored(self) -> dict[str, Int64]:
         """By their names, the bits of the numbers as int64."""
@@ -105,7 +116,7 @@ class Columns:
     @classmethod
     def restored(cls, stored: dict[str, Int64]) -> "Columns":
         """From what `stored` gave."""
-        floats = {"busy_until_s", "loss", "trained_s"}
+        floats = {"busy_until_s", "loss", "trained_s", "told"}
         found: dict[str, NDArray[np.float64] | Int64] = {
             field.name: (stored[field.name].view(np.float64) if field.name in floats else stored[field.name]).copy()
             for field in fields(cls)

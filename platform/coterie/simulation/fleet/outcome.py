@@ -9,6 +9,9 @@ from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.fleet.work import Executor
 from coterie_learning.plan import Document
 
+DELTA = 1e-6
+"""At which epsilons are told: that of a federation's budget, where nobody sets another."""
+
 
 class FleetRound(msgspec.Struct, frozen=True):
     """One round, from its opening to its end."""
@@ -77,6 +80,8 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     """Of radio and processor with the usual `coterie.simulation.costs`, over the same devices."""
     devices_with_own: int = 0
     """Of those measured, how many answer with a model of their own, which is measured there instead of the version."""
+    epsilon: float | None = None
+    """What was told of the device of which most was, at `DELTA`; null: the plan's privacy kind guarantees nothing."""
 
     def json(self) -> bytes:
         """Indented, with a newline at its end."""

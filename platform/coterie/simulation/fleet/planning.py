@@ -1,4 +1,4 @@
-"""Proposes plans for a goal: an accuracy, within a time, for so many bytes and joules of a device.
+"""Proposes plans for a goal: an accuracy, within a time, for so many bytes, joules and epsilon of a device.
 
 Plans with other hyperparameters are tried on one fleet with few rounds, the best third with three times as many, and so
 on (successive halving, as `coterie.simulation.fleet.sweep`); those that are left run until the time is over, on seeds
@@ -37,6 +37,8 @@ class Goal(msgspec.Struct, frozen=True):
     bytes_per_device: float | None = None
     """Up and down, the mean over devices that took part; None: as many as it takes."""
     joules_per_device: float | None = None
+    epsilon: float | None = None
+    """That versions and updates may tell of any device, at `DELTA`; None: whatever they tell."""
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -49,7 +51,9 @@ class Figures(msgspec.Struct, frozen=True):
     bytes_per_device: float
     joules_per_device: float
     updates_per_device: float
-    """That left a device which took part: what privacy is about."""
+    """That left a device which took part."""
+    epsilon: float | None
+    """Told of the device of which most is; null: the plan's privacy kind guarantees nothing."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -89,11 +93,19 @@ def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
         Dimension("local.epochs", (1, 3)),
         Dimension("codec.kind", ("float32", "int8")),
         Dimension("pace.target_updates", tuple(sizes)),
+        *_noise(run.plan),
     )
     taken = [
         Dimension(path, tuple(one for one in values if _is_taken(run.plan, {path: one}))) for path, values in every
     ]
     return [one for one in taken if one.values]
+
+
+def _noise(plan: Plan) -> Iterator[Dimension]:
+    """Half and twice the noise, where the plan has any: what is told of devices against accuracy."""
+    told = getattr(plan.privacy, "noise_multiplier", None)
+    if told:
+        yield Dimension("privacy.noise_multiplier", (told / 2, told, 2 * told))
 
 
 def propose(
@@ -206,6 +218,7 @@ class _Search:
             bytes_per_device=cost.bytes,
             joules_per_device=cost.joules,
             updates_per_device=outcome.client_rounds / max(1, outcome.participants),
+            epsilon=outcome.epsilon,
         )
 
     def _misses(self, figures: Figures) -> str | None:
@@ -217,6 +230,10 @@ class _Search:
             return f"takes {figures.bytes_per_device / goal.bytes_per_device:.1f} times the bytes"
         if goal.joules_per_device is not None and figures.joules_per_device > goal.joules_per_device:
             return f"takes {figures.joules_per_device / goal.joules_per_device:.1f} times the energy"
+        if goal.epsilon is not None and figures.epsilon is None:
+            return "guarantees no device anything (presets private, private-strict and dpftrl do)"
+        if goal.epsilon is not None and (figures.epsilon or 0) > goal.epsilon:
+            return f"tells epsilon {figures.epsilon:.3g} of a device, where at most {goal.epsilon:g} is wanted"
         return None
 
     def _reason(self, values: Values, figures: Figures, own: Figures, every: Sequence[Figures]) -> str:
@@ -224,7 +241,11 @@ class _Search:
         if misses is not None:
             return f"Misses the goal: it {misses}."
         good = [one for one in every if self._misses(one) is None]
-        best = [name for name, of in BEST.items() if len(good) > 1 and of(figures) == min(map(of, good))]
+        best = [
+            name
+            for name, of in BEST.items()
+            if len(good) > 1 and of(figures) == min(map(of, good)) and math.isfinite(of(figures))
+        ]
         told = f"Reaches the goal after {figures.rounds} round{'' if figures.rounds == 1 else 's'}"
         told += f", {_listed(best)} of those that do." if best else "."
         if not values:
@@ -236,6 +257,8 @@ class _Search:
             "bytes": figures.bytes_per_device / max(own.bytes_per_device, 1e-9),
             "energy": figures.joules_per_device / max(own.joules_per_device, 1e-9),
         }
+        if figures.epsilon and own.epsilon:
+            ratios["epsilon"] = figures.epsilon / own.epsilon
         return (
             f"{told} Beside the plan as it is: " + ", ".join(f"{what} x{of:.2g}" for what, of in ratios.items()) + "."
         )
@@ -246,12 +269,14 @@ BEST: Mapping[str, Callable[[Figures], float]] = {
     "the one with the fewest bytes": lambda one: one.bytes_per_device,
     "the one with the least energy": lambda one: one.joules_per_device,
     "the one that asks a device least often": lambda one: one.updates_per_device,
+    "the one that tells least of a device": lambda one: math.inf if one.epsilon is None else one.epsilon,
 }
 
 
 def _medians(every: Sequence[Figures]) -> Figures:
     """Over seeds; it reaches the accuracy where it does on all of them."""
     reached = [one.reaches_s for one in every if one.reaches_s is not None]
+    told = [one.epsilon for one in every if one.epsilon is not None]
     return Figures(
         accuracy=median(one.accuracy for one in every),
         reaches_s=median(reached) if len(reached) == len(every) else None,
@@ -259,6 +284,7 @@ def _medians(every: Sequence[Figures]) -> Figures:
         bytes_per_device=median(one.bytes_per_device for one in every),
         joules_per_device=median(one.joules_per_device for one in every),
         updates_per_device=median(one.updates_per_device for one in every),
+        epsilon=max(told, default=None),
     )
 
 
@@ -284,9 +310,11 @@ def _is_taken(plan: Plan, values: Values) -> bool:
 
 
 def _worth(outcome: FleetOutcome, goal: Goal) -> float:
-    """Accuracy up to the goal's, then fewer bytes: among those that are good enough, the lean ones go on."""
-    wanted = goal.bytes_per_device
-    over = 0.0 if wanted is None else max(0.0, math.log(max(1.0, outcome.bytes_per_device) / wanted))
+    """Accuracy up to the goal's, less what exceeds limits: among those that are good enough, the lean ones go on."""
+    limits = ((outcome.bytes_per_device, goal.bytes_per_device), (outcome.epsilon, goal.epsilon))
+    over = sum(
+        max(0.0, math.log(max(1e-9, found) / wanted)) for found, wanted in limits if wanted is not None and found
+    )
     return min(outcome.accuracy, goal.accuracy) - 0.1 * over
 
 

@@ -26,7 +26,7 @@ from coterie.simulation.fleet.dividing import Parts, divided
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
 from coterie.simulation.fleet.on_devices import measure_on_devices
-from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
+from coterie.simulation.fleet.outcome import DELTA, FleetOutcome, FleetRound
 from coterie.simulation.fleet.own_models import OWN, own_of, trained_samples
 from coterie.simulation.fleet.population import Divided, Drawn, Population
 from coterie.simulation.fleet.profile import USUAL, Profile
@@ -45,6 +45,7 @@ from coterie.simulation.rounds import MIN_PAUSE_S
 from coterie.simulation.scenario import Speed
 from coterie.simulation.simulate import check_plan_fits
 from coterie.twin.trace import Trace
+from coterie_learning.accounting import epsilon_of
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.cohort import Figures
 from coterie_learning.contribution import sent_bytes
@@ -387,6 +388,8 @@ class _Fleet:
             is_merged = self._merged([(one.device, self._sent(one, delivery)) for one, delivery in told])
         else:
             found, is_merged = self._summed(deliveries)
+        if self._run.plan.privacy.releases in ("sums", "masked_sums"):
+            self._cohorts.charge([one.device for one in found if one.samples])
         self._remember(found, is_taken=is_merged)
         if is_merged:
             self._accept(found)
@@ -466,6 +469,11 @@ class _Fleet:
         output = predict_logits(run.model.predict, self._lineage.newest.parameters, self._held_out)
         return score(output, self._held_out.labels, task=run.model.spec.task)
 
+    def _epsilon(self) -> float | None:
+        if self._run.plan.privacy.releases == "nothing":
+            return None
+        return epsilon_of(float(self._cohorts.columns.told.max()), DELTA)
+
     def _own(self, device: int) -> Tensors | None:
         own = own_of(self._states.of(device))
         return None if own is None else own.parameters
@@ -496,6 +504,7 @@ class _Fleet:
             device_accuracy=device_accuracy(on_devices.accuracies),
             devices_measured=len(on_devices.accuracies),
             devices_with_own=on_devices.own,
+            epsilon=self._epsilon(),
             participants=participants,
             client_rounds=int(columns.counted.sum()),
             bytes_by_kind=used.bytes_by_kind,

@@ -6,7 +6,7 @@ import msgspec
 from rich.table import Table
 
 from coterie.simulation.fleet.events import EventsOutcome, Peak
-from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.outcome import DELTA, FleetOutcome
 from coterie.simulation.fleet.planning import Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome, Values
 
@@ -98,6 +98,7 @@ def figure_row(outcome: FleetOutcome) -> Mapping[str, Cell]:
         "participants": outcome.participants,
         "bytes_per_device": outcome.bytes_per_device,
         "joules_per_device": outcome.joules_per_device,
+        "epsilon": outcome.epsilon,
     }
 
 
@@ -159,3 +160,5 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
         yield f"bytes of {what}", f"{count:,}"
     yield "bytes of a device that counted, with framing", f"{outcome.bytes_per_device:,.0f}"
     yield "joules of a device that counted", f"{outcome.joules_per_device:,.1f}"
+    if outcome.epsilon is not None:
+        yield f"epsilon of the device of which most is told, at delta {DELTA:g}", f"{outcome.epsilon:.3g}"

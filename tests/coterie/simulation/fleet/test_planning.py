@@ -12,6 +12,8 @@ from coterie.simulation.progress import Progress, unreported
 from coterie_learning.plan import presets
 from tests.coterie.simulation.fleet.fleets import run
 
+NOISE = "privacy.noise_multiplier"
+UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
 DIMENSIONS = (Dimension("local.learning_rate", (0.0001, 0.1)), Dimension("codec.kind", ("float32", "int8")))
 
 
@@ -77,15 +79,40 @@ def test_rounds_are_no_larger_than_a_third_of_the_fleet() -> None:
 
 @pytest.mark.parametrize(
     ("preset", "left_out"),
-    [("fedavg", set()), ("fedadam", set()), ("scaffold", {"local.epochs"}), ("secure", {"pace.target_updates"})],
+    [
+        ("fedavg", {NOISE}),
+        ("fedadam", {NOISE}),
+        ("scaffold", {"local.epochs", NOISE}),
+        ("secure", {"pace.target_updates", NOISE}),
+        ("private", set()),
+    ],
 )
 def test_what_is_usually_tried_fits_published_plans(preset: str, left_out: set[str]) -> None:
     given = replace(run(), devices=10, plan=presets()[preset])
     usual = usual_dimensions(given)
-    every = {"local.learning_rate", "local.epochs", "codec.kind", "pace.target_updates"}
+    every = {"local.learning_rate", "local.epochs", "codec.kind", "pace.target_updates", NOISE}
     assert {one.path for one in usual} == every - left_out
     for values in combinations(usual, "grid", seed=0):
         changed(given.plan, {path: one for path, one in values.items() if path != "pace.target_updates"})
+
+
+def test_noise_is_traded_for_accuracy_and_what_it_tells_is_counted() -> None:
+    """Little noise reaches the accuracy and tells much; much noise tells little and does not."""
+    noised = run(rounds=4, merge=UNIFORM, privacy={"kind": "central_noise", "norm": 1.0, "noise_multiplier": 0.1})
+    noise = (Dimension("privacy.noise_multiplier", (0.1, 30.0)),)
+    free = propose(noised, Goal(0.6, DAY_S), noise, seeds=1, report=unreported).proposals
+    little, much = (next(one for one in free if one.values.get("privacy.noise_multiplier") == z) for z in (0.1, 30.0))
+    assert little.reaches_goal and not much.reaches_goal
+    assert little.figures.epsilon is not None and much.figures.epsilon is not None
+    assert little.figures.epsilon > 10 * much.figures.epsilon > 0
+    strict = propose(noised, Goal(0.6, DAY_S, epsilon=1.0), noise, seeds=1, report=unreported).proposals
+    assert not any(one.reaches_goal for one in strict)
+    assert any("tells epsilon" in one.reason for one in strict)
+
+
+def test_a_plan_that_guarantees_nothing_misses_an_epsilon() -> None:
+    proposals = propose(run(), Goal(0.3, DAY_S, epsilon=8.0), (), seeds=1, report=unreported).proposals
+    assert all(one.figures.epsilon is None and "guarantees no device anything" in one.reason for one in proposals)
 
 
 def test_a_goal_must_be_one() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie.privacy.accounting import cost_of
+from coterie.privacy.accounting import epsilon_of as charged
+from coterie.privacy.models import DEFAULT_DELTA
 from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
@@ -27,6 +30,7 @@ from coterie.simulation.scenario import Habits, read_toml
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
+from coterie_learning.privacy import Spend
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, SAMPLES, compiled, graphs, run, samples
 
 UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
@@ -274,6 +278,17 @@ def test_models_of_their_own_are_measured_on_devices() -> None:
     assert [one.accuracy for one in personal.rounds] == [one.accuracy for one in plain.rounds], "versions are the same"
     assert personal.device_accuracy.mean > plain.device_accuracy.mean
     assert personal.trained_s > plain.trained_s
+
+
+def test_what_is_told_of_devices_is_what_the_platform_would_charge() -> None:
+    """Every device is asked in every round: each release of sums costs it once, each update of its own, too."""
+    pace = {"kind": "sync", "target_updates": 40, "min_updates": 40, "over_selection": 1.0}
+    for kind, norms in (("central_noise", 1), ("local_noise", 1)):
+        privacy = {"kind": kind, "norm": 1.0, "noise_multiplier": 2.0}
+        outcome = simulate_fleet(run(rounds=3, merge=UNIFORM, pace=pace, privacy=privacy), report=unreported)
+        spend = Spend(2.0, norms)
+        assert outcome.epsilon == pytest.approx(charged(3 * cost_of(spend), DEFAULT_DELTA), rel=1e-6)
+    assert simulate_fleet(run(rounds=1), report=unreported).epsilon is None
 
 
 def test_under_masks_devices_send_vectors_and_learn_the_same() -> None:
