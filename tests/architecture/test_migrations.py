@@ -9,7 +9,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from coterie.core.migrating import AddConstraintBeside, AddIndexBeside
+from coterie.core.migrating import AddConstraintBeside, AddIndexBeside, RemoveFieldIndexBeside
 
 RENAMES = (migrations.RenameField, migrations.RenameModel, migrations.AlterModelTable)
 REMOVES = (migrations.RemoveField, migrations.DeleteModel)
@@ -45,7 +45,7 @@ def _faults_of(operation: Operation, label: str, state: ProjectState, *, is_atom
             yield f"{what}: the release before writes rows without it; give it null=True or a db_default"
         case migrations.AlterField() if not _leaves_rows(operation, label, state):
             yield f"{what}: rows are rewritten or checked under a lock; add another field and move over"
-        case AddIndexBeside() | AddConstraintBeside():
+        case AddIndexBeside() | AddConstraintBeside() | RemoveFieldIndexBeside():
             if is_atomic:
                 yield f"{what}: beside writers only outside a transaction; set atomic = False"
         case migrations.AddIndex():
@@ -111,6 +111,7 @@ LOCKED = {
     "SQL": [migrations.RunSQL("SELECT 1")],
     "an index in a transaction": [AddIndexBeside("row", BY_WORD)],
     "a constraint in a transaction": [AddConstraintBeside("row", KNOWN)],
+    "no more index, in a transaction": [RemoveFieldIndexBeside("row", "word")],
 }
 FREE = {
     "a table and what belongs to it": [
@@ -140,6 +141,9 @@ def test_what_it_can_serve_beside_is_not(table: ProjectState, operations: Sequen
     assert list(faults(operations, "made", table)) == []
 
 
-@pytest.mark.parametrize("operation", [AddIndexBeside("row", BY_WORD), AddConstraintBeside("row", KNOWN)])
+@pytest.mark.parametrize(
+    "operation",
+    [AddIndexBeside("row", BY_WORD), AddConstraintBeside("row", KNOWN), RemoveFieldIndexBeside("row", "word")],
+)
 def test_what_is_made_beside_writers_needs_no_transaction(table: ProjectState, operation: Operation) -> None:
     assert list(faults([operation], "made", table, is_atomic=False)) == []

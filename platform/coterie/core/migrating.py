@@ -83,3 +83,57 @@ class AddConstraintBeside(AddConstraint):
         schema_editor.execute(f"{self.constraint.create_sql(model, schema_editor)} NOT VALID", params=None)
         schema_editor.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT {name}")
         return None
+
+
+class RemoveFieldIndexBeside(Operation):
+    """Remove the index that Django has made for a field by itself, while rows are written.
+
+    For a migration with ``atomic = False``. Of the state, AlterField with ``db_index=False`` tells the same; in the
+    database that would remove a foreign key's constraint, too, and check all rows for it anew.
+    """
+
+    reduces_to_sql = True
+    reversible = True
+
+    def __init__(self, model_name: str, name: str) -> None:
+        self.model_name, self.name = model_name, name
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Not of this."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,  # noqa: ARG002 - Django hands it over
+        to_state: ProjectState,
+    ) -> None:
+        """Remove it where it is there."""
+        concurrently, name, _ = self._index(app_label, schema_editor, to_state)
+        schema_editor.execute(f"DROP INDEX {concurrently} IF EXISTS {name}")
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,  # noqa: ARG002 - Django hands it over
+        to_state: ProjectState,
+    ) -> None:
+        """Build it."""
+        concurrently, name, place = self._index(app_label, schema_editor, to_state)
+        schema_editor.execute(f"CREATE INDEX {concurrently} IF NOT EXISTS {name} ON {place}")
+
+    def _index(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, state: ProjectState
+    ) -> tuple[str, str, str]:
+        """How to go about it, its name, and its table and column, as SQL has them."""
+        model = state.apps.get_model(app_label, self.model_name)
+        table, column = model._meta.db_table, str(model._meta.get_field(self.name).column)
+        name = schema_editor._create_index_name(table, [column])  # type: ignore[attr-defined]  # its stubs lack it
+        quote = schema_editor.quote_name
+        concurrently = "CONCURRENTLY" if schema_editor.connection.vendor == "postgresql" else ""
+        return concurrently, quote(name), f"{quote(table)} ({quote(column)})"
+
+    def describe(self) -> str:
+        """For `migrate --plan`."""
+        return f"Remove the index of {self.name} on {self.model_name}"

@@ -200,8 +200,8 @@ class Assignment(Stateful, Separated):
         UPLOADING = "uploading"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="assignments")
-    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="assignments")
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="assignments", db_index=False)
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
     """What its update is a difference from: the base's or its group's version when it was invited."""
     teacher = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
@@ -209,7 +209,9 @@ class Assignment(Stateful, Separated):
     state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
     update = models.OneToOneField(Update, null=True, blank=True, on_delete=models.RESTRICT, related_name="assignment")
     """What it delivered; both have the same identity."""
-    taken_by = models.ForeignKey(Round, null=True, blank=True, on_delete=models.CASCADE, related_name="entries")
+    taken_by = models.ForeignKey(
+        Round, null=True, blank=True, on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
     """The round that took its update: its own, or a later one. Of one that was delivered, none: it waits for one."""
     seed = models.PositiveBigIntegerField()
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True)
@@ -222,7 +224,8 @@ class Assignment(Stateful, Separated):
     class Meta:
         ordering = ["round", "offered_at", "id"]
         indexes = [
-            # To count a round's parts without reading them, and to find a device's own among all that it ever had.
+            # To count a round's parts without reading them, and to find a device's own among all that it ever had. They
+            # and the last constraint find whatever an index of the foreign key alone would.
             models.Index(fields=["round", "state", "stage"], name="part_by_state"),
             models.Index(fields=["device", "state"], name="part_of_device"),
             models.Index(
