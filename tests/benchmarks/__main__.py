@@ -5,14 +5,15 @@
 
 import importlib
 import pkgutil
-import subprocess
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from tests.benchmarks.report import publish
+from tests.benchmarks.ending import raise_when_asked, run
+from tests.benchmarks.report import Figure, publish
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__main__", "report", "processes", "cloud_placement", "cloud_priority", "island"}
+NOT_BENCHMARKS = {"__main__", "ending", "report", "processes", "cloud_placement", "cloud_priority", "island"}
 """The last three are parts of others."""
 
 
@@ -20,23 +21,33 @@ def names() -> list[str]:
     return sorted(info.name for info in pkgutil.iter_modules([str(HERE)]) if info.name not in NOT_BENCHMARKS)
 
 
+def parts_of(name: str) -> Mapping[str, Callable[[], Iterable[Figure]]]:
+    """Of a benchmark, where it has any."""
+    parts: Mapping[str, Callable[[], Iterable[Figure]]] = getattr(
+        importlib.import_module(f"tests.benchmarks.{name}"), "PARTS", {}
+    )
+    return parts
+
+
+def measure(name: str) -> int:
+    """One benchmark, or one part of one, in this process."""
+    module, _, part = name.partition(".")
+    if part and part not in parts_of(module):
+        sys.stderr.write(f"parts of {module}: {', '.join(parts_of(module)) or 'none'}\n")
+        return 2
+    found = parts_of(module)[part]() if part else importlib.import_module(f"tests.benchmarks.{module}").measure()
+    publish(name, list(found))
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     match arguments:
-        case []:
-            # One process each, so that none inherits another's memory or imports.
-            statuses = [subprocess.run([sys.executable, "-m", "tests.benchmarks", name]).returncode for name in names()]
-            return max(statuses, default=0)
-        case [name] if name in names():
-            publish(name, importlib.import_module(f"tests.benchmarks.{name}").measure())
-            return 0
-        case [name] if name.partition(".")[0] in names():
-            module, _, part = name.partition(".")
-            parts = getattr(importlib.import_module(f"tests.benchmarks.{module}"), "PARTS", {})
-            if part not in parts:
-                sys.stderr.write(f"parts of {module}: {', '.join(parts) or 'none'}\n")
-                return 2
-            publish(name, list(parts[part]()))
-            return 0
+        case ["--here", name]:
+            raise_when_asked()
+            return measure(name)
+        case [] | [_] if all(name.partition(".")[0] in names() for name in arguments):
+            # One process each, so that none inherits another's memory or imports, and nothing is left of any.
+            return max(run([sys.executable, "-m", "tests.benchmarks", "--here", name]) for name in arguments or names())
         case _:
             sys.stderr.write(f"usage: python -m tests.benchmarks [{' | '.join(names())}]\n")
             return 2
