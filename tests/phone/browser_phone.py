@@ -24,6 +24,7 @@ globalThis.setCharging = (charging) => {
 TELLS_NOTHING = """
 delete Navigator.prototype.getBattery;
 delete Navigator.prototype.connection;
+delete globalThis.IdleDetector;
 """
 
 
@@ -87,6 +88,20 @@ class BrowserPhone:
     def set_charging(self, charging: bool) -> None:
         assert self.page is not None
         self.page.evaluate(f"setCharging({str(charging).lower()})")
+
+    def allow_idle_detection(self) -> None:
+        """As its owner, when the browser asks whether it may tell that somebody uses the device."""
+        session = self._session()
+        place = session.send("Target.getTargetInfo")["targetInfo"]["browserContextId"]
+        session.send("Browser.grantPermissions", {"permissions": ["idleDetection"], "browserContextId": place})
+
+    def set_idle(self, idle: bool) -> None:
+        """What the browser then says."""
+        self._session().send("Emulation.setIdleOverride", {"isUserActive": not idle, "isScreenUnlocked": True})
+
+    def _session(self) -> CDPSession:
+        assert self._network is not None
+        return self._network
 
     def join(self, token: str) -> Page:
         """By the link, as from a camera."""

@@ -61,6 +61,8 @@ function draw(): void {
     toConfirm,
     confirmed,
     confirm: (what) => probes.confirm(what),
+    tellsIdle: probes.tellsIdle,
+    watchIdle: () => probes.watchIdle(),
     tell,
   });
   if (parts.map(({ key }) => key).join() !== [...drawn.keys()].join()) {

@@ -11,7 +11,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Permissions-Policy": (
-        "screen-wake-lock=(self), accelerometer=(self), gyroscope=(self), camera=(), microphone=(), geolocation=()"
+        "screen-wake-lock=(self), idle-detection=(self), accelerometer=(self), gyroscope=(self), camera=(), "
+        "microphone=(), geolocation=()"
     ),
     "Referrer-Policy": "no-referrer",
 }

@@ -4,6 +4,7 @@
  * The word counts until the page is hidden, the network changes or four hours have passed: then nobody looks any more.
  */
 import type { Conditions } from "../wire/messages";
+import type { TellsIdle } from "./limits";
 
 interface Battery extends EventTarget {
   readonly charging: boolean;
@@ -14,8 +15,22 @@ interface Connection extends EventTarget {
   readonly saveData?: boolean;
 }
 
+/** Of Chromium alone (Idle Detection API). */
+interface IdleDetector extends EventTarget {
+  readonly userState: "active" | "idle" | null;
+  readonly screenState: "locked" | "unlocked" | null;
+  start(options: { threshold: number }): Promise<void>;
+}
+
+interface IdleDetecting {
+  new (): IdleDetector;
+  requestPermission(): Promise<PermissionState>;
+}
+
 type Named = "charging" | "network";
 const WORD_LASTS_MS = 4 * 3600 * 1000;
+/** The shortest after which a browser says that nobody uses the device. */
+const IDLE_AFTER_MS = 60_000;
 const NETWORKS: Readonly<Record<string, Conditions["network"]>> = {
   wifi: "wifi",
   ethernet: "ethernet",
@@ -27,6 +42,8 @@ const NETWORKS: Readonly<Record<string, Conditions["network"]>> = {
 
 export class Probes {
   private battery: Battery | null = null;
+  private idle: IdleDetector | null = null;
+  private readonly detecting = (globalThis as { IdleDetector?: IdleDetecting }).IdleDetector ?? null;
   private readonly words = new Map<Named, number>();
 
   /** `changed` is called whenever anything may have changed. */
@@ -48,7 +65,33 @@ export class Probes {
       this.battery = null; // a page's policy may forbid it
     }
     this.battery?.addEventListener("chargingchange", this.changed);
+    await this.detectIdle();
     this.changed();
+  }
+
+  /** Whether the browser tells if somebody uses the device. */
+  get tellsIdle(): TellsIdle {
+    if (this.detecting === null) return "no";
+    return this.idle === null ? "if allowed" : "yes";
+  }
+
+  /** Have the browser ask the owner whether it may tell, as it does only while a tap is answered. */
+  async watchIdle(): Promise<void> {
+    if (this.detecting === null || this.idle !== null) return;
+    if ((await this.detecting.requestPermission()) === "granted") await this.detectIdle();
+    this.changed();
+  }
+
+  private async detectIdle(): Promise<void> {
+    if (this.detecting === null) return;
+    const detector = new this.detecting();
+    try {
+      await detector.start({ threshold: IDLE_AFTER_MS });
+    } catch {
+      return; // the owner has not let it, or not yet
+    }
+    detector.addEventListener("change", this.changed);
+    this.idle = detector;
   }
 
   /** The owner says that it is charging, or on Wi-Fi. */
@@ -83,8 +126,13 @@ export class Probes {
   private read(): Conditions {
     const { connection } = navigator as { connection?: Connection };
     const charging = this.battery === null ? "unknown" : this.battery.charging ? "yes" : "no";
-    return { charging, network: networkOf(connection), idle: "unknown", temperature_c: null };
+    return { charging, network: networkOf(connection), idle: idleOf(this.idle), temperature_c: null };
   }
+}
+
+function idleOf(detector: IdleDetector | null): Conditions["idle"] {
+  if (detector === null || detector.userState === null) return "unknown";
+  return detector.userState === "idle" || detector.screenState === "locked" ? "yes" : "no";
 }
 
 function networkOf(connection: Connection | undefined): Conditions["network"] {

@@ -2,24 +2,24 @@
 import { digits, PRIVACY_DEFAULT } from "../device/budget";
 import type { PrivacyChoices } from "../device/choices";
 import type { Receipt } from "../device/kept";
-import type { Command, Shown } from "../protocol";
+import type { Shown } from "../protocol";
 import { agreedPart, askedPart } from "./consent";
 import { countedPart } from "./counted";
 import { covering } from "./covering";
 import { damagePart } from "./damage";
 import { el, list, section } from "./dom";
+import { type Limiting, limitsPart } from "./limits";
 import { ownModelPart } from "./own_model";
 import { peersPart } from "./peers";
 import { questionPart } from "./questions";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-export interface Asked {
+export interface Asked extends Limiting {
   /** What the browser does not tell, and the owner has not said. */
   readonly toConfirm: readonly ("charging" | "network")[];
   readonly confirmed: readonly ("charging" | "network")[];
   readonly confirm: (what: "charging" | "network") => void;
-  readonly tell: (command: Command) => void;
 }
 
 const QUESTIONS = {
@@ -67,6 +67,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     { key: "counted", state: [shown.answered, choices.questions], make: () => countedPart(shown, asked.tell) },
     { key: "rounds", state: finished, make: () => taken(shown) },
     { key: "receipts", state: receipts, make: () => left(receipts) },
+    limitsPart(shown, asked),
     { key: "decide", state: choices, make: () => decide(shown, asked) },
     agreedPart(shown),
   ];
@@ -231,15 +232,6 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
           el("button", { type: "button", onclick: pause(Date.now() + DAY_MS) }, "Pause for a day"),
           el("button", { type: "button", onclick: pause(Number.MAX_SAFE_INTEGER) }, "Pause until I say so"),
         ];
-  const hours = el(
-    "button",
-    { type: "button" },
-    choices.policy.hours === null ? "Train at night only (22:00 to 7:00)" : "Train at any hour",
-  );
-  hours.onclick = () => {
-    const night: [number, number] = [22, 7];
-    tell({ do: "choose", changes: { policy: { hours: choices.policy.hours === null ? night : null } } });
-  };
   const leave = el("button", { type: "button" }, "Leave");
   leave.onclick = () => {
     if (confirm(`${name} leaves the platform. Its samples stay in this browser. Go on?`)) tell({ do: "leave" });
@@ -253,7 +245,7 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
     if (confirm(what)) tell({ do: "be-forgotten" });
   };
   const all = el("button", { type: "button", onclick: () => tell({ do: "export" }) }, "Export all that is known of it");
-  return section("What you decide", ...buttons, hours, all, leave, forget);
+  return section("What you decide", ...buttons, all, leave, forget);
 }
 
 function ended({ ending, name }: Shown, { tell }: Asked): HTMLElement {
