@@ -60,8 +60,7 @@ def admit(
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
     number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
     are those of what was sent (`Local.scale`) and are not compared: whether an update counts must not depend on another
-    device's. `others` are the norms of those of
-    their cohort that were verified elsewhere.
+    device's. `others` are the norms of those of their cohort that were verified elsewhere.
     """
     norms: dict[int, float] = {}
     reported: dict[int, Mapping[str, float]] = {}

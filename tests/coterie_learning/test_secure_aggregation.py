@@ -80,7 +80,7 @@ def test_its_device_clips_as_the_kind_that_does_no_more() -> None:
     update = {"weight": np.arange(100, dtype=np.float32)}
     one, other = (kind.protect(update, seed=1)["weight"] for kind in (SecureAggregation(norm=0.5), Clip(norm=0.5)))
     np.testing.assert_array_equal(one, other)
-    assert not SecureAggregation().leaves_as_is()
+    assert not SecureAggregation.leaves_as_is
 
 
 def test_what_devices_are_promised_follows_from_the_plan() -> None:

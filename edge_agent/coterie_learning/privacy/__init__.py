@@ -94,16 +94,14 @@ class Privacy(Kind, frozen=True):
     releases: ClassVar[Released] = "nothing"
     readability: ClassVar[Readability] = "readable"
     """How updates can be read that leave a device under it, as its owner agrees to it."""
+    leaves_as_is: ClassVar[bool] = False
+    """Whether it changes nothing, so that what is no tensors may leave too, and covers nothing."""
     is_summed_by_others: ClassVar[bool] = True
     """Whether another device may sum updates, as supernodes do: one that is given them can read and add them."""
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:
         """The update that may leave the device; the same update and seed give the same."""
         raise NotImplementedError
-
-    def leaves_as_is(self) -> bool:
-        """Whether it changes nothing, so that what is no tensors may leave too."""
-        return False
 
     def masking(self) -> Masking | None:
         """How updates and all that devices measure are hidden in their sum; None: each is sent to be read."""

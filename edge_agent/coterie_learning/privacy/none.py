@@ -1,5 +1,7 @@
 """No protection beyond what the codec loses: the update leaves as it is."""
 
+from typing import ClassVar
+
 from coterie_learning.privacy import Privacy
 from coterie_wire.tensors import Tensors
 
@@ -7,8 +9,7 @@ from coterie_wire.tensors import Tensors
 class NoPrivacy(Privacy, frozen=True, tag="none"):
     """The identity."""
 
+    leaves_as_is: ClassVar[bool] = True
+
     def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - nothing is drawn
         return update
-
-    def leaves_as_is(self) -> bool:
-        return True

@@ -26,7 +26,7 @@ def misfit_of_meetings(plan: "Plan", model: ModelSpec | None) -> Reason | None:
     if plan.pace.holds_rounds() and plan.pace.updates_wanted() > MOST_DEVICES:
         detail = f"a round of {plan.pace.updates_wanted()} updates: at most {MOST_DEVICES} devices meet in a round"
         return Reason("plan.too_many_peers", f"{detail}; lower target_updates, or take topology star")
-    if not plan.privacy.leaves_as_is():
+    if not plan.privacy.leaves_as_is:
         detail = f"privacy {plan.privacy.name} covers what the platform is sent, and peers read each other's models"
         return Reason("plan.read_by_peers", f"{detail}; take privacy none, or topology star")
     if plan.local.parts != (DELTA,) or plan.local.scalars or plan.local.moves_together:

@@ -12,6 +12,7 @@ from coterie.merging.models import Merge, Update
 from coterie.rounds.models import Assignment, Round
 from coterie.secure_sums.models import Party
 from coterie.transfer.models import ReportedDay, Transfer
+from coterie_learning.device_plan import PRIVACY
 from coterie_wire.helping import SampleNoise
 from coterie_wire.structs import from_values
 
@@ -165,5 +166,7 @@ def _profiles(device: Device) -> Iterator[Receipt]:
 
 
 def _privacy(plan: object) -> str:
-    kind = from_values(plan, _Covered).privacy.kind
-    return "" if kind == "none" else kind
+    """What covered it by the plan; a kind whose package is there no more is named, too."""
+    name = from_values(plan, _Covered).privacy.kind
+    kind = PRIVACY.kinds.get(name)
+    return "" if kind is not None and kind.leaves_as_is else name

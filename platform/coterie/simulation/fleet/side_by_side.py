@@ -87,7 +87,7 @@ class SideBySide:
     def train(self, setting: Setting, base: Base, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
         """What the devices found, and the sum of their updates where these travel as they are."""
         trained, plan = self._trained(setting, base, block), setting.plan
-        if plan.codec.exact and plan.privacy.leaves_as_is() and not block.keeps_updates:
+        if plan.codec.exact and plan.privacy.leaves_as_is and not block.keeps_updates:
             return _differences(setting, base, block, trained)
         return [_encoded(setting, base, block, trained, place) for place in range(len(block.members))], {}
 

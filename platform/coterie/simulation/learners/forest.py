@@ -87,6 +87,6 @@ class ForestLearner:
     def _count(self, terms: Terms) -> int:
         """Most trees in a portion. Raises DoesNotFit."""
         rules = terms.plan.help.rules()
-        if rules is None or not terms.plan.privacy.leaves_as_is():
+        if rules is None or not terms.plan.privacy.leaves_as_is:
             raise DoesNotFit(detail="a forest gives portions where the plan has help, and privacy cannot change trees")
         return max(1, round(rules.share * self.kind.trees))
