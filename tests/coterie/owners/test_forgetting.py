@@ -1,8 +1,8 @@
 """A forgotten device is in no merge after that, and of it only what the receipt says is left; killed anywhere."""
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.apps import apps
 from django.conf import settings as platform_settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
@@ -49,6 +49,7 @@ from coterie_learning.update_files import Contents
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.analytics import answering, test_questions
+from tests.coterie.killing import Killed, killed_at
 from tests.coterie.rounds.summing import PLAN, together, trained
 from tests.coterie.rounds.test_supernodes import Site
 from tests.coterie.world import (
@@ -329,24 +330,6 @@ def test_in_a_supernodes_sum_that_is_merged_it_is_named_and_the_rounds_files_go(
     news = news_of(Forgetting.objects.get())
     assert [(held.version, held.in_sum) for held in news.holds] == [(2, True)]
     assert (news.done, files_of(site.round)) == (True, set())
-
-
-class Killed(BaseException):
-    """The process ends."""
-
-
-@contextmanager
-def killed_at(statement: int) -> Iterator[None]:
-    """The process ends at this statement of the database; what was not committed is gone."""
-    seen = count()
-
-    def wrapper(execute: Callable[..., object], *arguments: object) -> object:
-        if next(seen) == statement:
-            raise Killed
-        return execute(*arguments)
-
-    with connection.execute_wrapper(wrapper):
-        yield
 
 
 @pytest.mark.long

@@ -36,7 +36,7 @@ from coterie.webhooks.services import create_webhook
 from coterie_learning.codec import Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.owning import Rebuilt
-from tests.coterie.owners.test_forgetting import Killed, killed_at
+from tests.coterie.killing import Killed, killed_at
 from tests.coterie.world import (
     ScriptedDevice,
     in_this_process,

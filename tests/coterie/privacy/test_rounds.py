@@ -1,11 +1,15 @@
 """Budgets in rounds: spent before the sum is formed, once for a merge that is killed, and no round beyond them."""
 
+import random
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from threading import current_thread
 
 import msgspec
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -25,6 +29,7 @@ from coterie.rounds.plan_preview import effects_of
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.privacy import Spend
 from coterie_wire.messages import PrivacyBudget
+from tests.coterie.killing import Killed, killed_at
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -43,10 +48,8 @@ CENTRAL = {**UNIFORM, "privacy": {"kind": "central_noise", "noise_multiplier": 2
 LOCAL = {**UNIFORM, "privacy": {"kind": "local_noise", "noise_multiplier": 2.0}}
 ONE = Spend(2.0)
 DELTA = 1e-5
-
-
-class PowerCut(BaseException):
-    """The worker is gone."""
+MERGE_ATTEMPTS = 10
+"""That may be killed, before one is left alone."""
 
 
 def epsilon(releases: float) -> float:
@@ -77,11 +80,11 @@ def delivered(federation: Federation, fleet: list[ScriptedDevice], *, at: float 
 
 def dies_after(arguments: MergeArguments, _cancel: object) -> MergeResult:
     in_this_process(arguments)
-    raise PowerCut
+    raise Killed
 
 
 def dies_before(_arguments: MergeArguments, _cancel: object) -> MergeResult:
-    raise PowerCut
+    raise Killed
 
 
 @pytest.mark.parametrize("kill", [dies_before, dies_after])
@@ -98,7 +101,7 @@ def test_a_merge_that_is_killed_is_paid_before_and_once_and_draws_the_same(
         return in_this_process(arguments) if len(seen) > 3 else kill(arguments, cancel)
 
     for attempt in range(3):
-        with pytest.raises(PowerCut):
+        with pytest.raises(Killed):
             merge_round(round_, clock=lambda attempt=attempt: later(10_000.0 * (attempt + 1)), merger=watching)
     assert not federation.merges.exclude(state="running").exists(), "nothing has been published"
     merge_round(round_, clock=lambda: later(50_000), merger=watching)
@@ -141,7 +144,7 @@ class DyingClock:
         if current_thread() is self._thread:
             self._left -= 1
             if self._left < 0:
-                raise PowerCut
+                raise Killed
         return later(self._begins)
 
 
@@ -156,7 +159,7 @@ class KilledAnywhere(TestCase):
         lasts = {"take": 0, "charge": 1, "sum": 9, "publish": 2}
         for number, kill in enumerate(kills, 1):
             charged = Charge.objects.count()
-            with pytest.raises(PowerCut):
+            with pytest.raises(Killed):
                 merge_round(
                     round_,
                     clock=DyingClock(10_000.0 * number, lasts[kill]),
@@ -170,6 +173,38 @@ class KilledAnywhere(TestCase):
         assert {account.releases for account in Account.objects.all()} == {1}
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kills", [10, pytest.param(1_000, marks=pytest.mark.long)])
+def test_of_many_kills_between_charge_and_release_none_releases_unspent_or_spends_twice(kills: int) -> None:
+    """Each at any statement of a merge, of its publication and of the end of its round."""
+    federation, fleet = begun(CENTRAL)
+    plenty = {"epsilon": epsilon(kills), "delta": DELTA, "now": later(0)}
+    change_federation_budget(federation=federation, **plenty)
+    for device in fleet:
+        change_device_budget(device=device.row, **plenty)
+    chance, between, rounds, statements = random.Random(46), 0, 0, 0
+    while between < kills:
+        rounds += 1
+        at = 1e6 * rounds
+        round_ = delivered(federation, fleet, at=at)
+        for attempt in range(MERGE_ATTEMPTS if statements else 0):
+            with killed_at(chance.randrange(statements)), suppress(Killed):
+                merge_round(round_, clock=lambda at=at + 10_000 * attempt: later(at), merger=in_this_process)  # type: ignore[misc]
+            charged = Charge.objects.filter(release=f"merge {round_.merge_id}").count()
+            if federation.merges.filter(state="published").count() == rounds:
+                assert charged == 3
+                break
+            assert charged in (0, 3)
+            between += charged == 3
+        with CaptureQueriesContext(connection) as quiet:
+            merge_round(round_, clock=lambda at=at: later(at + 200_000), merger=in_this_process)  # type: ignore[misc]
+        statements = statements or len(quiet)
+        assert round_.state == Round.State.PUBLISHED
+        assert Charge.objects.filter(release=f"merge {round_.merge_id}").count() == 3
+        assert {account.releases for account in Account.objects.all()} == {rounds}
+    assert Charge.objects.count() == 3 * rounds
+
+
 def test_versions_of_a_repeated_merge_are_the_same_bytes_and_not_the_plain_mean() -> None:
     federation, fleet = begun(CENTRAL)
     round_ = delivered(federation, fleet)
@@ -180,10 +215,10 @@ def test_versions_of_a_repeated_merge_are_the_same_bytes_and_not_the_plain_mean(
         plain.append(in_this_process(silent).parameters.sha256)
         outputs.append(in_this_process(arguments).parameters.sha256)
         if len(outputs) < 2:
-            raise PowerCut
+            raise Killed
         return in_this_process(arguments)
 
-    with pytest.raises(PowerCut):
+    with pytest.raises(Killed):
         merge_round(round_, clock=lambda: later(10_000), merger=keeping)
     merge_round(round_, clock=lambda: later(20_000), merger=keeping)
     result = round_.result_version

@@ -25,7 +25,8 @@ from coterie.rounds.models import Round
 from coterie_learning.correlation import banded_square_root, sensitivity
 from coterie_learning.merge import Cohort
 from coterie_learning.plan import parse_plan
-from tests.coterie.privacy.test_rounds import UNIFORM, PowerCut, delivered
+from tests.coterie.killing import Killed
+from tests.coterie.privacy.test_rounds import UNIFORM, delivered
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -181,11 +182,11 @@ def test_a_merge_that_is_killed_draws_the_same_and_the_stream_counts_it_once() -
         found = in_this_process(arguments)
         outputs.append(found.parameters.sha256)
         if len(outputs) < 3:
-            raise PowerCut
+            raise Killed
         return found
 
     for attempt in range(2):
-        with pytest.raises(PowerCut):
+        with pytest.raises(Killed):
             merge_round(round_, clock=lambda attempt=attempt: later(10_000.0 * (attempt + 1)), merger=killed)
         assert StreamRelease.objects.count() == 1
     merge_round(round_, clock=lambda: later(50_000), merger=killed)
@@ -320,7 +321,7 @@ class AnyOrder(TestCase):
             round_ = delivered(federation, fleet, at=at)
             assert len(took_part(round_)) == 2
             if end == "killed":
-                with pytest.raises(PowerCut):
+                with pytest.raises(Killed):
                     merge_round(round_, clock=lambda at=at: later(at + 50), merger=cut_off)
             with pytest.MonkeyPatch.context() as patched:
                 if end == "kept back":
@@ -345,4 +346,4 @@ class AnyOrder(TestCase):
 
 
 def cut_off(_arguments: MergeArguments, _cancel: object) -> MergeResult:
-    raise PowerCut
+    raise Killed

@@ -1,5 +1,6 @@
 """A whole secure sum in one process: members, the platform between them, and drop-outs wherever a test wants them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -58,16 +59,17 @@ def collect(
 ) -> Collected:
     """A session in which the members at some places are lost before a step."""
     found, states = joined(count)
-    boxes: list[Box] = []
-    for place in sorted(set(states) - set(before_sharing)):
+    boxes = defaultdict[int, list[Box]](list)  # by receiver: a search through all for each would take the longest
+    shared = set(states) - set(before_sharing)
+    for place in sorted(shared):
         states[place] = party.share(states[place], found, terms)
         recovery.check_boxes(found, place, states[place].sent, terms)
-        boxes += states[place].sent
-    shared = {box.sender for box in boxes}
+        for box in states[place].sent:
+            boxes[box.to].append(box)
     files, vectors = {}, {}
     for place in sorted(shared - set(before_vector)):
         vectors[place] = vector_of(place, layout)
-        masked = party.mask(states[place], recovery.boxes_for(place, boxes), vectors[place], terms)
+        masked = party.mask(states[place], recovery.boxes_for(place, boxes[place]), vectors[place], terms)
         states[place] = masked.state
         files[place] = encode_vector(masked.vector, found.digest)
     survivors = sorted(files)
