@@ -1,7 +1,7 @@
 """What a simulation uses of its devices: bytes and messages by kind of content, and seconds of training."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -34,26 +34,18 @@ class Used(msgspec.Struct, frozen=True):
 NOTHING = Used()
 
 
-class _Kind(NamedTuple):
-    size_bytes: int = 0
-    messages: int = 0
-
-
 class Ledger:
     """Counts what is sent, encoded as it travels, and how long devices compute."""
 
     def __init__(self, begun: Used = NOTHING) -> None:
         """Counts go on from those `begun`."""
-        self._kinds = {
-            what: _Kind(size_bytes, begun.messages_by_kind.get(what, 0))
-            for what, size_bytes in begun.bytes_by_kind.items()
-        }
+        self._bytes, self._messages = dict(begun.bytes_by_kind), dict(begun.messages_by_kind)
         self._trained_s = begun.trained_s
 
     def count(self, what: What, size_bytes: int, *, messages: int = 1) -> None:
         """Count bytes of a kind, in so many messages."""
-        size, sent = self._kinds.get(what, _Kind())
-        self._kinds[what] = _Kind(size + size_bytes, sent + messages)
+        self._bytes[what] = self._bytes.get(what, 0) + size_bytes
+        self._messages[what] = self._messages.get(what, 0) + messages
 
     def train(self, seconds: float) -> None:
         """Count seconds that a device computes to train."""
@@ -61,9 +53,4 @@ class Ledger:
 
     def used(self) -> Used:
         """So far; kinds in the order of their names."""
-        kinds = sorted(self._kinds.items())
-        return Used(
-            {what: kind.size_bytes for what, kind in kinds},
-            {what: kind.messages for what, kind in kinds},
-            self._trained_s,
-        )
+        return Used(dict(sorted(self._bytes.items())), dict(sorted(self._messages.items())), self._trained_s)

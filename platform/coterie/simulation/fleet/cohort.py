@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from coterie.simulation.days import Day
@@ -37,7 +38,7 @@ class Bytes(NamedTuple):
     """As large as it usually is."""
 
 
-class Delivery(NamedTuple):
+class Delivery(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """A device's part in a round, whose training came to its end."""
 
     round: int
@@ -48,7 +49,7 @@ class Delivery(NamedTuple):
     device: int
 
 
-class Coming(NamedTuple):
+class Coming(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """A device that is at work."""
 
     at_s: float

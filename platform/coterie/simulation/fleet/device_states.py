@@ -18,7 +18,6 @@ from coterie_wire.structs import from_msgpack
 
 SPARE_BYTES = 64 << 20
 """Of what was replaced, that a file may hold whatever else it holds."""
-NOWHERE = -1
 
 
 class Moment(NamedTuple):
@@ -27,8 +26,9 @@ class Moment(NamedTuple):
     file: int
     size_bytes: int
     starts: Int64
-    """[devices]: where in the file each one's begins, or `NOWHERE`."""
+    """[devices]: where in the file each one's begins."""
     lengths: Int64
+    """[devices]: of how many bytes it is; 0: it remembers nothing."""
 
 
 class DeviceStates:
@@ -43,7 +43,7 @@ class DeviceStates:
     @classmethod
     def nothing(cls, directory: Path, *, devices: int) -> Self:
         """Nobody remembers anything."""
-        moment = Moment(0, 0, np.full(devices, NOWHERE, np.int64), np.zeros(devices, np.int64))
+        moment = Moment(0, 0, np.zeros(devices, np.int64), np.zeros(devices, np.int64))
         return cls(directory, moment, os.O_CREAT | os.O_TRUNC)
 
     @classmethod
@@ -72,8 +72,10 @@ class DeviceStates:
 
     def of(self, device: int) -> Mapping[str, bytes]:
         """By slot."""
-        content = self._content(device)
-        return from_msgpack(content, dict[str, bytes]) if content else {}
+        length = int(self._lengths[device])
+        if not length:
+            return {}
+        return from_msgpack(os.pread(self._file, length, int(self._starts[device])), dict[str, bytes])
 
     def put(self, device: int, states: Mapping[str, bytes]) -> None:
         """Instead of what it remembered."""
@@ -89,9 +91,6 @@ class DeviceStates:
 
     def _path(self, number: int) -> Path:
         return self._directory / f"devices-{number}.log"
-
-    def _content(self, device: int) -> bytes:
-        return os.pread(self._file, int(self._lengths[device]), max(0, int(self._starts[device])))
 
     def _append(self, device: int, content: bytes) -> None:
         written = 0

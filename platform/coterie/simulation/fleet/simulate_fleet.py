@@ -437,7 +437,7 @@ class _Fleet:
         size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
         told = zip(deliveries, [0] * len(deliveries) if weights is None else weights, strict=True)
         blocks: list[Block] = []
-        for (number, version), asked in groupby(told, key=lambda one: one[0][:2]):
+        for (number, version), asked in groupby(told, key=lambda one: (one[0].round, one[0].version)):
             members = [Member(one.device, one.steps, weight, self._states.of(one.device)) for one, weight in asked]
             path = str(self._versions.path(version))
             blocks += [
