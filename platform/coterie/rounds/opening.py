@@ -41,7 +41,7 @@ from coterie_wire.conditions import Reason
 ASKED_AT_ONCE = 10_000
 """Devices in one transaction, which takes one to three seconds."""
 REASON_LASTS = timedelta(seconds=5)
-"""A reason that takes a look at every member is renewed so often."""
+"""A reason that takes a look at every member is renewed so often, and until then nothing else is looked at again."""
 LOOK_LASTS = timedelta(seconds=5)
 """Between two looks at the members of an open round that left places for those that check in."""
 
@@ -73,25 +73,28 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
         return federation.reason() or reasons.PAUSED
     if now < round_.opens_at:
         return reasons.pause((round_.opens_at - now).total_seconds())
-    if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
-        return reasons.NO_MODEL
-    plan = federation.parsed_plan()
+    plan, said = federation.parsed_plan(), round_.reason()
     if not plan.pace.holds_rounds():
         return reasons.HOLDS_NONE
+    needed, carries = plan.pace.devices_needed(), plan.pace.staleness_allowed() is not None
+
+    def are_too_few() -> bool:
+        return eligible_devices(federation, plan, now=now).order_by()[:needed].count() < needed
+
+    is_fresh = round_.reason_at is not None and timedelta() <= now - round_.reason_at < REASON_LASTS
+    if said is not None and said.code == reasons.NEEDS_DEVICES and is_fresh and not carries and are_too_few():
+        return said
+    if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
+        return reasons.NO_MODEL
     if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD, federation.lineage()) is None:
         return reasons.NO_CLOUD_MODEL
     ended = why_ended(federation, plan)
     if ended is not None:
         return ended
-    needed = plan.pace.devices_needed()
-    if plan.pace.staleness_allowed() is not None and are_carried(federation):
+    if carries and are_carried(federation):
         return None
-    if eligible_devices(federation, plan, now=now).order_by()[:needed].count() >= needed:
+    if not are_too_few():
         return None
-    said = round_.reason()
-    is_fresh = round_.reason_at is not None and now - round_.reason_at < REASON_LASTS
-    if said is not None and said.code == reasons.NEEDS_DEVICES and is_fresh:
-        return said
     return why_too_few(federation, needed=needed, now=now)
 
 

@@ -209,3 +209,19 @@ def test_a_sweep_asks_no_more_of_several_federations_in_their_pauses_than_of_one
         return len(queries(lambda: sweep(now=later(1))))
 
     assert sweeping("first") == sweeping("second") == sweeping("third") <= 5
+
+
+def test_a_sweep_looks_only_for_devices_where_a_round_has_just_waited_for_some() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=2, min_updates=2)
+    fleet_of(1)[0].check_in(later(0))
+    assert Round.objects.get().reason_code == "rounds.needs_devices"
+    of_champions = {
+        seconds: [query for query in queries(lambda at=seconds: sweep(now=later(at))) if "registry_alias" in query]  # type: ignore[misc]
+        for seconds in (1, 60, -60)
+    }
+    assert not of_champions[1]
+    assert of_champions[60] and of_champions[-60], (
+        "it looks at everything from time to time, and when a clock was set back"
+    )
