@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie_agent.commands import Arguments
-from coterie_agent.commands.agree import Word
+from coterie_agent.commands.agree import OwnersAnswer
 from coterie_agent.commands.agree import run as run_agree
 from coterie_agent.config import Config
 from coterie_agent.errors import Exit
@@ -411,7 +411,7 @@ def test_a_raised_budget_waits_for_the_owner_where_the_owner_wants_to_be_asked(
     assert given_back(platform, "a2") == "privacy.budget_raised"
     assert "[privacy.budget_raised]" in " ".join(why_lines(make_report(home, stocked)))
     done = run_agree(Arguments(command="agree", home=home.root, federation="digits"))
-    assert done.json == Word(True, (), (Agreed("digits", 9.0, 1e-6),))
+    assert done.json == OwnersAnswer(True, (), (Agreed("digits", 9.0, 1e-6),))
     assert "budget_raised" not in " ".join(why_lines(make_report(home, stocked)))
     platform.assign("a3", plan=noisy, budget=PrivacyBudget(9.0, 1e-6))
     platform.wait_for(lambda: "a3" in platform.accepted)
@@ -430,11 +430,13 @@ def test_nothing_is_done_under_a_plan_that_asks_more_before_its_owner_agrees(
     assert report.consent == Consented(("summed",), (AskedOfOwner("digits", ("readable",)),))
     assert "[owner.not_agreed]" in " ".join(why_lines(report))
     assert "coterie-agent agree digits" in " ".join(status_lines(report))
-    assert run_agree(Arguments(command="agree", home=home.root, json=True)).json == Word(
+    assert run_agree(Arguments(command="agree", home=home.root, json=True)).json == OwnersAnswer(
         False, report.consent.asked, ()
     )
     assert stocked.agreements.scopes() == ("summed",), "to be told is not to agree"
-    assert run_agree(Arguments(command="agree", home=home.root, yes=True)).json == Word(True, report.consent.asked, ())
+    assert run_agree(Arguments(command="agree", home=home.root, yes=True)).json == OwnersAnswer(
+        True, report.consent.asked, ()
+    )
     assert "not_agreed" not in " ".join(why_lines(make_report(home, stocked)))
     platform.assign("a2", plan=PLAN)
     platform.wait_for(lambda: "a2" in platform.accepted)

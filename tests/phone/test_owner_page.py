@@ -141,7 +141,7 @@ def test_it_shows_how_its_programs_were_answered(chromium: Browser, home: Path) 
     page = opened(chromium, home)
     expect(page.locator("#learns")).not_to_contain_text("Its answers to your programs")
     expect(page.locator("#learns")).to_contain_text("Samples that leave it" + "none")
-    expect(page.get_by_text("Samples never leave.")).to_be_visible()
+    expect(page.locator("#stay")).to_be_visible()
     counted = Counted(requests=1005, answered=986, last_answers=9, platform_answers=4, late=3, busy=2, without_model=1)
     nothing = Histogram()
     with open_store(Home(home)) as store:

@@ -15,7 +15,7 @@ from coterie_agent.promised import Agreed, Promised, reason_of_raised
 from coterie_agent.store.agreements import AskedOfOwner
 
 
-class Word(msgspec.Struct, frozen=True):
+class OwnersAnswer(msgspec.Struct, frozen=True):
     """What is asked, and whether the owner has agreed to it now."""
 
     agreed: bool
@@ -41,9 +41,11 @@ def run(arguments: Arguments) -> Output:
         budgets = tuple(Agreed(one.federation, one.asked.epsilon, one.asked.delta) for one in raised)
         lines = [question_of(one) for one in plans] + [reason_of_raised(one).sentence for one in raised]
         if not lines:
-            return Output(Word(False, (), ()), ["nothing is asked beyond what was agreed to"])
+            return Output(OwnersAnswer(False, (), ()), ["nothing is asked beyond what was agreed to"])
         if not (named or arguments.yes or (_may_prompt(arguments) and _confirms(lines))):
-            return Output(Word(False, plans, budgets), [*lines, "agree with: coterie-agent agree FEDERATION, or --yes"])
+            return Output(
+                OwnersAnswer(False, plans, budgets), [*lines, "agree with: coterie-agent agree FEDERATION, or --yes"]
+            )
         for plan in plans:
             Consent(config.consent, store.agreements).agree(plan, how="unattended" if arguments.yes else "terminal")
         for budget in budgets:
@@ -51,7 +53,7 @@ def run(arguments: Arguments) -> Output:
     done = [f"agreed to what {one.federation} asks" for one in plans]
     for one in budgets:
         done.append(f"{one.federation} may tell epsilon {one.epsilon:g} at delta {one.delta:g} of this device")
-    return Output(Word(True, plans, budgets), done)
+    return Output(OwnersAnswer(True, plans, budgets), done)
 
 
 def _may_prompt(arguments: Arguments) -> bool:
