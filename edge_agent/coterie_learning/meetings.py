@@ -44,6 +44,8 @@ class MeetingRules(NamedTuple):
     """Devices that meet at once, at most."""
     wait_s: float
     """Seconds that a device waits for the others of its group; then those meet that are there."""
+    clips: bool = True
+    """Whether each mixes others' models itself, and bounds what one of them can do (`coterie_learning.clipping`)."""
     turn_s: float | None = None
     """None: all devices come to each meeting, in groups. Else one group does (`coterie_learning.walkers`), and those of
     the next begin without its model once it has taken longer than so many seconds, training included."""
@@ -98,7 +100,12 @@ def grid(count: int, group: int) -> Sequence[int]:
 def share_specs(parameters: int, members: int, place: int) -> tuple[TensorSpec, ...]:
     """What the share number `place` is encoded as, of as many as there are `members`."""
     start, stop = _span(parameters, members, place)
-    rows, rest = divmod(stop - start, ROW)
+    return row_specs(stop - start)
+
+
+def row_specs(numbers: int) -> tuple[TensorSpec, ...]:
+    """What so many numbers are encoded as."""
+    rows, rest = divmod(numbers, ROW)
     return (TensorSpec("rest", "float32", (rest,)), TensorSpec("rows", "float32", (rows, ROW)))
 
 
@@ -200,12 +207,26 @@ class Meeting:
         """
         if member in self._heard and member != self.own:
             return True
-        if member not in self.others or self._average or not 1 <= weight <= MOST_WEIGHT:
+        if member not in self.others or self._is_late() or not 1 <= weight <= MOST_WEIGHT:
             return False
         numbers = self._decoded(payload, self.own)
         _check(numbers)
         self._heard[member] = (weight, numbers)
         return True
+
+    def _is_late(self) -> bool:
+        """Whether shares count no more."""
+        return bool(self._average)
+
+    @property
+    def heard(self) -> Sequence[str]:
+        """Others whose shares count."""
+        return [member for member in self.others if member in self._heard]
+
+    @property
+    def far(self) -> Sequence[str]:
+        """Others whose models lie conspicuously far from all else that was heard; known at the end, if at all."""
+        return ()
 
     @property
     def unheard(self) -> Sequence[str]:

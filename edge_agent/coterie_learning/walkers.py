@@ -49,6 +49,7 @@ class Turn:
         self.until, self.at = until, at
         self._drawn, self._wait_s, self._turn_s = drawn, wait_s, turn_s
         self._since_s, self._has_begun = now_s, False
+        self._said: dict[str, int] = {}
 
     @property
     def asked(self) -> Sequence[str]:
@@ -60,10 +61,14 @@ class Turn:
         """When the meeting that is under way is passed over, unless somebody says more of it."""
         return self._since_s + (self._turn_s if self._has_begun else self._wait_s)
 
-    def hear(self, at: int, now_s: float) -> None:
-        """One that is asked is at that meeting. It may be beyond the one that is waited for."""
+    def hear(self, member: str, at: int, now_s: float) -> None:
+        """One that is asked is at that meeting. Two that are beyond the own one say that it is over; a single one ends
+        no more than the meeting for which it was drawn.
+        """
+        self._said[member] = at
         if at > self.at:
-            self.at, self._since_s, self._has_begun = at, now_s, False
+            confirmed = sorted(self._said.values())[-2:][0] if len(self._said) > 1 else 0
+            self.at, self._since_s, self._has_begun = max(self.at + 1, confirmed), now_s, False
         elif at == self.at and not self._has_begun:
             self._since_s, self._has_begun = now_s, True
 

@@ -105,6 +105,7 @@ LEAVES: Mapping[str, Told] = {
         "classes that it has samples of, where a plan customises the output layer", "not sent", "not sent"
     ),
     "OfferUpdate.train_memory_bytes": Told("memory of the agent while it trained", masked="not sent"),
+    "OfferUpdate.suspects": Told("peers whose models lay far off at meetings with it", masked="not sent"),
     "ReleaseAssignment.assignment": Told("which assignment it gives back"),
     # An update that goes to a neighbour, which reads it, and from there in a sum: only under topology `supernodes`.
     "HandIn.assignment": Told("which assignment it answers", masked="not sent"),

@@ -49,6 +49,8 @@ class Gathering(Message, frozen=True):
     settling: Annotated[int, Meta(ge=0, le=2**20)]
     group: Annotated[int, Meta(ge=1, le=MAX_GROUP)]
     wait_s: Seconds
+    clips: bool = False
+    """Whether each device is sent all models of its group, and bounds what one of them can do."""
     turn_s: Seconds | None = None
     """None: all devices come to each meeting, in groups. Else one group does, and is waited for so long by the next."""
     paths: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()

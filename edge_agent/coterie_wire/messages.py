@@ -33,7 +33,7 @@ from coterie_wire.helping import (
 )
 from coterie_wire.invitation import Invitation, ReadInvitation
 from coterie_wire.latency import Latency
-from coterie_wire.meeting import Gathering, OfferToMeet
+from coterie_wire.meeting import MAX_PEERS, Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, ReadExport, ReadReceipt
 from coterie_wire.paths import MAX_SIGNALS, SendSignal, Signal
@@ -315,6 +315,8 @@ class OfferUpdate(Message, frozen=True):
     """Those whose rows of the output layer the update holds, ascending, where the plan customises it."""
     train_memory_bytes: Count | None = None
     """Largest resident size of the agent's process while it trained; None: the agent does not measure it."""
+    suspects: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()
+    """Devices that it has met whose models lay far off those of the others, at most meetings with them."""
 
 
 class UploadState(Message, frozen=True):

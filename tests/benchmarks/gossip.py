@@ -13,10 +13,11 @@ Controls: on a ring, each with its two neighbours (D-PSGD with weights of a thir
 learned travels slowly; and with data of the same distribution everywhere all do alike, so that these show nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from coterie.simulation.learners.neural import Neural, NeuralLearner
 from coterie.simulation.meetings import Guest, hold_meeting
 from coterie.simulation.on_device import Rows, run_training
 from coterie_learning.client.round import local_training
+from coterie_learning.clipping import MOST_ASKED, most_agreed
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
@@ -74,6 +76,11 @@ Mix = Callable[["Run", Models, Sequence[str], int], None]
 """Mixes the models of the devices that are there, in one meeting."""
 
 
+Poison = Callable[[Tensors, Sequence[Tensors]], Tensors]
+"""What is sent in place of the own model, given those of the others at the meeting."""
+POISONER = "device-03"
+
+
 class Run:
     """One fleet through all meetings."""
 
@@ -88,9 +95,14 @@ class Run:
         """Of FedAvg."""
         self.walked: list[Sequence[str]] = []
         """Who was at the meetings so far, where few are drawn for each."""
+        self.clips, self.poison = False, cast(Poison | None, None)
+        self.named: Counter[str] = Counter()
+        """How often a device's model was named for lying far off."""
 
     def go(self, arm: "Arm", *, away: float) -> float:
-        """The mean accuracy of the devices' models at the end."""
+        """The mean accuracy of the devices' models at the end, without that of one that poisons the others'."""
+        honest = [name for name in self.names if arm.poison is None or name != POISONER]
+        self.clips, self.poison = arm.clips, arm.poison
         rng = np.random.default_rng([self.seed, 7])
         before = self.names
         for meeting in range(MEETINGS + arm.settling):
@@ -105,12 +117,12 @@ class Run:
             self.meetings += len(there)
             before = there
         if arm.walkers is not None:
-            come_home(self, self.models, self.names, MEETINGS)
-        return float(np.mean([self._accuracy(model) for model in self.models.values()]))
+            come_home(self, self.models, honest, MEETINGS)
+        return float(np.mean([self._accuracy(self.models[name]) for name in honest]))
 
     def _catch_up(self, back: Sequence[str], met: Sequence[str], rng: np.random.Generator) -> None:
         for name in back if met else ():
-            self._take_over(name, met[int(rng.integers(len(met)))])
+            self._take_over(name, [met[at] for at in rng.permutation(len(met))])
 
     def _drawn(self, walkers: int, there: Sequence[str], meeting: int) -> Sequence[str]:
         """Those of the meeting's walkers that are there, each with a model of one that met before."""
@@ -122,17 +134,31 @@ class Run:
         return drawn
 
     def _hop(self, name: str, there: Sequence[str]) -> None:
+        known: dict[str, None] = {}
         for group in reversed(self.walked):
             if name in group:
-                return  # it was at the last meeting of which anybody is there
-            if known := [other for other in group if other in there]:
-                self._take_over(name, known[0])
-                return
+                break
+            known |= dict.fromkeys(other for other in group if other in there)
+            if len(known) >= MOST_ASKED:
+                break
+        self._take_over(name, list(known))
 
-    def _take_over(self, name: str, other: str) -> None:
-        whole = encode_whole(self.models[other], self.codec, seed=self.seed)
-        self.sent_bytes += len(whole)
-        self.models[name] = decode_whole(whole, self.codec, self.specs)
+    def _take_over(self, name: str, others: Sequence[str]) -> None:
+        asked = others[: MOST_ASKED if self.clips else 1]
+        wholes = [encode_whole(self.sent_by(other, others), self.codec, seed=self.seed) for other in asked]
+        self.sent_bytes += sum(map(len, wholes))
+        models = [decode_whole(whole, self.codec, self.specs) for whole in wholes]
+        if self.clips:
+            self.models[name] = most_agreed(self.models[name], models)
+        elif models:
+            self.models[name] = models[0]
+
+    def sent_by(self, name: str, there: Sequence[str]) -> Tensors:
+        """What the others are sent as its model."""
+        own = self.models[name]
+        if self.poison is None or name != POISONER or len(there) == 1:
+            return own
+        return self.poison(own, [self.models[other] for other in there if other != name])
 
     @property
     def models_sent(self) -> Sent:
@@ -196,11 +222,30 @@ def gossip(group: int, run: Run, models: Models, there: Sequence[str], meeting: 
 
 def meet(run: Run, models: Models, there: Sequence[str], meeting: int) -> None:
     """One group."""
-    guests = {name: Guest(models[name], run.weight(name), derive_seed(run.seed, name)) for name in there}
+    sent = {name: run.sent_by(name, there) for name in there}
+    guests = {name: Guest(sent[name], run.weight(name), derive_seed(run.seed, name)) for name in there}
     if guests:
-        met = hold_meeting(guests, specs=run.specs, codec=run.codec, meeting=meeting)
-        models.update(met.difference)
+        met = hold_meeting(guests, specs=run.specs, codec=run.codec, meeting=meeting, clips=run.clips)
+        models.update({name: one for name, one in met.difference.items() if sent[name] is models[name]})
         run.sent_bytes += sum(met.sent_bytes.values())
+        run.named.update(met.far)
+
+
+def tenfold(own: Tensors, honest: Sequence[Tensors]) -> Tensors:
+    """Ten times what was learned, up to 10."""
+    return {name: np.clip(10 * tensor, -10, 10) for name, tensor in own.items()}
+
+
+def near(own: Tensors, honest: Sequence[Tensors]) -> Tensors:
+    """Against what the others have learned, as far from their mean as they are."""
+    means = {name: np.mean([one[name] for one in honest], axis=0) for name in own}
+    apart = np.median([_norm({name: one[name] - means[name] for name in own}) for one in honest])
+    back = np.float32(apart / max(_norm(means), 1e-12))
+    return {name: (mean - back * mean).astype(np.float32) for name, mean in means.items()}
+
+
+def _norm(tensors: Tensors) -> float:
+    return float(np.sqrt(sum(float(np.square(tensor, dtype=np.float64).sum()) for tensor in tensors.values())))
 
 
 def ring(run: Run, models: Models, there: Sequence[str], meeting: int) -> None:
@@ -250,6 +295,10 @@ class Arm(NamedTuple):
     settling: int = 4
     walkers: int | None = None
     """Devices that are drawn for each meeting; None: all come."""
+    clips: bool = False
+    """Whether each device mixes by itself, and bounds what one of the others can do."""
+    poison: Poison | None = None
+    """What one device sends in place of its model."""
 
 
 class Found(NamedTuple):
@@ -257,6 +306,8 @@ class Found(NamedTuple):
 
     accuracy: float
     sent: Sent
+    named: Counter[str]
+    """How often devices were named for lying far off."""
 
 
 FED_AVG = Arm("FedAvg", fed_avg, Float32Codec(), catches_up=False, settling=0)
@@ -266,19 +317,38 @@ PAIRS = Arm("gossip in pairs", partial(gossip, 2), Float32Codec())
 WALKERS = Arm("4 walkers", meet, Float32Codec(), catches_up=False, settling=0, walkers=4)
 CODED_WALKERS = WALKERS._replace(name="4 walkers, int8", codec=Int8())
 WALKER = WALKERS._replace(name="1 walker", walkers=1)
+CLIPPED, CODED_CLIPPED, CLIPPED_WALKERS, CODED_CLIPPED_WALKERS = (
+    arm._replace(name=f"{arm.name}, clipped", clips=True) for arm in (GOSSIP, CODED, WALKERS, CODED_WALKERS)
+)
 RING = Arm("ring", ring, Float32Codec())
 
 
 ARMS = (GOSSIP, CODED, WALKERS, CODED_WALKERS)
-CLOSE, NOTHING = "target >= -2", "control: shows nothing"
+CLOSE, NOTHING, LOSES, UNSEEN = "target >= -2", "control: shows nothing", "control: loses", "control: goes unseen"
 
 
 def measure() -> list[Figure]:
+    robust = dict.fromkeys((CLIPPED, CODED_CLIPPED, CLIPPED_WALKERS, CODED_CLIPPED_WALKERS), CLOSE)
+    every = {**dict.fromkeys(ARMS, CLOSE), **robust}
     return [
-        *_figures("few classes a device", SKEWED, 0.0, {**dict.fromkeys(ARMS, CLOSE), PAIRS: "-", WALKER: "-"}, -5),
-        *_figures("30 % away each time", SKEWED, AWAY, {**dict.fromkeys(ARMS, CLOSE), WALKER: "control: loses"}, -5),
-        *_figures("the same data everywhere", ALIKE, 0.0, dict.fromkeys((GOSSIP, WALKERS), NOTHING), None),
+        *_figures("few classes a device", SKEWED, 0.0, {**every, PAIRS: "-", WALKER: "-"}, -5),
+        *_figures("30 % away each time", SKEWED, AWAY, {**every, CLIPPED: LOSES, WALKER: LOSES}, -5),
+        *_figures("the same data everywhere", ALIKE, 0.0, dict.fromkeys((GOSSIP, WALKERS, CLIPPED), NOTHING), None),
+        *_attacks("one sends ten times its model", tenfold, 0.0, {**dict.fromkeys((GOSSIP, WALKERS), LOSES), **robust}),
+        *_attacks("one sends ten times its model, 30 % away", tenfold, AWAY, {CLIPPED: CLOSE, CLIPPED_WALKERS: CLOSE}),
+        *_attacks("one sends the others' mean, turned back", near, 0.0, dict.fromkeys((GOSSIP, CLIPPED), UNSEEN)),
     ]
+
+
+def _attacks(case: str, poison: Poison, away: float, arms: dict[Arm, str]) -> Iterator[Figure]:
+    """Against FedAvg that nobody attacks."""
+    star = _found(FED_AVG, SKEWED, away)
+    for arm, target in arms.items():
+        found = _found(arm._replace(poison=poison), SKEWED, away)
+        points = 100 * (found.accuracy - star.accuracy)
+        named, all_named = found.named[POISONER], found.named.total()
+        told = f"{100 * found.accuracy:.1f} %; it is named {named} times, others {all_named - named}; {target}"
+        yield Figure(f"{case}: {arm.name}", "accuracy against FedAvg's", points, "points", told)
 
 
 def _figures(case: str, skew: float, away: float, arms: dict[Arm, str], ring_loses: int | None) -> Iterator[Figure]:
@@ -295,9 +365,10 @@ def _figures(case: str, skew: float, away: float, arms: dict[Arm, str], ring_los
 
 
 def _found(arm: Arm, skew: float, away: float) -> Found:
-    accuracies, sent = [], []
+    accuracies, sent, named = [], [], Counter[str]()
     for seed in SEEDS:
         run = Run(fleet_of(skew, seed), arm.codec, seed)
         accuracies.append(run.go(arm, away=away))
         sent.append(run.models_sent)
-    return Found(float(np.mean(accuracies)), Sent(*np.mean(sent, axis=0).tolist()))
+        named.update(run.named)
+    return Found(float(np.mean(accuracies)), Sent(*np.mean(sent, axis=0).tolist()), named)

@@ -17,8 +17,8 @@ from tests.system.test_supernodes import free_port
 
 AGENTS, MEETINGS, SETTLING = 5, 12, 3
 WAIT_S = 4.0
-GOSSIP = {"kind": "gossip", "meetings": MEETINGS, "settling": SETTLING, "wait_s": WAIT_S}
-WALKERS = {"kind": "walkers", "meetings": MEETINGS, "walkers": 2, "wait_s": WAIT_S, "turn_s": 30.0}
+GOSSIP = {"kind": "gossip", "meetings": MEETINGS, "settling": SETTLING, "wait_s": WAIT_S, "mixing": "mean"}
+WALKERS = {"kind": "walkers", "meetings": MEETINGS, "walkers": 2, "wait_s": WAIT_S, "turn_s": 30.0, "mixing": "mean"}
 Gossips = tuple[str, list[RealAgent]]
 
 

@@ -146,4 +146,11 @@ def test_a_relay_brings_what_two_symmetric_routers_keep_apart(put: Put) -> None:
 
 
 def gossip(*, group: int) -> dict[str, Any]:
-    return {"kind": "gossip", "meetings": MEETINGS, "settling": SETTLING, "group": group, "wait_s": 25}
+    return {
+        "kind": "gossip",
+        "meetings": MEETINGS,
+        "settling": SETTLING,
+        "group": group,
+        "wait_s": 25,
+        "mixing": "mean",
+    }

@@ -6,10 +6,11 @@ Where few devices meet each time, one that is not drawn waits, and goes on from 
 import logging
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from coterie_agent.training.halt import Halt
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.round import parts_of
 from coterie_learning.client.update import make_update
+from coterie_learning.clipping import MOST_ASKED, ClippedMeeting, most_agreed
 from coterie_learning.meetings import (
     MOST_WEIGHT,
     Meeting,
@@ -54,6 +56,15 @@ class _State(msgspec.Struct, frozen=True):
     """None: the device has not trained yet."""
     steps_done: int = 0
     steps_total: int = 0
+    met: Mapping[str, int] = {}
+    """By device, at how many meetings its share was heard."""
+    far: Mapping[str, int] = {}
+    """By device, at how many of them its model lay far off."""
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """Devices whose models lay far off at most of the meetings with them, and at more than one."""
+        return tuple(sorted(name for name, times in self.far.items() if times > max(1, self.met[name] // 2)))
 
 
 @dataclass(kw_only=True)
@@ -145,7 +156,7 @@ class GossipTraining:
         own = self._own
         plan, assignment = self.training.plan, self.training.assignment
         group = self._group(state.number, rules, roster)
-        meeting = Meeting(
+        meeting = (ClippedMeeting if rules.clips else Meeting)(
             own=own,
             group=group,
             difference=state.difference,
@@ -169,7 +180,12 @@ class GossipTraining:
         self._may_be_behind = attended.ahead > state.number + 1
         log.info("meeting %d of %d: %d of %d devices", state.number + 1, rules.in_all, attended.met, len(group))
         with self.desk.lock:
-            return msgspec.structs.replace(state, number=state.number + 1, difference=meeting.end())
+            later = msgspec.structs.replace(state, number=state.number + 1, difference=meeting.end())
+        for member in meeting.far:
+            log.warning("meeting %d: the model of device %s lies far off those of the others", later.number, member)
+        return msgspec.structs.replace(
+            later, met=_counted(state.met, meeting.heard), far=_counted(state.far, meeting.far)
+        )
 
     def _caught_up(self, state: _State, roster: Roster, calls: PeerCalls) -> _State:
         """Where the group is at a later meeting: that one, with the model of one of them.
@@ -188,17 +204,23 @@ class GossipTraining:
         with ThreadPoolExecutor(max(1, len(others))) as pool:
             found = list(zip(pool.map(at, others), others, strict=True))
         ahead = [(number, peer) for number, peer in found if number > state.number + self._has_trained(state)]
-        for number, peer in sorted(ahead, key=lambda one: one[0], reverse=True):
+        rules = self._rules()
+        if rules.clips and len(ahead) < 2:
+            return state  # what a single device says is not enough
+        ahead.sort(key=lambda one: one[0], reverse=True)
+        number = ahead[rules.clips][0] if ahead else 0
+        difference = self._agreed(state, self._models(ahead, calls), rules)
+        if difference is None:
+            return state
+        log.info("the others are at meeting %d: goes on from there, with the model of one of them", number + 1)
+        return self._moved(state, number, difference)
+
+    def _models(self, ahead: Sequence[tuple[int, Peer]], calls: PeerCalls) -> Iterator[bytes]:
+        for number, peer in ahead:
             try:
-                content = calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content
+                yield calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content
             except Unreachable as error:
                 log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
-                continue
-            difference = self._taken_over(content)
-            if difference is not None:
-                log.info("the others are at meeting %d: goes on from there, with the model of one of them", number + 1)
-                return self._moved(state, number, difference)
-        return state
 
     def _waiting(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> Waiting:
         """Until a meeting for which the device is drawn, or others change who that is, or it is to stop."""
@@ -217,12 +239,19 @@ class GossipTraining:
 
     def _hopped(self, state: _State, number: int, waiting: Waiting) -> _State:
         """At meeting `number`, with the model of one that was at the meeting before, or at a late one."""
-        for content in waiting.models(state.number, number):
-            difference = self._taken_over(content)
-            if difference is not None:
-                log.info("goes on to meeting %d with the model of one that has met", number + 1)
-                return self._moved(state, number, difference)
-        return self._moved(state, number, state.difference)
+        difference = self._agreed(state, waiting.models(state.number, number), self._rules())
+        if difference is None:
+            return self._moved(state, number, state.difference)
+        log.info("goes on to meeting %d with the model of one that has met", number + 1)
+        return self._moved(state, number, difference)
+
+    def _agreed(self, state: _State, models: Iterator[bytes], rules: MeetingRules) -> Tensors | None:
+        """The first of peers' `models`, or, where one may be poisoned, what most of a few agree on; None: none."""
+        readable = (one for one in map(self._taken_over, models) if one is not None)
+        if not rules.clips:
+            return next(readable, None)
+        known = list(islice(readable, MOST_ASKED))
+        return most_agreed(state.difference, known) if len(known) > 1 else None
 
     def _taken_over(self, content: bytes) -> Tensors | None:
         """A peer's model; None where it is none."""
@@ -291,7 +320,13 @@ class GossipTraining:
         )
         samples = min(len(parts_of(ids, training.plan.local).train), state.steps_done * model.batch_size)
         training.spool(
-            update, state.progress, after, samples=samples, steps_done=state.steps_done, steps_total=state.steps_total
+            update,
+            state.progress,
+            after,
+            samples=samples,
+            steps_done=state.steps_done,
+            steps_total=state.steps_total,
+            suspects=state.suspects,
         )
         return True
 
@@ -310,21 +345,33 @@ class GossipTraining:
         difference = {
             name: np.asarray(tensor, np.float32) for name, tensor in decode_tensors(content, expected=specs).items()
         }
-        return _State(told.number, difference, told.progress, told.steps_done, told.steps_total)
+        return _State(told.number, difference, told.progress, told.steps_done, told.steps_total, told.met, told.far)
 
     def _stored_as(self, state: _State) -> _State:
         """`state`, once it is on the disk."""
         assert state.progress is not None, "the device has trained"
-        told = MeetingProgress(state.number, state.progress, state.steps_done, state.steps_total, self.gathering())
+        told = MeetingProgress(
+            state.number,
+            state.progress,
+            state.steps_done,
+            state.steps_total,
+            self.gathering(),
+            state.met,
+            state.far,
+        )
         self.training.store.meetings.save(told, encode_tensors(dict(state.difference)))
         return state
 
     def _rules(self) -> MeetingRules:
         told = self.gathering()
-        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s, told.turn_s)
+        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s, told.clips, told.turn_s)
 
     def _halted(self, state: _State) -> Halt | None:
         return self.training.halt(0.0 if state.progress is None else state.progress.measure_s)
+
+
+def _counted(before: Mapping[str, int], more: Sequence[str]) -> Mapping[str, int]:
+    return {**before, **{name: before.get(name, 0) + 1 for name in more}}
 
 
 def _by_name(roster: Roster) -> dict[str, Peer]:

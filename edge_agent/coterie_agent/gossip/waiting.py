@@ -52,10 +52,12 @@ class Waiting:
                 break
             if self.stop():
                 return None
-            replied = self._ask(turn.asked[look % len(turn.asked)], "who is there", turn.at)
+            asked, at = turn.asked[look % len(turn.asked)], turn.at
+            replied = self._ask(asked, "who is there", at)
             if replied is not None:
-                turn.hear(replied.answer.meeting, self.clock())
-            self.wait(min(least_s * max(1, turn.until - turn.at), longest_s))
+                turn.hear(asked, replied.answer.meeting, self.clock())
+            if turn.at == at:
+                self.wait(min(least_s * (turn.until - at), longest_s))
         return turn.at
 
     def models(self, number: int, until: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """How far the device has come in the meetings of its round."""
 
 import logging
+from collections.abc import Mapping
 
 import msgspec
 
@@ -23,6 +24,10 @@ class MeetingProgress(msgspec.Struct, frozen=True):
     steps_total: int
     gathering: Gathering
     """The newest that is known."""
+    met: Mapping[str, int] = {}
+    """By device, at how many meetings its share was heard."""
+    far: Mapping[str, int] = {}
+    """By device, at how many of them its model lay far off."""
 
 
 class MeetingStore:

@@ -300,6 +300,7 @@ class Training:
         classes: tuple[int, ...] = (),
         own: PersonalTensors | None = None,
         tuned: Tuned | None = None,
+        suspects: tuple[str, ...] = (),
     ) -> None:
         """Keep the update for upload, with what was measured; `own` is the personal model from now on, where it is."""
         assignment, payload = self.assignment, update.payload
@@ -316,6 +317,7 @@ class Training:
             train_s=before.train_s,
             classes=classes,
             train_memory_bytes=before.memory_bytes,
+            suspects=suspects,
         )
         states = {slot: encode_state(state) for slot, state in update.states.items() if not state.is_empty}
         self.store.work.spool(

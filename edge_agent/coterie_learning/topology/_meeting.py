@@ -1,6 +1,8 @@
-"""Why devices may not meet under a plan, whichever of them come to a meeting."""
+"""How models are mixed at a meeting, and why devices may not meet under a plan, whichever of them come to one."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
 
 from coterie_learning.local import DELTA
 from coterie_wire.bundle import ModelSpec
@@ -13,6 +15,21 @@ MOST_DEVICES = 256
 """Of a round: each is told the keys of all others."""
 MOST_BYTES = 48 << 20
 """Of a message between two devices, which is held in memory while it is read."""
+Mixing = Annotated[
+    Literal["clipped", "mean"],
+    Meta(
+        description="clipped: each is sent all models, and a peer's counts no more than half of the others' do; mean: "
+        "less is sent, and one poisoned model moves all"
+    ),
+]
+
+
+def misfit_of_mixing(mixing: Mixing, group: int) -> Reason | None:
+    """Groups in which nobody could tell which of two models lies far off."""
+    if mixing != "clipped" or group > 2:
+        return None
+    detail = f"in a meeting of {group} nobody can tell whether the other's model is poisoned"
+    return Reason("plan.too_few_peers", f"{detail}; let at least 3 devices meet at once, or take mixing mean")
 
 
 def misfit_of_meetings(plan: "Plan", model: ModelSpec | None) -> Reason | None:

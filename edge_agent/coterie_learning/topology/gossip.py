@@ -12,7 +12,7 @@ from msgspec import Meta
 from coterie_learning.kinds import Resources
 from coterie_learning.meetings import MOST_MEMBERS, MeetingRules
 from coterie_learning.topology import Topology
-from coterie_learning.topology._meeting import misfit_of_meetings
+from coterie_learning.topology._meeting import Mixing, misfit_of_meetings, misfit_of_mixing
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 
@@ -33,12 +33,13 @@ class Gossip(Topology, frozen=True, tag="gossip"):
     wait_s: Annotated[
         float, Meta(ge=0.1, le=86_400, description="seconds that a device waits for the others of its group")
     ] = 30.0
+    mixing: Mixing = "clipped"
 
     since = "0.2"
 
     def meeting_rules(self) -> MeetingRules:
-        return MeetingRules(self.meetings, self.settling, self.group, self.wait_s)
+        return MeetingRules(self.meetings, self.settling, self.group, self.wait_s, self.mixing == "clipped")
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """What would be mixed before anybody could look at it, or cannot be averaged, or other devices may not read."""
-        return misfit_of_meetings(plan, model)
+        return misfit_of_mixing(self.mixing, self.group) or misfit_of_meetings(plan, model)

@@ -13,7 +13,7 @@ from msgspec import Meta
 from coterie_learning.kinds import Resources
 from coterie_learning.meetings import MOST_MEMBERS, MeetingRules
 from coterie_learning.topology import Topology
-from coterie_learning.topology._meeting import misfit_of_meetings
+from coterie_learning.topology._meeting import Mixing, misfit_of_meetings, misfit_of_mixing
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 
@@ -41,11 +41,12 @@ class Walkers(Topology, frozen=True, tag="walkers"):
             description="seconds that a training and its meeting may take; then the next devices begin without them",
         ),
     ] = 300.0
+    mixing: Mixing = "clipped"
 
     since = "0.2"
 
     def meeting_rules(self) -> MeetingRules:
-        return MeetingRules(self.meetings, 0, self.walkers, self.wait_s, self.turn_s)
+        return MeetingRules(self.meetings, 0, self.walkers, self.wait_s, self.mixing == "clipped", self.turn_s)
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """What cannot be averaged by peers, and rounds in which a device would never be drawn."""
@@ -53,4 +54,4 @@ class Walkers(Topology, frozen=True, tag="walkers"):
         if plan.pace.holds_rounds() and plan.pace.updates_wanted() > drawn:
             detail = f"{self.meetings} meetings of {self.walkers} devices, and a round of {plan.pace.updates_wanted()}"
             return Reason("plan.too_few_meetings", f"{detail}: some would never train; raise meetings or walkers")
-        return misfit_of_meetings(plan, model)
+        return misfit_of_mixing(self.mixing, self.walkers) or misfit_of_meetings(plan, model)

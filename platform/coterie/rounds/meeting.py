@@ -28,14 +28,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
     rules = round_.parsed_plan().topology.meeting_rules()
     if rules is None:
         return None
-    devices = list(
-        Device.objects.filter(
-            assignments__in=_taking_part().filter(round=round_),
-            capabilities__meets__isnull=False,
-            quarantine="",
-            state=Device.State.ENROLLED,
-        )
-    )
+    devices = meeting_devices(round_)
     peers = tuple(sorted(filter(None, map(_peer, devices)), key=lambda peer: peer.device))
     if all(peer.device != str(assignment.device_id) for peer in peers):
         return None
@@ -54,10 +47,23 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         settling=rules.settling,
         group=rules.group,
         wait_s=rules.wait_s,
+        clips=rules.clips,
         turn_s=rules.turn_s,
         paths=tuple(str(device.pk) for device in devices if opens and way_to(device) is not None),
         stun=opens.stun if opens else None,
         relays=_relays(round_, devices),
+    )
+
+
+def meeting_devices(round_: Round) -> Sequence[Device]:
+    """Those that meet in the round, as far as their owners let them."""
+    return list(
+        Device.objects.filter(
+            assignments__in=_taking_part().filter(round=round_),
+            capabilities__meets__isnull=False,
+            quarantine="",
+            state=Device.State.ENROLLED,
+        )
     )
 
 

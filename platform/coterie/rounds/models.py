@@ -423,6 +423,8 @@ class RoundEvent(Separated):
         BACK = "back"
         """A device that was dropped speaks again."""
         REJECTED = "rejected"
+        SUSPECTED = "suspected"
+        """Another device says that this one's models were far off those of the others."""
 
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()

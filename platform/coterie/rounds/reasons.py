@@ -120,6 +120,18 @@ def altered(name: str, sentence: str) -> Reason:
     return Reason("fold.altered", f"the sum that {name} sent was refused: {sentence}"[:MAX_CHARACTERS])
 
 
+def far_off(said_by: str) -> Reason:
+    """A device has met another one whose models it did not trust."""
+    detail = f"at most meetings with {said_by} its model lay far off those of the others"
+    return Reason("rounds.far_off", detail[:MAX_CHARACTERS])
+
+
+def poisoned(said_by: int, met: int) -> Reason:
+    """A device whose models most of those that could meet it did not trust."""
+    detail = f"{said_by} of {met} devices of its round say that its model lay far off those of the others"
+    return Reason("rounds.poisoned", f"{detail} at most meetings with them")
+
+
 def gathering(*, accepted: int, asked: int) -> Reason:
     """A round waits for sums of updates that supernodes hold."""
     return Reason("rounds.gathering", f"{accepted} of {asked} supernodes have sent the sum of the updates they hold")

@@ -28,6 +28,7 @@ from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Route, Upload
 from coterie.rounds.routing import take_directly
 from coterie.rounds.selectors import active_round
+from coterie.rounds.suspects import hear_suspects
 from coterie.rounds.transitions import end_assignment
 from coterie.secure_sums.models import Party
 from coterie.secure_sums.selectors import party_of
@@ -86,6 +87,8 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         if known is None or known.sha256 != offer.sha256:
             UPLOADS.discard(assignment.pk)
         Upload.objects.update_or_create(assignment=assignment, defaults={**facts, "offered_at": now})
+        if known is None:
+            hear_suspects(assignment=assignment, named=offer.suspects, now=now)
     arrived = UPLOADS.arrived_bytes(assignment.pk, offer.sha256)
     if arrived >= offer.size_bytes:
         return complete_upload(device, offer.assignment, now)

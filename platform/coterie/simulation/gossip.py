@@ -14,6 +14,7 @@ from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
+from coterie_learning.clipping import MOST_ASKED, most_agreed
 from coterie_learning.meetings import MOST_WEIGHT, MeetingRules, decode_whole, encode_whole
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
@@ -167,17 +168,24 @@ class Gossip:
         return self._rules.group_of(name, self._asked[round_], number, seed=seed)
 
     def _catch_up(self, task: Task, group: Sequence[str]) -> None:
-        """The others have met without it: it goes on from the model of the one who is furthest."""
-        found = [self._furthest[task.round, name] for name in group if (task.round, name) in self._furthest]
-        number, difference = max(found, key=lambda one: one[0])
-        task.number = max(number, task.number + 1)
-        self._take_over(task, difference)
+        """The others have met without it: it goes on from the model of one who is furthest."""
+        others = [name for name in group if name != task.device.name and (task.round, name) in self._furthest]
+        found = [self._furthest[task.round, name] for name in others]
+        task.number = max(*(number for number, _ in found), task.number + 1)
+        self._take_over(task, [difference for _, difference in sorted(found, key=lambda one: -one[0])])
         self._go_on(task)
 
-    def _take_over(self, task: Task, difference: Tensors) -> None:
-        whole = encode_whole(difference, self._plan.codec, seed=task.seed)
-        self._world.ledger.count("meetings", len(whole))
-        task.difference = decode_whole(whole, self._plan.codec, task.base.learner.graphs.spec.parameters)
+    def _take_over(self, task: Task, models: Sequence[Tensors]) -> None:
+        """The first of `models`, or, where one may be poisoned, what most of the first few agree on."""
+        asked = models[: MOST_ASKED if self._rules.clips else 1]
+        wholes = [encode_whole(one, self._plan.codec, seed=task.seed) for one in asked]
+        self._world.ledger.count("meetings", sum(map(len, wholes)))
+        specs = task.base.learner.graphs.spec.parameters
+        known = [decode_whole(whole, self._plan.codec, specs) for whole in wholes]
+        if self._rules.clips:
+            task.difference = most_agreed(task.difference, known)
+        elif known:
+            task.difference = known[0]
 
     def _meet(self, room: _Room, number: int) -> None:
         if room.met is not None:
@@ -186,7 +194,7 @@ class Gossip:
             name: Guest(task.difference, self._weight(task), task.seed) for name, task in sorted(room.guests.items())
         }
         specs = next(iter(room.guests.values())).base.learner.graphs.spec.parameters
-        met = hold_meeting(guests, specs=specs, codec=self._plan.codec, meeting=number)
+        met = hold_meeting(guests, specs=specs, codec=self._plan.codec, meeting=number, clips=self._rules.clips)
         self._world.ledger.count("meetings", sum(met.sent_bytes.values()))
         room.met = next(iter(met.difference.values()))
         for name, task in sorted(room.guests.items()):
@@ -224,7 +232,7 @@ class Gossip:
             heard = turn.at
             for name in turn.asked:
                 number, _ = self._furthest.get((task.round, name), (-1, None))
-                turn.hear(number, clock.now_s)
+                turn.hear(name, number, clock.now_s)
         closes_s = task.deadline_s - self._world.scenario.speed.latency_s
         has_come = turn.has_come(clock.now_s)
         if has_come or clock.now_s >= closes_s:
@@ -237,12 +245,14 @@ class Gossip:
 
     def _hop(self, task: Task, turn: Turn) -> None:
         """A model of those who were at the meetings before, the last ones first, is taken over."""
-        for number in range(turn.at - 1, task.number - 1, -1):
-            found = [self._furthest.get((task.round, name), (-1, {})) for name in self._drawn_for(number, task.round)]
-            ahead = [difference for at, difference in found if at > task.number]
-            if ahead:
-                self._take_over(task, ahead[0])
-                break
+        drawn = dict.fromkeys(
+            name
+            for number in range(turn.at - 1, task.number - 1, -1)
+            for name in self._drawn_for(number, task.round)
+            if name != task.device.name
+        )
+        found = [self._furthest.get((task.round, name), (-1, {})) for name in drawn]
+        self._take_over(task, [difference for at, difference in found if at > task.number])
         task.number = turn.at
         if turn.at > turn.until:
             self._go_on(task)  # the others are beyond its meeting

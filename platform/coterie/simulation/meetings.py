@@ -1,8 +1,9 @@
 """Meetings of virtual devices: the same code as on agents, with nothing between them that could fail."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from coterie_learning.clipping import ClippedMeeting
 from coterie_learning.codec import Codec
 from coterie_learning.meetings import Meeting
 from coterie_learning.random import derive_seed
@@ -26,12 +27,17 @@ class Met(NamedTuple):
     """By device, what it goes on with."""
     sent_bytes: Mapping[str, int]
     """By device."""
+    far: Sequence[str] = ()
+    """Devices whose models lay far off, once for each that says so."""
 
 
-def hold_meeting(guests: Mapping[str, Guest], *, specs: tuple[TensorSpec, ...], codec: Codec, meeting: int) -> Met:
-    """Those of one group who have come average what they have learned. Raises WireError ``update.*``."""
+def hold_meeting(
+    guests: Mapping[str, Guest], *, specs: tuple[TensorSpec, ...], codec: Codec, meeting: int, clips: bool
+) -> Met:
+    """Those of one group who have come mix what they have learned. Raises WireError ``update.*``."""
+    kind = ClippedMeeting if clips else Meeting
     parts = {
-        name: Meeting(
+        name: kind(
             own=name,
             group=tuple(guests),
             difference=guest.difference,
@@ -54,8 +60,10 @@ def hold_meeting(guests: Mapping[str, Guest], *, specs: tuple[TensorSpec, ...], 
             parts[other].hear(name, part.weight, payload)
     for name, part in parts.items():
         average = part.average()
-        assert average is not None, "all have come, and been heard"
+        if average is None:  # each mixes by itself
+            continue
         for other in part.others:
             sent[name] += len(average)
             parts[other].learn(name, average)
-    return Met({name: part.end() for name, part in parts.items()}, sent)
+    ended = {name: part.end() for name, part in parts.items()}
+    return Met(ended, sent, [far for part in parts.values() for far in part.far])

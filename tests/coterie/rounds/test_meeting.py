@@ -9,10 +9,12 @@ from pytest_django.fixtures import Settings
 
 from coterie.core.identity import verify_key
 from coterie.rounds.advancing import advance_federation
+from coterie.rounds.models import Assignment, RoundEvent
 from coterie.rounds.signalling import NoBusiness, send_signal
+from coterie.rounds.uploads import offer_update
 from coterie_wire.bundle import read_signed
 from coterie_wire.meeting import Gathering, OfferToMeet, Roster
-from coterie_wire.messages import Capabilities
+from coterie_wire.messages import Capabilities, OfferUpdate
 from coterie_wire.paths import SendSignal
 from coterie_wire.relaying import OfferToLead, public_key
 from tests.coterie.world import ScriptedDevice, later, make_device, make_federation, make_pair, make_version
@@ -78,6 +80,42 @@ def test_a_device_in_quarantine_or_out_of_the_fleet_is_in_none() -> None:
     assert told is not None
     roster = read_signed(told.roster, Roster, verify_key())
     assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 2)}
+
+
+def test_a_device_that_most_of_the_others_name_is_put_into_quarantine_and_not_waited_for() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place) for place in range(5)]
+    opened(peers, {"kind": "gossip"}, now)
+    accused = peers[4]
+    for said_by, peer in enumerate(peers[:3], start=1):
+        offer(peer, (str(accused.row.pk), str(accused.row.pk)), now)
+        offer(peer, (str(accused.row.pk),), now)  # the same once more
+        accused.row.refresh_from_db()
+        events = RoundEvent.objects.filter(kind=RoundEvent.Kind.SUSPECTED, device=accused.row)
+        assert [event.reason_sentence.split(" its")[0] for event in events] == [
+            f"at most meetings with device-{place}" for place in range(said_by)
+        ]
+        assert bool(accused.row.quarantine) is (said_by == 3)
+    assert accused.row.quarantine.startswith("3 of 4 devices of its round say that its model lay far off")
+    part = accused.row.assignments.get()
+    assert (part.state, part.reason_code) == (Assignment.State.REJECTED, "rounds.poisoned")
+
+
+def test_a_device_names_neither_itself_nor_strangers_and_one_that_does_not_meet_names_nobody() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place, meets=place != 2) for place in range(3)]
+    opened(peers, {"kind": "gossip"}, now)
+    stranger = make_device("stranger")
+    offer(peers[0], (str(peers[0].row.pk), str(stranger.pk), "nonsense"), now)
+    offer(peers[2], (str(peers[1].row.pk),), now)
+    assert not RoundEvent.objects.filter(kind=RoundEvent.Kind.SUSPECTED).exists()
+
+
+def offer(peer: Peer, suspects: tuple[str, ...], now: datetime) -> None:
+    assignment = peer.say(now).assignment
+    assert assignment is not None
+    told = OfferUpdate(assignment.assignment, "0" * 64, 5_000, 20, 5, 5, 1.5, 1.0, 0.5, 0.1, suspects=suspects)
+    offer_update(device=peer.row, offer=told, now=now)
 
 
 def test_under_a_star_nobody_meets() -> None:

@@ -15,13 +15,16 @@ def simulated(topology: dict[str, object], codec: str = "float32", **more: objec
 def test_one_meeting_of_all_is_a_round_of_a_star() -> None:
     """The degenerate case: a complete graph in one meeting averages all, as the platform would; only how that rounds
     differs, since the platform is sent four times the mean."""
-    star, met = simulated({"kind": "star"}), simulated({"kind": "gossip", "meetings": 1, "settling": 0, "group": 4})
+    star, met = (
+        simulated({"kind": "star"}),
+        simulated({"kind": "gossip", "meetings": 1, "settling": 0, "mixing": "mean"}),
+    )
     assert [one.outcome for one in met.rounds] == [one.outcome for one in star.rounds]
     assert met.accuracy.mean == pytest.approx(star.accuracy.mean, abs=0.05)
 
 
 def test_devices_meet_and_what_they_send_is_counted() -> None:
-    outcome = simulated({"kind": "gossip", "meetings": 3, "settling": 1, "group": 2})
+    outcome = simulated({"kind": "gossip", "meetings": 3, "settling": 1, "group": 2, "mixing": "mean"})
     merged = [one for one in outcome.rounds if one.outcome == "merged"]
     assert merged
     assert all(one.delivered == 4 for one in merged)
@@ -30,7 +33,7 @@ def test_devices_meet_and_what_they_send_is_counted() -> None:
 
 @pytest.mark.long
 def test_it_can_be_repeated() -> None:
-    topology: dict[str, object] = {"kind": "gossip", "meetings": 2, "settling": 1, "group": 2}
+    topology: dict[str, object] = {"kind": "gossip", "meetings": 2, "settling": 1, "group": 2, "mixing": "mean"}
     assert simulated(topology, "int8").json() == simulated(topology, "int8").json()
 
 
@@ -50,8 +53,8 @@ def test_walkers_that_are_all_drawn_each_time_are_gossip_in_one_group() -> None:
 
 
 def test_walkers_hop_and_send_less_than_devices_that_all_meet_each_time() -> None:
-    met = simulated({"kind": "gossip", "meetings": 6, "settling": 0, "group": 2})
-    walked = simulated({"kind": "walkers", "meetings": 6, "walkers": 2})
+    met = simulated({"kind": "gossip", "meetings": 6, "settling": 0, "group": 2, "mixing": "mean"})
+    walked = simulated({"kind": "walkers", "meetings": 6, "walkers": 2, "mixing": "mean"})
     for outcome in (met, walked):
         assert all(one.delivered == 4 for one in outcome.rounds if one.outcome == "merged")
         assert any(one.outcome == "merged" for one in outcome.rounds)
@@ -62,6 +65,6 @@ def test_walkers_hop_and_send_less_than_devices_that_all_meet_each_time() -> Non
 def test_a_walker_that_takes_too_long_is_passed_over_and_all_come_home() -> None:
     """Some devices take thirty times as long; the next ones begin after ten seconds."""
     slow = scenario(speed={"sample_s": 0.01, "stragglers": 0.5, "straggler_factor": 30})
-    topology = {"kind": "walkers", "meetings": 6, "walkers": 1, "wait_s": 2, "turn_s": 10}
+    topology = {"kind": "walkers", "meetings": 6, "walkers": 1, "wait_s": 2, "turn_s": 10, "mixing": "mean"}
     outcome = run({"pace": ALL, "topology": topology, "codec": {"kind": "float32"}}, slow, seed=3)
     assert any(one.delivered >= 3 for one in outcome.rounds)

@@ -22,6 +22,7 @@ from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.store.database import Database
 from coterie_agent.store.neighbours import NeighbourStore
+from coterie_learning.clipping import ClippedMeeting
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting, MeetingRules
 from coterie_learning.walkers import walkers_of
@@ -47,6 +48,7 @@ class Device:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.kind: type[Meeting] = Meeting
         self.desk = Desk(device=name, trusted=lambda: (PLATFORM_KEY,), secret=SECRETS[name], clock=lambda: NOW)
         self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
         threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
@@ -82,7 +84,7 @@ class Device:
     def attend(
         self, number: int, peers: dict[str, Peer], *, wait_s: float = 20.0, stop: Callable[[], bool] = lambda: False
     ) -> tuple[Attended | None, Meeting]:
-        meeting = Meeting(
+        meeting = self.kind(
             own=self.name,
             group=tuple(peers),
             difference=self.difference,
@@ -155,6 +157,23 @@ def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Dev
     found = meet(devices, NAMES, wait_s=1.0)
     assert [met for met, _ in found.values()] == [2, 2, 1]
     assert found["a"] == found["b"]
+
+
+def test_one_that_sends_poison_is_named_and_moves_the_others_no_further_than_they_lie_apart(
+    devices: dict[str, Device],
+) -> None:
+    devices["c"].difference = {name: tensor * 1000 for name, tensor in devices["c"].difference.items()}
+    for device in devices.values():
+        device.kind = ClippedMeeting
+    peers = {name: device.peer for name, device in devices.items()}
+    with ThreadPoolExecutor(3) as pool:
+        ended = {name: pool.submit(devices[name].attend, 0, peers) for name in NAMES}
+    for name in ("a", "b"):
+        attended, meeting = ended[name].result()
+        own, mixed = devices[name].difference, meeting.end()
+        assert attended is not None
+        assert (attended.met, list(meeting.far)) == (3, ["c"])
+        assert all(np.abs(mixed[one] - own[one]).max() < 0.001 for one in own), "a and b lie 0.001 apart"
 
 
 def test_a_device_whose_peers_are_gone_goes_on_alone(devices: dict[str, Device]) -> None:
@@ -321,9 +340,11 @@ def test_those_before_that_do_not_answer_are_passed_over(devices: dict[str, Devi
 
 
 def test_whoever_is_late_is_told_where_the_others_are(devices: dict[str, Device]) -> None:
-    number, before = drawn_after(devices, "a")
-    devices[before].desk.stand_at(number + 4, b"beyond")
-    assert waiting(devices["a"], devices).turn(number, number - 1) == number + 4
+    drawn = [walkers_of(NAMES, number, walkers=1, seed=3)[0] for number in range(30)]
+    number = next(at for at in range(2, 30) if drawn[at] == "a" and {*drawn[at - 2 : at]} == {"b", "c"})
+    for other in ("b", "c"):
+        devices[other].desk.stand_at(number + 4, b"beyond")
+    assert waiting(devices["a"], devices).turn(number, number - 2) == number + 4
 
 
 def test_one_that_is_to_stop_waits_no_more(devices: dict[str, Device]) -> None:

@@ -9402,9 +9402,10 @@ export interface components {
          *     * `dropped` - Dropped
          *     * `back` - Back
          *     * `rejected` - Rejected
+         *     * `suspected` - Suspected
          * @enum {string}
          */
-        RoundEventKindEnum: "planned" | "waits" | "open" | "closing" | "merging" | "published" | "abandoned" | "asked" | "accepted" | "training" | "waiting" | "uploading" | "joined" | "delivered" | "released" | "dropped" | "back" | "rejected";
+        RoundEventKindEnum: "planned" | "waits" | "open" | "closing" | "merging" | "published" | "abandoned" | "asked" | "accepted" | "training" | "waiting" | "uploading" | "joined" | "delivered" | "released" | "dropped" | "back" | "rejected" | "suspected";
         /** @description A published round, as a point of the charts. */
         RoundPoint: {
             /**

@@ -52,6 +52,7 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, word: string]>> = {
   too_large: ["bad", t`too large`],
   revoked: ["bad", t`revoked`],
   rolled_back: ["bad", t`rolled back`],
+  suspected: ["bad", t`suspected`],
   unreliable: ["bad", t`unreliable`],
   draft: ["quiet", t`draft`],
   finished: ["quiet", t`finished`],

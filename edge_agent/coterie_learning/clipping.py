@@ -1,0 +1,107 @@
+"""Meetings at which one poisoned model moves nobody far: each device mixes the others' models itself, and clips them.
+
+ClippedGossip (He, Karimireddy and Jaggi 2022, "Byzantine-robust decentralized learning via ClippedGossip", arXiv
+2202.01545, Algorithm 1): a device adds to its own parameters the weighted differences of the others' from them, each
+shortened to a bound. The paper's bound needs to know how many attack; here it is the distance of half of the others
+that were heard, so that it holds as long as fewer than half of them lie. A weight counts no more than half of all do,
+since it is what a peer says of itself.
+
+Each sends its model to each other, so that nobody depends on what another says that all are: group - 1 models where a
+mean takes less than two. It loses to the mean where nobody attacks and data differ much, since what one device alone
+has learned is clipped, too; and poison that keeps within the distances of honest models goes unseen.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.flat import flat, unflat
+from coterie_learning.meetings import Meeting, row_specs
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.tensors import Float32, Tensors
+
+FAR = 3.0
+"""Times the bound: models beyond are named. On digits of few classes a device one in some thousand honest ones is."""
+
+MOST_ASKED = 3
+"""Devices whose models are asked for before one is taken over: of so many, one that lies is found out."""
+
+
+class Mixed(NamedTuple):
+    """What a device goes on with."""
+
+    numbers: Float32
+    far: Sequence[str]
+    """Whose models lay more than `FAR` bounds away."""
+
+
+def mix_clipped(own: Float32, weight: int, others: Mapping[str, tuple[int, Float32]]) -> Mixed:
+    """`own` numbers, and those of each of the `others`, with the weights that they claim.
+
+    With a single other one nobody could tell whether it lies, and `own` stays as it is.
+    """
+    if len(others) < 2:
+        return Mixed(own, [])
+    apart = {name: numbers - own for name, (_, numbers) in sorted(others.items())}
+    distances = {name: float(np.linalg.norm(numbers.astype(np.float64))) for name, numbers in apart.items()}
+    bound = sorted(distances.values())[(len(distances) - 1) // 2]
+    weights = [weight, *(claimed for claimed, _ in others.values())]
+    most = sorted(weights)[len(weights) // 2]
+    total = sum(min(one, most) for one in weights)
+    mixed = own.astype(np.float64)
+    for name, numbers in apart.items():
+        share = min(others[name][0], most) / total
+        mixed += numbers * (share * min(1.0, bound / distances[name]) if distances[name] else 0.0)
+    return Mixed(mixed.astype(np.float32), [name for name, one in distances.items() if one > FAR * bound])
+
+
+def most_agreed(own: Tensors, models: Sequence[Tensors]) -> Tensors:
+    """Which model to go on from: of `models`, in the order in which they are wanted, and the `own` one, that to which
+    half of the others are nearest. With a single one beside the own nobody could tell, and the own one stays.
+    """
+    if len(models) < 2:
+        return own
+    every = [*models, own]
+    vectors = [flat(model, np.float32).astype(np.float64) for model in every]
+
+    def bound(place: int) -> float:
+        apart = sorted(float(np.linalg.norm(one - vectors[place])) for at, one in enumerate(vectors) if at != place)
+        return apart[(len(apart) - 1) // 2]
+
+    return every[min(range(len(every)), key=bound)]
+
+
+class ClippedMeeting(Meeting):
+    """A meeting at which a share is a whole model, and there are no averages to be learned from others."""
+
+    _is_over = False
+    _far: Sequence[str] = ()
+
+    @property
+    def far(self) -> Sequence[str]:
+        return self._far
+
+    def average(self, *, anyway: bool = False) -> bytes | None:
+        """None: each mixes by itself. From then on what comes is too late."""
+        self._is_over = self._is_over or (bool(self._list) and (anyway or not self.unheard))
+        return None
+
+    @property
+    def unlearned(self) -> Sequence[str]:
+        return ()
+
+    def end(self) -> Tensors:
+        others = {member: self._heard[member] for member in self.heard}
+        mixed = mix_clipped(self._vector, self.weight, others)
+        self._far = mixed.far
+        return unflat(mixed.numbers, self._specs)
+
+    def _is_late(self) -> bool:
+        return self._is_over
+
+    def _slice(self, place: int) -> Float32:  # noqa: ARG002 - all are sent the same
+        return self._vector
+
+    def _share_specs(self, member: str) -> tuple[TensorSpec, ...]:  # noqa: ARG002 - as above
+        return row_specs(self._vector.size)
