@@ -154,9 +154,7 @@ def _choose(run: FleetRun, most_steps: int) -> _Choice:
 
 def _check(run: FleetRun) -> None:
     """Refuse what this kind of simulation would get wrong. Raises DoesNotFit."""
-    plan = run.plan
-    check_plan_fits(plan, run.model.spec, cloud_model=False, cloud_data=True)
-    problem = None
+    plan, problem = run.plan, None
     if not plan.pace.holds_rounds():
         problem = f"pace {plan.pace.name} holds no rounds"
     elif plan.merge.reads == "models" or plan.local.needs_teacher():
@@ -172,6 +170,7 @@ def _check(run: FleetRun) -> None:
             detail=f"{problem}, and devices here have all their samples from the beginning and train in rounds; "
             "simulate it on a stream of samples, without --split"
         )
+    check_plan_fits(plan, run.model.spec, cloud_model=False, cloud_data=True)
 
 
 def _population(run: FleetRun, own: Samples) -> Population:

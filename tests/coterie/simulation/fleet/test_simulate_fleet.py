@@ -240,6 +240,8 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
     ("preset", "why"),
     [
         ("isolated", "no rounds"),
+        ("colla", "need a cloud model.*without --split"),
+        ("ridge", "no tables"),
         ("cartel", "no rounds|data that change"),
     ],
 )
