@@ -8,7 +8,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 
-from coterie.cluster.schedule import Decision, Gang, Host, Patience, Share, decide, free_places
+from coterie.cluster.schedule import Decision, Gang, Host, Patience, Room, Share, decide
 from tests.benchmarks.report import Figure
 from tests.coterie.cluster.course import Course, Trace, run
 from tests.coterie.cluster.test_schedule import check_laws
@@ -79,7 +79,7 @@ def _patient(hosts: Sequence[Host], gangs: Sequence[Gang], now: float) -> Decisi
 def _in_turn(hosts: Sequence[Host], gangs: Sequence[Gang], now: float) -> Decision:
     """The first that waits is placed as soon as there is room for it anywhere; the others wait for it."""
     starts: dict[str, tuple[Share, ...]] = {}
-    free = free_places(hosts, [gang for gang in gangs if gang.shares])
+    free = Room.left(hosts, [gang for gang in gangs if gang.shares]).places
     for gang in sorted((gang for gang in gangs if not gang.shares), key=lambda gang: (gang.since, gang.id)):
         if sum(free.values()) < gang.ranks:
             break

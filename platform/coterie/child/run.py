@@ -48,6 +48,8 @@ CANCEL_LATENCY_S = 0.2
 EXIT_S = 10.0
 """How long a child that has closed its lines may take to exit, so that its status can be read."""
 OUTPUT_CHARACTERS = 2000
+OF_GPUS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
+"""Variables that say which GPUs a process has, and where their drivers are: containers tell the last one."""
 
 
 def run_child(
@@ -221,7 +223,7 @@ def _tail(output: IO[bytes]) -> str:
 
 
 def _environment(directory: str, limits: Limits) -> Mapping[str, str]:
-    """Nothing of the parent's environment, which may hold secrets."""
+    """Nothing of the parent's environment, which may hold secrets, but which GPUs it has."""
     return {
         "PYTHONPATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry),
         "PATH": os.defpath,
@@ -229,5 +231,8 @@ def _environment(directory: str, limits: Limits) -> Mapping[str, str]:
         "HOME": directory,
         "TMPDIR": directory,
         "OMP_NUM_THREADS": str(limits.threads),
+        "TORCHINDUCTOR_COMPILE_THREADS": str(limits.threads),
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # without it, a GPU's products differ from run to run
+        **{name: os.environ[name] for name in OF_GPUS if name in os.environ},  # noqa: TID251 - of drivers, not ours
         "MALLOC_ARENA_MAX": "2",
     }

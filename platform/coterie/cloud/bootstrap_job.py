@@ -1,6 +1,6 @@
 """Job: train the cloud model on its initial data set (Colla, stage 1)."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,8 @@ from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef
+
+Precision = Literal["float32", "bf16"]
 
 
 class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +61,12 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How training is spread over processes, as `coterie.cloud.strategies` writes it."""
+    gpus: tuple[Annotated[int, Meta(ge=0, le=127)], ...] = ()
+    """Numbers of this host's GPUs, one for each worker that it runs; none: they compute on its cores."""
+    precision: Precision = "float32"
+    """Of the matrix products of training."""
+    compiled: bool = False
+    """Whether passes are compiled by ``torch.compile``."""
     together: Together | None = None
     """What this host's part is where workers are on several; None: all are here."""
     checkpoints: WritePath | None = None

@@ -1,4 +1,7 @@
-"""What workers of a gang say to each other all at once, by gloo: over the loopback interface, or between hosts."""
+"""What workers of a gang say to each other all at once: over the loopback interface, or between hosts.
+
+What is in memory goes by gloo, and what is on GPUs by NCCL, each of whose workers has a GPU of its own.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,11 +16,12 @@ from torch.export import ExportedProgram
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import read_file, replace_file
+from coterie.cloud.computing import CPU
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
 from coterie.cloud.learner import Learner
 from coterie.cloud.meter import Meter
 from coterie.cloud.parts import forget_other_parts, part_path, part_paths
-from coterie.cloud.training_state import RANDOM, restore_training, save_training
+from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_learning.random import derive_seed
 
@@ -36,7 +40,10 @@ class Rank:
     def __init__(self, arguments: WorkerArguments, count: int, program: ExportedProgram | None = None) -> None:
         """`program`: the cloud model, where it has been read."""
         self.number, self.count = arguments.number, count
-        self.learner = Learner(arguments.training, program)
+        self.learner = Learner(arguments.training, program, gpu=arguments.gpu)
+        self.device = self.learner.computing.device
+        self.group = _group_on(self.device)
+        """Of all workers, for what is where the model is."""
         seed = arguments.training.seed
         # The first draws what one process would; no two draw the same, or their dropout would be correlated.
         torch.manual_seed(seed if self.number == 0 else derive_seed(seed, "worker", self.number))
@@ -45,7 +52,7 @@ class Rank:
     def mean(self, tensor: Tensor) -> Tensor:
         """The mean of the workers' tensors, the same bits for all."""
         with self.meter.running():
-            dist.all_reduce(tensor)
+            dist.all_reduce(tensor, group=self.group if tensor.device == self.device else everyone())
         tensor /= self.count
         return tensor
 
@@ -60,6 +67,13 @@ def everyone() -> dist.ProcessGroup:
     """The group of all workers."""
     assert dist.group.WORLD is not None, "they have met"
     return dist.group.WORLD
+
+
+def _group_on(device: torch.device) -> dist.ProcessGroup:
+    if device.type == CPU.type:
+        return everyone()
+    group: dist.ProcessGroup = dist.new_group(backend="nccl", timeout=PATIENCE, device_id=device)
+    return group
 
 
 class Meeting(Protocol):
@@ -121,7 +135,7 @@ def replica(
     learner = rank.learner
 
     def saved() -> bytes:
-        return save_training(learner.cloud, learner.optimiser, {**save(), RANDOM: torch.get_rng_state()})
+        return save_training(learner.cloud, learner.optimiser, {**save(), **learner.computing.random_states()})
 
     def find(paths: Sequence[Path]) -> Callable[[], None] | None:
         state = read_file(paths[rank.number]) if len(paths) == rank.count else None
@@ -130,7 +144,7 @@ def replica(
 
         def load() -> None:
             beside = restore_training(learner.cloud, learner.optimiser, state)
-            torch.set_rng_state(beside[RANDOM])
+            learner.computing.restore_random(beside)
             restore(beside)
 
         return load

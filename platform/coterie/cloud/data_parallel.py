@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import GradBucket  # type: ignore[attr-defined]
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
@@ -11,7 +12,7 @@ from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.collective import Rank, everyone, gang_of, replica, run_rank
+from coterie.cloud.collective import Rank, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Forward, Rows, share_of
 from coterie.cloud.meter import Meter
@@ -51,6 +52,9 @@ class Hook(NamedTuple):
     meter: Meter
     sent: list[int]
     """Bytes that this worker has given to be summed."""
+    group: dist.ProcessGroup
+    device: torch.device
+    """Where gradients are."""
 
     def reduce(self, bucket: GradBucket) -> Future[Tensor]:
         """The mean of a bucket's gradients over the workers."""
@@ -64,10 +68,10 @@ class Hook(NamedTuple):
             reduced.wait()
             size = 4 * (self.memory.total_numel_after_compression - former) or size  # nothing: it is warming up
         elif self.strategy.hook == "fp16":
-            reduced = default_hooks.fp16_compress_hook(everyone(), bucket)
+            reduced = default_hooks.fp16_compress_hook(self.group, bucket)
             size = 2 * count
         else:
-            reduced = default_hooks.allreduce_hook(everyone(), bucket)
+            reduced = default_hooks.allreduce_hook(self.group, bucket)
         self.sent[0] += size
 
         def arrived(future: Future[Tensor]) -> Tensor:
@@ -97,7 +101,7 @@ class Hook(NamedTuple):
             prefix = f"power_sgd.{memory}."
             for name, tensor in saved.items():
                 if name.startswith(prefix):
-                    getattr(self.memory, memory)[int(name.removeprefix(prefix))] = tensor
+                    getattr(self.memory, memory)[int(name.removeprefix(prefix))] = tensor.to(self.device)
 
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
@@ -114,8 +118,10 @@ def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress
     learner = rank.learner
     # With the search for unused parameters, buckets stay as they are first made, so that a restart has the same
     # sums, bit for bit; and a parameter that no gradient reaches keeps none.
-    model = DistributedDataParallel(Module(learner.cloud), find_unused_parameters=True, init_sync=False)
-    hook = _hook(strategy, rank.meter)
+    model = DistributedDataParallel(
+        Module(learner.cloud), find_unused_parameters=True, init_sync=False, process_group=rank.group
+    )
+    hook = _hook(strategy, rank)
     model.register_comm_hook(hook, Hook.reduce)
 
     def forward(inputs: Sequence[Tensor]) -> Tensor:
@@ -166,10 +172,10 @@ def _epoch(rank: Rank, losses: Sequence[float], sent: int) -> Epoch:
     return Epoch(float(mean), rank.meter.read(), sent)
 
 
-def _hook(strategy: DataParallel, meter: Meter) -> Hook:
+def _hook(strategy: DataParallel, rank: Rank) -> Hook:
     memory = None
     if strategy.hook == "power_sgd":
         memory = powerSGD_hook.PowerSGDState(
-            None, matrix_approximation_rank=strategy.rank, start_powerSGD_iter=strategy.warm_up_steps
+            rank.group, matrix_approximation_rank=strategy.rank, start_powerSGD_iter=strategy.warm_up_steps
         )
-    return Hook(strategy, memory, meter, [0])
+    return Hook(strategy, memory, rank.meter, [0], rank.group, rank.device)

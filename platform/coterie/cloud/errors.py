@@ -52,5 +52,31 @@ class LaunchFailed(CoterieError):
     sentence = "The gang that {launcher} was to run ended: {detail}"
 
 
-OF_WORKERS = (CannotSplit, WorkersDied, CheckpointLost, OutOfMemory, OutOfTime, DiskFull)
+class NoGpu(CoterieError):
+    """Fields: gpu (its number), found (how many PyTorch finds)."""
+
+    code = "training.no_gpu"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "PyTorch finds {found} GPUs on this host, and none of number {gpu}: look after its driver."
+
+
+class GpuFull(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "training.gpu_full"
+    kind = ErrorKind.INVALID
+    sentence = "The memory of the GPU is too small: take smaller batches, bf16 or strategy sharded. {detail}"
+
+
+class CannotCompile(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "training.cannot_compile"
+    kind = ErrorKind.INVALID
+    sentence = "torch.compile cannot compile the cloud model here; train it without: {detail}"
+
+
+OF_COMPUTING = (NoGpu, GpuFull, CannotCompile)
+"""How a process cannot compute as it was asked to."""
+OF_WORKERS = (CannotSplit, WorkersDied, CheckpointLost, OutOfMemory, OutOfTime, DiskFull, *OF_COMPUTING)
 """How workers of a job fail it."""

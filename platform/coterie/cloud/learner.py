@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.export import ExportedProgram
 
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.computing import CPU, Computing
 from coterie.cloud.epochs import Outcome, batches, split, too_few_held_back
-from coterie.cloud.program import CloudProgram, as_tensors
-from coterie.compile.losses import loss_and_gradient
+from coterie.cloud.program import CloudProgram
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
 from coterie.evaluation.datasets import choices, read_dataset
@@ -26,14 +26,23 @@ Forward = Callable[[Sequence[Tensor]], Tensor]
 class Learner:
     """The model as it was uploaded, until a strategy trains it or loads a state."""
 
-    def __init__(self, arguments: BootstrapArguments, program: ExportedProgram | None = None) -> None:
-        """`program`: the cloud model, where it has been read. Raises MalformedDataset, or what `load_upload` and
-        `CloudProgram` raise.
+    def __init__(
+        self, arguments: BootstrapArguments, program: ExportedProgram | None = None, *, gpu: int | None = None
+    ) -> None:
+        """`program`: the cloud model, where it has been read. `gpu`: this host's number of the GPU on which to compute;
+        None: on cores. Raises MalformedDataset, NoGpu, or what `load_upload` and `CloudProgram` raise.
         """
+        self.computing = Computing(
+            CPU if gpu is None else torch.device("cuda", gpu),
+            bf16=arguments.precision == "bf16",
+            compiled=arguments.compiled,
+        )
+        self.computing.begin()
         torch.manual_seed(arguments.seed)
         loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
         self.arguments = arguments
-        self.cloud = CloudProgram(load_upload(Path(arguments.cloud)) if program is None else program, loss)
+        whole = load_upload(Path(arguments.cloud)) if program is None else program
+        self.cloud = CloudProgram(whole, loss, self.computing)
         signature = self.cloud.signature
         self.dataset = read_dataset(
             Path(arguments.dataset),
@@ -44,7 +53,7 @@ class Learner:
         )
         self.rows = split(self.dataset.labels, share=arguments.validation_share, seed=arguments.seed)
         self.held_back = self.dataset.take(self.rows.validation)
-        self.optimiser = torch.optim.AdamW(list(self.cloud.parameters.values()), lr=arguments.learning_rate)
+        self.optimiser = self.computing.adamw(self.cloud.parameters.values(), arguments.learning_rate)
         self._generator, self._drawn = np.random.default_rng(arguments.seed), 0
 
     def batches(self, epoch: int) -> Iterator[Rows]:
@@ -60,8 +69,8 @@ class Learner:
     def backward(self, rows: Rows, *, factor: float = 1.0, forward: Forward | None = None) -> float:
         """Add `factor` times the gradient of the mean loss of `rows` to the parameters' gradients; gives that loss."""
         batch = self.dataset.take(rows)
-        output, target = (forward or self.cloud.train_logits)(as_tensors(batch)), torch.from_numpy(batch.labels)
-        found = loss_and_gradient(self.cloud.loss, output, target, torch.ones(len(target)), None)
+        output = (forward or self.cloud.train_logits)(self.cloud.inputs_of(batch))
+        found = self.cloud.loss_and_gradient(output, self.cloud.target_of(batch))
         torch.autograd.backward(output, found.gradient.detach() * factor)
         return found.loss.item()
 

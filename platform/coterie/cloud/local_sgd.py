@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.distributed.algorithms.model_averaging.utils import average_parameters
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.collective import Rank, everyone, gang_of, replica, run_rank
+from coterie.cloud.collective import Rank, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Rows, share_of
 from coterie.cloud.strategy.local_sgd import LocalSgd, Period
@@ -46,7 +46,7 @@ class Averaging:
         self._since = 0
         self.averagings += 1
         with self._rank.meter.running():
-            average_parameters(iter(self._rank.learner.cloud.parameters.values()), everyone())
+            average_parameters(iter(self._rank.learner.cloud.parameters.values()), self._rank.group)
 
     def _choose(self) -> None:
         loss = self._rank.mean(self._losses / self._interval_steps)

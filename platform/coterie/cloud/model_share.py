@@ -11,8 +11,9 @@ from torch.distributed.tensor import DTensor
 
 from coterie.cloud.checkpoints import read_file
 from coterie.cloud.collective import Part, Rank
+from coterie.cloud.computing import RANDOM, RANDOM_OF_GPU
 from coterie.cloud.parts import Span, join_parts
-from coterie.cloud.training_state import MOMENTS, RANDOM, STEPS
+from coterie.cloud.training_state import MOMENTS, STEPS
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Array, encode_tensors
 
@@ -39,12 +40,14 @@ class ModelShare(NamedTuple):
         return Part(self._save, self._find)
 
     def _save(self) -> bytes:
-        tensors: dict[str, Array] = {f"{RANDOM}.{self.rank.number}": torch.get_rng_state().numpy()}
-        tensors |= {f"{STATE}.{name}": self.buffers[name].numpy() for name in self.writes}
+        states = self.rank.learner.computing.random_states()
+        tensors: dict[str, Array] = {f"{kind}.{self.rank.number}": state.numpy() for kind, state in states.items()}
+        tensors |= {f"{STATE}.{name}": self.buffers[name].cpu().numpy() for name in self.writes}
         for name, parameter in self.parameters.items():
-            tensors[f"{STATE}.{name}"] = local(parameter).detach().numpy()
+            tensors[f"{STATE}.{name}"] = local(parameter).detach().cpu().numpy()
             # A parameter that no gradient reached has no moments.
-            tensors |= {f"{key}.{name}": local(value).numpy() for key, value in self.optimiser.state[parameter].items()}
+            memory = self.optimiser.state[parameter]
+            tensors |= {f"{key}.{name}": local(value).cpu().numpy() for key, value in memory.items()}
         return encode_tensors({name: array for name, array in tensors.items() if array.size})
 
     def _find(self, paths: Sequence[Path]) -> Callable[[], None] | None:
@@ -63,14 +66,19 @@ class ModelShare(NamedTuple):
 
     def _wanted(self, name: str) -> Span | None:
         kind, _, of = name.partition(".")
-        if kind == RANDOM:
+        if kind in (RANDOM, RANDOM_OF_GPU):
             return WHOLE if of == str(self.rank.number) else None
         return self.rows.get(of, WHOLE if of in self.buffers else None)
 
     def _restore(self, found: Mapping[str, Array], *, workers: int) -> None:
         tensors = {name: torch.from_numpy(np.array(array)) for name, array in found.items()}
         if workers == self.rank.count:
-            torch.set_rng_state(tensors[f"{RANDOM}.{self.rank.number}"])
+            mine = {
+                kind: tensors[f"{kind}.{self.rank.number}"]
+                for kind in (RANDOM, RANDOM_OF_GPU)
+                if f"{kind}.{self.rank.number}" in tensors
+            }
+            self.rank.learner.computing.restore_random(mine)
         else:
             torch.manual_seed(derive_seed(self.rank.learner.arguments.seed, "worker", self.rank.number, workers))
         with torch.no_grad():
@@ -81,7 +89,8 @@ class ModelShare(NamedTuple):
                     local(parameter).copy_(tensors[f"{STATE}.{name}"])
                 if f"{STEPS}.{name}" in tensors:
                     moments = {moment: _like(parameter, tensors.get(f"{moment}.{name}")) for moment in MOMENTS}
-                    self.optimiser.state[parameter] = {**moments, STEPS: tensors[f"{STEPS}.{name}"]}
+                    steps = tensors[f"{STEPS}.{name}"].to(self.rank.device)
+                    self.optimiser.state[parameter] = {**moments, STEPS: steps}
 
 
 class _Missing(Exception):
@@ -97,9 +106,9 @@ def _like(parameter: Tensor, rows: Tensor | None) -> Tensor:
     """A moment of `parameter`; without `rows`, of none."""
     if not isinstance(parameter, DTensor):
         assert rows is not None, "whoever has the steps has the moments"
-        return rows
+        return rows.to(parameter.device)
     return DTensor.from_local(
-        torch.empty_like(parameter.to_local()) if rows is None else rows,
+        torch.empty_like(parameter.to_local()) if rows is None else rows.to(parameter.device),
         parameter.device_mesh,
         parameter.placements,
         run_check=False,

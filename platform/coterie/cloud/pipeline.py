@@ -16,18 +16,15 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleIn
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.blocks import Block, Cut, blocks_at, even_cuts, find_cuts
-from coterie.cloud.collective import Rank, everyone, gang_of, run_rank
+from coterie.cloud.collective import Rank, gang_of, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.errors import CannotSplit
 from coterie.cloud.learner import Rows
 from coterie.cloud.model_share import WHOLE, ModelShare
-from coterie.cloud.program import CloudProgram, as_tensors
+from coterie.cloud.program import CloudProgram
 from coterie.cloud.strategy.pipeline import Pipeline
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
-from coterie.compile.losses import loss_and_gradient
 from coterie_wire.structs import from_values
-
-CPU = torch.device("cpu")
 
 
 class Stage(nn.Module):
@@ -71,7 +68,7 @@ class Loss:
     def begin(self, batch: Microbatches) -> None:
         """Another batch comes."""
         self._batch, self._total = batch, 0.0
-        self._labels = torch.from_numpy(self._rank.learner.dataset.take(batch.rows).labels)
+        self._labels = self._rank.learner.cloud.target_of(self._rank.learner.dataset.take(batch.rows))
 
     def read(self) -> float:
         """Of the batch that is done."""
@@ -79,9 +76,10 @@ class Loss:
 
     def __call__(self, output: Tensor, places: Tensor) -> Tensor:
         """A number whose gradient by `output` is that of the part of the batch at `places`."""
-        weight = self._batch.weight[places]
+        weight = self._batch.weight[places.cpu()].to(places.device)
         factor = weight.sum() / self._batch.weight.sum()
-        found = loss_and_gradient(self._rank.learner.cloud.loss, output, self._labels[places], weight, None)
+        output = output.to(torch.float32)
+        found = self._rank.learner.cloud.loss_and_gradient(output, self._labels[places], weight)
         self._total += float(found.loss.detach() * factor)
         return (output * (found.gradient.detach() * factor)).sum()
 
@@ -108,7 +106,12 @@ class Stages:
         self._owners = {name: stage % rank.count for name, stage in (parameters | buffers).items()}
         self.parameters = {name: self._cloud.parameters[name] for name in parameters if self._has(name)}
         self._shapes = {name: tensor.shape for name, tensor in self._cloud.state.items()}
-        self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
+        learner = rank.learner
+        self.optimiser = learner.computing.adamw(self.parameters.values(), learner.arguments.learning_rate)
+        if learner.computing.compiled:
+            for stage, block in enumerate(self._blocks):
+                if self._computes(stage):
+                    block.compile()
         self.loss = Loss(rank)
         batch_size, samples = rank.learner.arguments.batch_size, len(rank.learner.rows.training)
         sizes = {min(batch_size, samples), samples % batch_size or batch_size}
@@ -122,13 +125,14 @@ class Stages:
         """Change the parameters by a batch; gives its loss, or 0 without the last stage, and the bytes sent."""
         batch = Microbatches.of(rows, self._strategy.microbatches)
         line, last = self._lines[len(batch.rows)], len(self._blocks) - 1
-        inputs = as_tensors(self._rank.learner.dataset.take(batch.rows)) if self._computes(0) else []
+        inputs = self._cloud.inputs_of(self._rank.learner.dataset.take(batch.rows)) if self._computes(0) else []
         target = None
         if self._computes(last):
             self.loss.begin(batch)
-            target = torch.arange(len(batch.rows))
+            target = torch.arange(len(batch.rows), device=self._rank.device)
         self.optimiser.zero_grad()
-        line.schedule.step(*inputs, target=target, return_outputs=False)
+        with self._cloud.computing.in_training():
+            line.schedule.step(*inputs, target=target, return_outputs=False)
         self.optimiser.step()
         return self.loss.read(), line.sent_bytes
 
@@ -137,14 +141,14 @@ class Stages:
         """Keep no parameter of others' stages."""
         for name, parameter in self._cloud.parameters.items():
             if name in self._owners and not self._has(name):
-                parameter.data = torch.empty(0)
+                parameter.data = torch.empty(0, device=self._rank.device)
 
     @torch.no_grad()
     def gather(self) -> None:
         """Give the first worker what others have, one tensor after the other."""
         for name, owner in self._owners.items():
             if owner and self._rank.number == owner:
-                dist.send(self._cloud.state[name].detach().contiguous(), dst=0)
+                dist.send(self._cloud.state[name].detach().contiguous(), dst=0, group=self._rank.group)
             elif owner and self._rank.number == 0:
                 self._receive(name, owner)
 
@@ -164,8 +168,8 @@ class Stages:
 
     def _receive(self, name: str, owner: int) -> None:
         state = self._cloud.state[name]
-        received = torch.empty(self._shapes[name], dtype=state.dtype)
-        dist.recv(received, src=owner)
+        received = torch.empty(self._shapes[name], dtype=state.dtype, device=self._rank.device)
+        dist.recv(received, src=owner, group=self._rank.group)
         state.data = received
 
     def _line(self, size: int) -> Line:
@@ -176,10 +180,10 @@ class Stages:
                 Stage(block),
                 stage,
                 count,
-                CPU,
+                self._rank.device,
                 input_args=crossing[stage],
                 output_args=crossing[stage + 1],
-                group=everyone(),
+                group=self._rank.group,
             )
             for stage, block in enumerate(self._blocks)
             if self._computes(stage)
@@ -187,7 +191,7 @@ class Stages:
         sent = 0
         for former in range(count - 1):
             ends = self._computes(former) + self._computes(former + 1)  # of the tensor, and of its gradient
-            sent += 4 * crossing[former + 1][0].numel() * ends * (self._rank.count > 1)
+            sent += crossing[former + 1][0].nbytes * ends * (self._rank.count > 1)
         parts = self._strategy.microbatches
         if self._strategy.stages_each == 1:
             (stage,) = stages
@@ -196,8 +200,8 @@ class Stages:
 
     def _crossing(self, size: int) -> list[tuple[Tensor, ...]]:
         """Without numbers, the inputs of each stage, and the output, of `size` samples."""
-        inputs = as_tensors(self._rank.learner.dataset.take(np.zeros(size, np.int64)))
-        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        inputs = self._cloud.inputs_of(self._rank.learner.dataset.take(np.zeros(size, np.int64)))
+        with self._cloud.computing.in_training(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
             crossing: list[tuple[Tensor, ...]] = [tuple(mode.from_tensor(tensor) for tensor in inputs)]
             for block in self._blocks:
                 crossing.append((Stage(block)(*crossing[-1]),))

@@ -1,6 +1,6 @@
 """A cloud model as PyTorch runs it: an exported program with its state, in training or in evaluation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.cloud.computing import ON_CPU, Computing
 from coterie.compile.dtypes import DTYPES
 from coterie.compile.errors import UnsupportedParameter
 from coterie.compile.flat import joined
 from coterie.compile.loss_program import Criterion, LossProgram
-from coterie.compile.losses import soft_targets
+from coterie.compile.losses import LossAndGradient, loss_and_gradient, soft_targets
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.service import in_service
@@ -25,6 +26,8 @@ from coterie.evaluation.scoring import Evaluation, score
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, decode_tensors, encode_tensors
 
+Run = Callable[..., Sequence[Tensor]]
+"""Operators: of inputs and what is stored, in the program's order."""
 EVALUATION_BATCH = 256
 CLASSIFIER = CrossEntropy()
 
@@ -43,12 +46,14 @@ class TrainingGraph(NamedTuple):
 class CloudProgram:
     """Parameters and buffers are tensors of its own; training changes them in place."""
 
-    def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER) -> None:
+    def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER, computing: Computing = ON_CPU) -> None:
         """Parameters on PyTorch's device ``meta`` have no numbers until `put` gives them some.
 
         Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch.
         """
         self.loss = loss
+        """On the CPU."""
+        self.computing = computing
         for name, tensor in program.state_dict.items():
             if tensor.dtype not in DTYPES:
                 raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
@@ -58,12 +63,16 @@ class CloudProgram:
             if bool(tensor.isnan().any()) or not (is_mask or bool(tensor.isfinite().all())):
                 raise UnsupportedParameter(name=name, found="not finite")
         self.signature: Signature = check_signature(program, loss)
-        self._training = program.graph_module
-        self._service = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
+        self._training = computing.graph(program.graph_module)
+        self._service = in_service(self._training, program.graph_signature.inputs_to_buffers)
+        self._loss_in_training = loss.on(computing.device) if isinstance(loss, LossProgram) else loss
+        self._forward = torch.compile(self._training) if computing.compiled else self._training
         self._specs = program.graph_signature.input_specs
         self._outputs = len(program.graph_signature.user_outputs)
-        self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
-        self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
+        self._constants = {
+            name: value.to(computing.device) for name, value in program.constants.items() if isinstance(value, Tensor)
+        }
+        self.state = {name: _own(tensor, computing.device) for name, tensor in program.state_dict.items()}
         self.parameters = {name: nn.Parameter(self.state[name]) for name in program.graph_signature.parameters}
         self.state |= self.parameters
 
@@ -81,14 +90,32 @@ class CloudProgram:
 
     def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits [n, classes] with dropout, and statistics updated."""
-        return self.run(self._training, inputs)
+        return self.train_by(self._forward, inputs)
+
+    def train_by(self, graph: Run, inputs: Sequence[Tensor]) -> Tensor:
+        """`train_logits` by another form of its graph."""
+        with self.computing.in_training():
+            return self.run(graph, inputs).to(torch.float32)
+
+    def loss_and_gradient(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> LossAndGradient:
+        """Of a batch's logits; `weight` [n] of its samples is 1 by default."""
+        weight = torch.ones(len(target), device=target.device) if weight is None else weight
+        return loss_and_gradient(self._loss_in_training, output, target, weight, None)
+
+    def inputs_of(self, batch: Dataset) -> list[Tensor]:
+        """As it takes them."""
+        return [tensor.to(self.computing.device) for tensor in as_tensors(batch)]
+
+    def target_of(self, batch: Dataset) -> Tensor:
+        """As its loss takes it in training."""
+        return torch.from_numpy(batch.labels).to(self.computing.device)
 
     def logits(self, dataset: Dataset) -> Tensor:
-        """Logits [n, classes] of all samples, as in service; nothing of the state changes."""
+        """Logits [n, classes] of all samples, as in service, on the CPU; nothing of the state changes."""
         with torch.no_grad():
             starts = range(0, len(dataset.labels), EVALUATION_BATCH)
             parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
-            return torch.cat([self.run(self._service, as_tensors(part)) for part in parts])
+            return torch.cat([self.run(self._service, self.inputs_of(part)).cpu() for part in parts])
 
     def score(self, dataset: Dataset) -> Evaluation:
         """How good it is on `dataset`, as in service."""
@@ -105,7 +132,7 @@ class CloudProgram:
 
     def save(self) -> bytes:
         """The state as a tensor file."""
-        return encode_tensors({name: tensor.detach().numpy() for name, tensor in self.state.items()})
+        return encode_tensors({name: tensor.detach().cpu().numpy() for name, tensor in self.state.items()})
 
     def load(self, content: bytes) -> None:
         """Take the state of a tensor file that `save` wrote."""
@@ -118,14 +145,14 @@ class CloudProgram:
 
     def put(self, name: str, numbers: Tensor) -> None:
         """Have `numbers` be a parameter; on device ``meta``, have it none."""
-        self.parameters[name] = nn.Parameter(numbers)
+        self.parameters[name] = nn.Parameter(numbers if numbers.is_meta else numbers.to(self.computing.device))
         self.state[name] = self.parameters[name]
 
     def tensor_specs(self) -> tuple[TensorSpec, ...]:
         """What the state's file holds."""
         return tuple(TensorSpec(name, DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in self.state.items())
 
-    def run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
+    def run(self, graph: Run, inputs: Sequence[Tensor]) -> Tensor:
         """The output of a graph that takes what the program's own takes."""
         remaining = iter(inputs)
         values = []
@@ -139,6 +166,12 @@ class CloudProgram:
     def stored(self, name: str) -> Tensor:
         """A tensor of the state, or a constant."""
         return self.state[name] if name in self.state else self._constants[name]
+
+
+def _own(tensor: Tensor, device: torch.device) -> Tensor:
+    """A copy on `device`; of what has no numbers, one without."""
+    copy = tensor.detach().clone()
+    return copy if copy.is_meta else copy.to(device)
 
 
 def as_tensors(dataset: Dataset) -> list[Tensor]:

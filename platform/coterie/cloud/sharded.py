@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
@@ -48,24 +48,36 @@ class Shards:
         """Reads this worker's rows of what `hollow` has no numbers of. Raises UnsupportedParameter."""
         self.rank, self._cloud = rank, rank.learner.cloud
         blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
-        mesh = init_device_mesh("cpu", (rank.count,))
+        mesh = DeviceMesh.from_group(rank.group, rank.device.type)
         # FSDP does not divide a parameter that is a single number: every worker has it.
         self._numbers = {parameter for parameter in self._cloud.parameters.values() if parameter.dim() == 0}
         for block in blocks:
+            if self._cloud.computing.compiled:
+                block.compile()
             fully_shard(block, mesh=mesh, ignored_params=self._numbers)
         self.model = Chain(blocks)
         fully_shard(self.model, mesh=mesh, ignored_params=self._numbers)
         # What FSDP has divided of parameters without numbers has none either, until it is given room.
-        self.model._apply(_with_room)  # type: ignore[no-untyped-call]
+        self.model._apply(self._with_room)  # type: ignore[no-untyped-call]
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
         self._read(hollow)
-        self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
+        learner = rank.learner
+        self.optimiser = learner.computing.adamw(self.parameters.values(), learner.arguments.learning_rate)
 
     @property
     def sent_bytes(self) -> int:
         """In a step: all rows of the others come twice, and its own rows of all gradients go to it once."""
         size = sum(4 * parameter.numel() for parameter in self.parameters.values())
         return 3 * size * (self.rank.count - 1) // self.rank.count
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Logits, with dropout."""
+        with self._cloud.computing.in_training():
+            output: Tensor = self.model(*inputs)
+            return output.to(torch.float32)
+
+    def _with_room(self, tensor: Tensor) -> Tensor:
+        return torch.empty_like(tensor, device=self.rank.device) if tensor.is_meta else tensor
 
     @torch.no_grad()
     def _read(self, hollow: HollowProgram) -> None:
@@ -111,10 +123,6 @@ class Shards:
         return ModelShare(rank, self.parameters, rows, buffers, writes, self.optimiser)
 
 
-def _with_room(tensor: Tensor) -> Tensor:
-    return torch.empty_like(tensor, device="cpu") if tensor.is_meta else tensor
-
-
 def load_shards(arguments: WorkerArguments, count: int) -> Shards:
     """This worker's share of the model, of which none reads the whole. Raises what `Learner` and `Shards` raise."""
     hollow = load_hollow(Path(arguments.training.cloud))
@@ -131,10 +139,6 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
         shards = load_shards(arguments, strategy.count)
         rank = shards.rank
 
-        def forward(inputs: Sequence[Tensor]) -> Tensor:
-            output: Tensor = shards.model(*inputs)
-            return output
-
         def train(epoch: int) -> Epoch:
             shards.release()
             losses = []
@@ -144,7 +148,7 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
                     weight = rank.count * len(share) / len(rows)
                     shards.optimiser.zero_grad()
                     # A worker without a share computes one sample that counts nothing: the others wait for its rows.
-                    loss = rank.learner.backward(share if weight else rows[:1], factor=weight, forward=forward)
+                    loss = rank.learner.backward(share if weight else rows[:1], factor=weight, forward=shards.forward)
                     shards.sum_numbers()
                     shards.optimiser.step()
                     losses.append(loss * weight)

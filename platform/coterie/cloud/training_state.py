@@ -13,7 +13,6 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 """AdamW's state of a parameter, in its shape; the number of steps is stored beside it."""
 STEPS = "step"
 BESIDE = "beside."
-RANDOM = "random"
 NOTHING: Mapping[str, Tensor] = {}
 
 
@@ -21,11 +20,13 @@ def save_training(
     cloud: CloudProgram, optimiser: torch.optim.Optimizer, beside: Mapping[str, Tensor] = NOTHING
 ) -> bytes:
     """The state of `cloud` and `optimiser`, and tensors that a strategy keeps `beside` them."""
-    tensors: dict[str, Array] = {f"state.{name}": tensor.detach().numpy() for name, tensor in cloud.state.items()}
+    tensors: dict[str, Array] = {f"state.{name}": tensor.detach().cpu().numpy() for name, tensor in cloud.state.items()}
     for name, parameter in cloud.parameters.items():
         # A parameter that no gradient reached has no moments.
-        tensors |= {f"{moment}.{name}": value.numpy() for moment, value in optimiser.state[parameter].items()}
-    return encode_tensors(tensors | {f"{BESIDE}{name}": tensor.detach().numpy() for name, tensor in beside.items()})
+        tensors |= {f"{moment}.{name}": value.cpu().numpy() for moment, value in optimiser.state[parameter].items()}
+    return encode_tensors(
+        tensors | {f"{BESIDE}{name}": tensor.detach().cpu().numpy() for name, tensor in beside.items()}
+    )
 
 
 def restore_training(cloud: CloudProgram, optimiser: torch.optim.Optimizer, saved: bytes) -> Mapping[str, Tensor]:
@@ -34,9 +35,8 @@ def restore_training(cloud: CloudProgram, optimiser: torch.optim.Optimizer, save
     cloud.load(encode_tensors({spec.name: tensors[f"state.{spec.name}"] for spec in cloud.tensor_specs()}))
     for name, parameter in cloud.parameters.items():
         if f"{STEPS}.{name}" in tensors:
-            optimiser.state[parameter] = {
-                moment: torch.from_numpy(np.array(tensors[f"{moment}.{name}"])) for moment in (*MOMENTS, STEPS)
-            }
+            found = {moment: torch.from_numpy(np.array(tensors[f"{moment}.{name}"])) for moment in (*MOMENTS, STEPS)}
+            optimiser.state[parameter] = {moment: tensor.to(parameter.device) for moment, tensor in found.items()}
     return {
         name.removeprefix(BESIDE): torch.from_numpy(np.array(array))
         for name, array in tensors.items()

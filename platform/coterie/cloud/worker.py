@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from coterie.child.job import ReportProgress, load_work
+from coterie.cloud.computing import told_failures
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 
@@ -12,4 +13,5 @@ def work(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
     member: Callable[[WorkerArguments, ReportProgress], WorkerResult] = load_work(
         parse_strategy(arguments.training.strategy).member
     )
-    return member(arguments, report)
+    with told_failures():
+        return member(arguments, report)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from coterie.child.job import ChildJob
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
-from coterie.cloud.errors import CannotSplit, Diverged, NotLearning
+from coterie.cloud.errors import OF_COMPUTING, CannotSplit, Diverged, NotLearning
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.datasets import MalformedDataset
 
@@ -25,6 +25,12 @@ class WorkerArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secret: str = ""
     """What a worker says first there."""
 
+    @property
+    def gpu(self) -> int | None:
+        """Its host's number of the GPU on which it computes; None: it computes on cores."""
+        first = 0 if self.training.together is None else self.training.together.first
+        return self.training.gpus[self.number - first] if self.training.gpus else None
+
 
 class WorkerResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a worker gives."""
@@ -38,5 +44,5 @@ JOB = ChildJob(
     work="coterie.cloud.worker:work",
     arguments=WorkerArguments,
     result=WorkerResult,
-    errors=(MalformedDataset, Diverged, NotLearning, CannotSplit, *ERRORS),
+    errors=(MalformedDataset, Diverged, NotLearning, CannotSplit, *OF_COMPUTING, *ERRORS),
 )

@@ -27,6 +27,14 @@ class PairNotReady(CoterieError):
     sentence = "Pair {pair} is {state}; only a ready pair is trained."
 
 
+class NotCompiled(CoterieError):
+    """Fields: none."""
+
+    code = "cloud_training.not_compiled"
+    kind = ErrorKind.INVALID
+    sentence = "Transfers by priority wait inside the passes, which are then not compiled: choose one of the two."
+
+
 class DatasetDoesNotFit(CoterieError):
     """Fields: dataset, problem."""
 

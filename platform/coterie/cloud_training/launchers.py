@@ -11,9 +11,9 @@ from coterie.cloud.launch.kubernetes import Kubernetes
 from coterie.cloud.launch.slurm import Slurm
 from coterie.cloud_training.checkpoints import checkpoints_of
 from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie_wire.structs import from_values
 
-HERE = "here"
-"""What a host is its own launcher under."""
 DIRECTORY = "launch"
 """Of a gang, in that of its job."""
 
@@ -30,4 +30,6 @@ def launcher_here() -> Launcher | None:
 
 def gang_of(job: TrainingJob, arguments: BootstrapArguments) -> Gang:
     """The same for each attempt of a job, so that the next one ends what a platform that was killed has left."""
-    return gang_for(arguments, name=f"coterie-{job.pk.hex[:20]}", directory=Path(checkpoints_of(job.pk), DIRECTORY))
+    on_gpus = from_values(job.options, TrainingOptions).device == "gpus"
+    directory = Path(checkpoints_of(job.pk), DIRECTORY)
+    return gang_for(arguments, name=f"coterie-{job.pk.hex[:20]}", directory=directory, on_gpus=on_gpus)

@@ -1,6 +1,7 @@
 """Cloud training in the operators' REST API."""
 
 from collections.abc import Callable
+from typing import get_args
 from uuid import UUID
 
 from django.http import Http404
@@ -14,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.cloud.bootstrap_job import Precision
 from coterie.cloud.strategies import ALONE, strategy_schema
 from coterie.cloud_training import services
 from coterie.cloud_training.curve import Point, read_curve
@@ -21,7 +23,7 @@ from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.cluster.launchers import LAUNCHERS
 from coterie.cluster.models import Gang, GangShare
-from coterie.cluster.schedule import NAMING
+from coterie.cluster.schedule import NAMING, Device
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
 from coterie.core.listing import ListedViewSet
@@ -95,6 +97,9 @@ class JobShareSerializer(serializers.Serializer[GangShare]):
 
     host = serializers.CharField(source="host_id")
     ranks = serializers.IntegerField(help_text="how many workers")
+    gpus = serializers.ListField(
+        child=serializers.IntegerField(), help_text="numbers of the host's GPUs, one for each worker; none: cores"
+    )
     launcher = serializers.CharField(source="host.launcher", help_text="who starts them: here, kubernetes or slurm")
 
 
@@ -240,6 +245,21 @@ class BootstrapSerializer(DistillSerializer):
         default=DEFAULTS.least_gain,
         help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the "
         "job ends with the best so far; 0: it ends for no curve",
+    )
+    device = serializers.ChoiceField(
+        get_args(Device),
+        default=DEFAULTS.device,
+        help_text="what the cloud model's workers compute on; auto: one that is alone takes a GPU where one is free, "
+        "several share cores; gpus: each waits for one",
+    )
+    precision = serializers.ChoiceField(
+        get_args(Precision),
+        default=DEFAULTS.precision,
+        help_text="of the cloud model's matrix products in training; bf16 is quicker on GPUs that have it",
+    )
+    compiled = serializers.BooleanField(
+        default=DEFAULTS.compiled,
+        help_text="compile the cloud model's passes (torch.compile); pays where steps are many",
     )
     launcher = serializers.ChoiceField(
         ("any", *LAUNCHERS),

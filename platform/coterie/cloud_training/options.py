@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from coterie.cloud.bootstrap_job import Precision
 from coterie.cloud.strategies import ALONE
 from coterie.cluster.launchers import LauncherName
+from coterie.cluster.schedule import Device
 from coterie_learning.plan import Document
 
 
@@ -40,6 +42,20 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["any"] | LauncherName,
         Meta(description="who starts the workers: whoever has room, hosts themselves, or the scheduler of a cluster"),
     ] = "any"
+    device: Annotated[
+        Device,
+        Meta(
+            description="what the cloud model's workers compute on; auto: one that is alone takes a GPU where one is "
+            "free, several share cores; gpus: each waits for one"
+        ),
+    ] = "auto"
+    precision: Annotated[
+        Precision,
+        Meta(description="of the cloud model's matrix products in training; bf16 is quicker on GPUs that have it"),
+    ] = "float32"
+    compiled: Annotated[
+        bool, Meta(description="compile the cloud model's passes (torch.compile); pays where steps are many")
+    ] = False
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""
 

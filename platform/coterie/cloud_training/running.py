@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 
+import msgspec
 from django.db import transaction
 
 from coterie.child.errors import Cancelled, DiskFull
@@ -20,7 +21,7 @@ from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training import work
 from coterie.cloud_training.curve import Curve, read_curve
-from coterie.cloud_training.launchers import HERE, gang_of, launcher_here
+from coterie.cloud_training.launchers import gang_of, launcher_here
 from coterie.cloud_training.leasing import (
     fail_or_retry,
     go_on_as_gang,
@@ -37,6 +38,7 @@ from coterie.cloud_training.leasing import (
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.together import call_gang, limits_of
+from coterie.cluster.launchers import HERE
 from coterie.cluster.services import Place, holds_place, place_of
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
@@ -146,10 +148,11 @@ def _bootstrap(
 ) -> BootstrapResult:
     """By this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or it."""
     if (launcher := launcher_here()) is not None:
+        gang = gang_of(job, train)
         return train_elsewhere(
             launcher,
-            gang_of(job, train),
-            train,
+            gang,
+            msgspec.structs.replace(train, gpus=tuple(range(gang.gpus_each))),
             on_progress=shown.show,
             on_standing=lambda standing: shown.launched(launcher.kind, standing),
             cancel=cancel,

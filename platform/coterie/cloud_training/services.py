@@ -22,6 +22,7 @@ from coterie.cloud_training.errors import (
     JobHasNotFailed,
     NoCloudModel,
     NotADeviceModel,
+    NotCompiled,
     PairBusy,
     PairNotReady,
 )
@@ -71,11 +72,13 @@ def check_pair(*, pair_id: UUID, now: datetime) -> None:
 def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
     """Train the pair's cloud model on a data set, then distil its first device model from it.
 
-    Raises PairNotReady, PairBusy, DatasetDoesNotFit, CannotSplit, or WireError ``strategy.invalid``.
+    Raises PairNotReady, PairBusy, DatasetDoesNotFit, CannotSplit, NotCompiled, or WireError ``strategy.invalid``.
     """
     _check_fits(pair, dataset)
     strategy = parse_strategy(options.strategy)
     _check_splits(pair, strategy)
+    if options.compiled and not strategy.compiles:
+        raise NotCompiled
     options = msgspec.structs.replace(options, strategy=strategy_document(strategy))
     return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
 
@@ -222,6 +225,7 @@ def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
         spreads=strategy.spreads,
         team=options.team,
         launcher="" if not is_spread or options.launcher == "any" else options.launcher,
+        device=options.device if is_spread else "cores",
         priority=BEHIND_ALL if job.kind == TrainingJob.Kind.SIMULATION else options.priority,
         small=is_tried or job.kind == TrainingJob.Kind.PREFLIGHT,
         now=now,

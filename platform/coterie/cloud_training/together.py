@@ -45,7 +45,8 @@ class Meeting(NamedTuple):
 
 
 def call_gang(job: TrainingJob, place: Place, arguments: BootstrapArguments, now: datetime) -> BootstrapArguments:
-    """Have the other hosts run their shares; gives the lead's. With one host nothing changes."""
+    """Have the other hosts run their shares; gives the lead's."""
+    arguments = msgspec.structs.replace(arguments, gpus=place.shares[0].gpus)
     if len(place.shares) == 1:
         return arguments
     addresses = _addresses(place)
@@ -82,11 +83,12 @@ def join_gang(*, job_id: uuid.UUID, placement: int, host: str, first: int, meeti
     if place is None or place.placement != placement:
         return
     job = TrainingJob.objects.select_related(*TO_TRAIN).get(pk=job_id)
-    here = next(share.ranks for share in place.shares if share.host == host)
-    part = _part(meeting, first=first, here=here, address=_addresses(place)[host])
+    here = next(share for share in place.shares if share.host == host)
+    part = _part(meeting, first=first, here=here.ranks, address=_addresses(place)[host])
     held = Heartbeat(lambda: holds_place(job_id, placement, clock()))
     with held as heartbeat, scratch_directory("share") as directory:
-        arguments = msgspec.structs.replace(work.bootstrap_arguments(job, directory, clock()), together=part)
+        arguments = work.bootstrap_arguments(job, directory, clock())
+        arguments = msgspec.structs.replace(arguments, together=part, gpus=here.gpus)
         try:
             run_child(share_job.JOB, arguments, limits=limits_of(arguments), cancel=heartbeat.lost)
         except Cancelled:

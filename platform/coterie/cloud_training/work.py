@@ -95,6 +95,8 @@ def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> Boo
         least_gain=options.least_gain,
         seed=options.seed,
         strategy=options.strategy,
+        precision=options.precision,
+        compiled=options.compiled,
         checkpoints=str(checkpoints_of(job.pk)),
     )
 

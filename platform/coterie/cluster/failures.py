@@ -13,6 +13,7 @@ KINDS: dict[str, Kind] = {
     "training.launch_failed": "process",
     "child.disk_full": "host",
     "training.checkpoint_lost": "host",
+    "training.no_gpu": "host",
 }
 """By error code; whatever is not here is the program's: its size, its data, its learning rate."""
 MOST = 3

@@ -4,7 +4,7 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import LEASE
@@ -29,6 +29,7 @@ class Host(models.Model):
     """Workers of gangs that it takes at a time."""
     cores = models.PositiveIntegerField()
     gpus = models.PositiveIntegerField()
+    """Those that its children can compute on."""
     memory_bytes = models.PositiveBigIntegerField()
     since = models.DateTimeField()
     """When it came, or came back."""
@@ -84,6 +85,8 @@ class Gang(Stateful):
     """Whether they may be on several hosts."""
     launcher = models.CharField(max_length=20, blank=True)
     """Who is to start them, as hosts name it; blank: whoever has room."""
+    device = models.CharField(max_length=5, db_default="auto")
+    """What its workers compute on, as `coterie.cluster.schedule.Device` names it."""
     small = models.BooleanField(default=False)
     """It takes seconds; every host has room for one beside its places."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
@@ -104,7 +107,7 @@ class Gang(Stateful):
     place_s = models.FloatField(default=0.0)
     """Seconds that its workers had their places, summed over workers and former placements."""
     gpu_s = models.FloatField(default=0.0)
-    """The same of GPUs of the hosts, by the share of their places."""
+    """The same of their GPUs."""
 
     class Meta:
         ordering = ["-since", "-id"]
@@ -128,6 +131,8 @@ class GangShare(models.Model):
     gang = models.ForeignKey(Gang, on_delete=models.CASCADE, related_name="shares")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="shares")
     ranks = models.PositiveIntegerField()
+    gpus = models.JSONField(default=list, db_default=Value([], models.JSONField()), blank=True)
+    """Numbers of the host's GPUs, one for each worker; none: they compute on cores."""
     joined_at = models.DateTimeField(null=True, blank=True)
     """When its host began; a task that comes twice begins nothing."""
 

@@ -1,6 +1,7 @@
 """The cluster in the operators' REST API: one answer, for hosts and gangs at work are few."""
 
 from collections.abc import Mapping
+from typing import get_args
 
 from django.conf import settings
 from django.utils import timezone
@@ -12,6 +13,7 @@ from rest_framework.views import APIView
 
 from coterie.cluster import selectors
 from coterie.cluster.models import Gang, GangShare, Host
+from coterie.cluster.schedule import Device
 from coterie.core.acting import OperatorRole, current_actor
 
 
@@ -26,7 +28,7 @@ class ClusterHostSerializer(serializers.Serializer[Host]):
     places = serializers.IntegerField(help_text="workers that it takes at a time")
     used = serializers.IntegerField(help_text="workers that it has; more than its places where one gang has it alone")
     cores = serializers.IntegerField()
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="those that its children can compute on")
     memory_bytes = serializers.IntegerField()
     since = serializers.DateTimeField(help_text="when it came, or came back")
     seen_at = serializers.DateTimeField()
@@ -37,6 +39,9 @@ class GangShareSerializer(serializers.Serializer[GangShare]):
 
     host = serializers.CharField()
     ranks = serializers.IntegerField(help_text="how many workers")
+    gpus = serializers.ListField(
+        child=serializers.IntegerField(), help_text="numbers of the host's GPUs, one for each worker; none: cores"
+    )
 
 
 class GangSerializer(serializers.Serializer[Gang]):
@@ -49,6 +54,9 @@ class GangSerializer(serializers.Serializer[Gang]):
     ranks = serializers.IntegerField(help_text="how many workers; all have places, or none")
     spreads = serializers.BooleanField(help_text="whether they may be on several hosts")
     launcher = serializers.CharField(help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room")
+    device = serializers.ChoiceField(
+        get_args(Device), help_text="what they compute on; auto: one that is alone takes a GPU where one is free"
+    )
     state = serializers.ChoiceField(Gang.State.choices)
     reason_code = serializers.CharField(help_text="why it waits or leaves; blank: it does neither")
     reason_sentence = serializers.CharField()
@@ -112,6 +120,7 @@ OF_GANG = (
     "ranks",
     "spreads",
     "launcher",
+    "device",
     "state",
     "reason_code",
     "reason_sentence",
@@ -124,7 +133,7 @@ def _shown(gang: Gang, place_s: float, gpu_s: float) -> dict[str, object]:
         **{name: getattr(gang, name) for name in OF_GANG},
         "name": gang.label,
         "placed_at": gang.placed_at,
-        "shares": [{"host": share.host_id, "ranks": share.ranks} for share in gang.shares.all()],
+        "shares": [{"host": share.host_id, "ranks": share.ranks, "gpus": share.gpus} for share in gang.shares.all()],
         "place_hours": place_s / 3600,
         "gpu_hours": gpu_s / 3600,
     }

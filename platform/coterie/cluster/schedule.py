@@ -6,12 +6,15 @@ and carried out at once, so that no gang ever holds a part of its workers and tw
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from coterie.cluster.launchers import HERE
 from coterie_wire.conditions import Reason
 
+Device = Literal["auto", "cores", "gpus"]
+"""What workers compute on. auto: one that is alone takes a GPU that is free; several share cores."""
 UNLIMITED = 1 << 30
 NAMING = frozenset({"cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted"})
 """Reasons whose sentences name other gangs, and so perhaps jobs of other projects."""
@@ -26,8 +29,14 @@ class Host(NamedTuple):
     """Workers that it takes at a time."""
     joins: bool = True
     """Whether it takes a part of a gang whose others are elsewhere."""
-    launcher: str = "here"
-    """Who starts workers: itself, or the scheduler of another cluster."""
+    launcher: str = HERE
+    """Who starts workers: itself, or the scheduler of another cluster, which then has the GPUs."""
+    gpus: int = 0
+
+    @property
+    def has_others_gpus(self) -> bool:
+        """Whether another scheduler has its workers' GPUs, and hands them out."""
+        return self.launcher != HERE
 
 
 class Share(NamedTuple):
@@ -35,6 +44,8 @@ class Share(NamedTuple):
 
     host: str
     ranks: int
+    gpus: tuple[int, ...] = ()
+    """The host's numbers of their GPUs, one each; none: they compute on cores."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class Gang:
     """Whether its workers may be on several hosts."""
     launcher: str = ""
     """Who is to start its workers; blank: whoever has room."""
+    device: Device = "auto"
     small: bool = False
     """It checks something for seconds, so every host runs one beside its places."""
     avoids: frozenset[str] = frozenset()
@@ -62,6 +74,11 @@ class Gang:
     started: float = 0.0
     leaving: bool = False
     """It was told to save a checkpoint and leave, and holds its places until it has."""
+
+    @property
+    def may_take_gpu(self) -> bool:
+        """Whether it takes a GPU where one is free, and a core where none is."""
+        return self.device == "auto" and self.ranks == 1 and not self.small
 
     @property
     def called(self) -> str:
@@ -99,8 +116,52 @@ class Level(IntEnum):
     ANY = 2
 
 
-Free = dict[str, int]
+Free = Mapping[str, int]
 """Places that are free, by host."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is free by host: places, and the numbers of GPUs."""
+
+    places: dict[str, int]
+    gpus: dict[str, frozenset[int]]
+
+    @classmethod
+    def left(cls, hosts: Sequence[Host], running: Iterable[Gang]) -> "Room":
+        """What `running` leave; small ones take nothing."""
+        room = cls(
+            {host.name: host.places for host in hosts},
+            {host.name: frozenset(range(0 if host.has_others_gpus else host.gpus)) for host in hosts},
+        )
+        for gang in running:
+            if not gang.small:
+                room.take(gang.shares)
+        return room
+
+    def take(self, shares: Iterable[Share]) -> None:
+        """They are no longer free; of a host that is gone, nothing is."""
+        for share in shares:
+            if share.host in self.places:
+                self.places[share.host] = max(0, self.places[share.host] - share.ranks)
+                self.gpus[share.host] -= frozenset(share.gpus)
+
+    def for_gang(self, gang: Gang, hosts: Iterable[Host]) -> Free:
+        """How many of the workers of `gang` each of `hosts` has room for."""
+        if gang.device != "gpus":
+            return self.places
+        return {
+            host.name: self.places[host.name]
+            if host.has_others_gpus
+            else min(self.places[host.name], len(self.gpus[host.name]))
+            for host in hosts
+        }
+
+    def with_gpus(self, gang: Gang, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+        """`shares` with the GPUs that their workers take, if they take any."""
+        if gang.device != "gpus" and not gang.may_take_gpu:
+            return shares
+        return tuple(share._replace(gpus=tuple(sorted(self.gpus[share.host])[: share.ranks])) for share in shares)
 
 
 def decide(
@@ -125,7 +186,9 @@ class _Deciding:
             (gang for gang in gangs if not gang.shares), key=lambda gang: (-gang.priority, gang.since, gang.id)
         )
         self._quotas, self._now, self._patience = quotas, now, patience
-        self._free = free_places(hosts, self._running)
+        self._holding = list(self._running)
+        """Those that run, and those that start now."""
+        self._room = Room.left(hosts, self._running)
         self._checking = {share.host for gang in self._running if gang.small for share in gang.shares}
         self._starts: dict[str, tuple[Share, ...]] = {}
         self._leaves: dict[str, Reason] = {}
@@ -151,7 +214,7 @@ class _Deciding:
         idle = [host.name for host in self._hosts if host.name not in self._checking]
         wanted = [name for name in idle if name not in gang.avoids] or idle
         if wanted:
-            chosen = max(wanted, key=lambda name: (self._free[name], name))
+            chosen = max(wanted, key=lambda name: (self._room.places[name], name))
             self._checking.add(chosen)
             self._starts[gang.id] = (Share(chosen, gang.ranks),)
         else:
@@ -172,9 +235,10 @@ class _Deciding:
                 f"waits while {self._owed.called} waits within its team's quota; "
                 f"team {gang.team or 'default'} has used up its own of {self._quotas.get(gang.team, 0)}",
             )
-        elif (shares := self._fit(gang, self._free, self._level(gang))) is not None:
+        elif (shares := self._fit(gang, self._room)) is not None:
             self._starts[gang.id] = shares
-            self._take(shares)
+            self._holding.append(replace(gang, shares=shares))
+            self._room.take(shares)
         else:
             self._let_wait(gang, entitled)
 
@@ -198,45 +262,46 @@ class _Deciding:
 
     def _leavers(self, gang: Gang, entitled: bool) -> list[Gang]:
         """Those with whose places it starts: who leaves already, and as few as possible of those that must give way."""
-        free = dict(self._free)
         chosen = [one for one in self._running if one.leaving]
-        _release(free, chosen, self._hosts)
-        if self._fits(gang, free):
+        if self._fits_without(gang, chosen):
             return chosen
         for one in _yielding(gang, self._running, self._quotas) if entitled else ():
             chosen.append(one)
-            _release(free, [one], self._hosts)
-            if self._fits(gang, free):
+            if self._fits_without(gang, chosen):
                 return self._needed(gang, chosen)
         return []
 
-    def _fits(self, gang: Gang, free: Free) -> bool:
-        """Whether it would take these places now: what it does not settle for yet, others would take meanwhile."""
-        return self._fit(gang, free, self._level(gang)) is not None
+    def _fits_without(self, gang: Gang, leavers: Sequence[Gang]) -> bool:
+        """Whether it would take their places now: what it does not settle for yet, others would take meanwhile."""
+        left = {one.id for one in leavers}
+        room = Room.left(self._hosts, [one for one in self._holding if one.id not in left])
+        return self._fit(gang, room) is not None
 
     def _needed(self, gang: Gang, chosen: list[Gang]) -> list[Gang]:
         """Without those whose places turned out to be of no use."""
         for one in list(chosen):
             others = [other for other in chosen if other is not one]
-            free = dict(self._free)
-            _release(free, others, self._hosts)
-            if self._fits(gang, free):
+            if self._fits_without(gang, others):
                 chosen = others
         return chosen
 
-    def _take(self, shares: Iterable[Share]) -> None:
-        for share in shares:
-            self._free[share.host] = max(0, self._free[share.host] - share.ranks)
-
-    def _fit(self, gang: Gang, free: Free, level: Level) -> tuple[Share, ...] | None:
-        hosts = self._hosts_of(gang)
-        usable = [host for host in hosts if host.name not in gang.avoids]
-        found = _place(gang, usable, free, level, hosts) if len(usable) < len(hosts) else None
-        return found if found is not None else _place(gang, hosts, free, level, hosts)
+    def _fit(self, gang: Gang, room: Room) -> tuple[Share, ...] | None:
+        hosts, level = self._hosts_of(gang), self._level(gang)
+        free = room.for_gang(gang, hosts)
+        rather = [host for host in hosts if host.name not in gang.avoids]
+        with_gpu = [host for host in rather if room.gpus[host.name]] if gang.may_take_gpu else rather
+        for usable in (with_gpu, rather, hosts):
+            if (found := _place(gang, usable, free, level, hosts)) is not None:
+                return room.with_gpus(gang, found)
+        return None
 
     def _hosts_of(self, gang: Gang) -> list[Host]:
-        """Those that start workers as the gang's operator wants them started."""
-        return [host for host in self._hosts if gang.launcher in ("", host.launcher)]
+        """Those that start workers as the gang's operator wants them started, with the places that it could have."""
+        hosts = [host for host in self._hosts if gang.launcher in ("", host.launcher)]
+        if gang.device != "gpus":
+            return hosts
+        capped = [host if host.has_others_gpus else host._replace(places=min(host.places, host.gpus)) for host in hosts]
+        return [host for host in capped if host.places]
 
     def _level(self, gang: Gang) -> Level:
         """The nearest that it insists on by now, and that an idle cluster could give."""
@@ -262,31 +327,41 @@ class _Deciding:
                 f"waits for a host with launcher {gang.launcher}; none is there: start a Celery worker with "
                 f"COTERIE_CLUSTER_LAUNCHER={gang.launcher}, or bootstrap with another launcher",
             )
+        if gang.device == "gpus" and (not self._hosts_of(gang) or _is_crowd(gang, self._hosts_of(gang))):
+            gpus = max((host.gpus for host in self._hosts), default=0)
+            return Reason(
+                "cluster.no_gpus",
+                f"waits for {gang.ranks} GPUs; the hosts that are there have {sum(host.gpus for host in self._hosts)}, "
+                f"at most {gpus} on one: take fewer workers, or have it compute on cores",
+            )
         return None
 
     def _reason(self, gang: Gang) -> Reason:
         """Why it does not fit: too little is free, or not in one place."""
         workers = "1 worker" if gang.ranks == 1 else f"{gang.ranks} workers"
+        if gang.device == "gpus":
+            workers += ", each with a GPU,"
         hosts = self._hosts_of(gang)
         if _is_crowd(gang, hosts):
             return Reason("cluster.busy", f"waits for an idle host: {workers} are more than the hosts have places for")
-        total, where = sum(self._free[host.name] for host in hosts), self._where_it_insists(gang)
+        free = self._room.for_gang(gang, hosts)
+        total, where = sum(free[host.name] for host in hosts), self._where_it_insists(gang, free)
         sentence = f"waits for {workers}{where.asked}; {where.free} free{where.best}"
         if total >= gang.ranks:
             return Reason("cluster.fragmented", sentence)
         return Reason("cluster.busy", sentence)
 
-    def _where_it_insists(self, gang: Gang) -> "_Where":
+    def _where_it_insists(self, gang: Gang, free: Free) -> "_Where":
         level, hosts = self._level(gang), self._hosts_of(gang)
         joining = [host for host in hosts if host.joins]
         if level == Level.HOST:
-            best = max(hosts, key=lambda host: self._free[host.name])
-            return _Where(" on one host", self._free[best.name], f" on {best.name}")
+            best = max(hosts, key=lambda host: free[host.name])
+            return _Where(" on one host", free[best.name], f" on {best.name}")
         if level == Level.RACK:
-            racks = _by_rack(joining, lambda host: self._free[host.name])
+            racks = _by_rack(joining, lambda host: free[host.name])
             rack = max(racks, key=lambda name: racks[name])
             return _Where(" in one rack", racks[rack], f" in {rack or 'the only rack'}")
-        return _Where("", sum(self._free[host.name] for host in joining), "")
+        return _Where("", sum(free[host.name] for host in joining), "")
 
 
 class _Where(NamedTuple):
@@ -295,16 +370,6 @@ class _Where(NamedTuple):
     asked: str
     free: int
     best: str
-
-
-def free_places(hosts: Sequence[Host], running: Iterable[Gang]) -> Free:
-    """By host; small gangs take none."""
-    used = dict.fromkeys((host.name for host in hosts), 0)
-    for gang in running:
-        for share in () if gang.small else gang.shares:
-            if share.host in used:
-                used[share.host] += share.ranks
-    return {host.name: max(0, host.places - used[host.name]) for host in hosts}
 
 
 def borrowers(running: Iterable[Gang], quotas: Mapping[str, int]) -> set[str]:
@@ -350,14 +415,6 @@ def _yielding(gang: Gang, running: Sequence[Gang], quotas: Mapping[str, int]) ->
         )
     ]
     return sorted(found, key=lambda one: (one.id not in borrowing, one.priority, -one.started, one.id))
-
-
-def _release(free: Free, gangs: Iterable[Gang], hosts: Sequence[Host]) -> None:
-    places = {host.name: host.places for host in hosts}
-    for gang in gangs:
-        for share in gang.shares:
-            if share.host in free and not gang.small:
-                free[share.host] = min(places[share.host], free[share.host] + share.ranks)
 
 
 def _is_crowd(gang: Gang, hosts: Sequence[Host]) -> bool:

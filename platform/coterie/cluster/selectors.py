@@ -66,7 +66,7 @@ def seconds_of(gang: Gang, now: datetime) -> tuple[float, float]:
         for share in gang.shares.all():
             ranks = min(share.ranks, share.host.places)
             place_s += seconds * ranks
-            gpu_s += seconds * share.host.gpus * ranks / share.host.places
+            gpu_s += seconds * len(share.gpus)
     return place_s, gpu_s
 
 

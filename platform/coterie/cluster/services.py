@@ -14,6 +14,7 @@ from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
 from coterie.cluster.selectors import seconds_of
 from coterie.core.durable import Steps
 from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
 
 State = Gang.State
 STEPS = Steps(
@@ -94,6 +95,7 @@ def add_gang(
     priority: int = 0,
     small: bool = False,
     launcher: str = "",
+    device: schedule.Device = "auto",
 ) -> None:
     """Have the workers of a job wait for their places; nothing happens if they do."""
     Gang.objects.get_or_create(
@@ -105,6 +107,7 @@ def add_gang(
             "ranks": ranks,
             "spreads": spreads,
             "launcher": launcher,
+            "device": device,
             "small": small,
             "since": now,
             "not_before": now,
@@ -125,7 +128,7 @@ def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[Start]:
     considered = [gang for gang in gangs if gang.state != State.WAITING or gang.not_before <= now]
     decision = schedule.decide(
         [
-            schedule.Host(host.name, host.rack, host.places, bool(host.address), host.launcher)
+            schedule.Host(host.name, host.rack, host.places, bool(host.address), host.launcher, host.gpus)
             for host in present.values()
         ],
         [_as_scheduled(gang) for gang in considered],
@@ -224,7 +227,9 @@ def _put_back_from_lost(present: Mapping[str, Host], now: datetime) -> None:
 def _start(gang: Gang, shares: Sequence[schedule.Share], now: datetime) -> Start:
     placed = STEPS.take(gang, State.PLACED, reason=None, placed_at=now, placements=gang.placements + 1)
     assert placed, "decisions are carried out one at a time"
-    GangShare.objects.bulk_create(GangShare(gang=gang, host_id=share.host, ranks=share.ranks) for share in shares)
+    GangShare.objects.bulk_create(
+        GangShare(gang=gang, host_id=share.host, ranks=share.ranks, gpus=share.gpus) for share in shares
+    )
     return Start(gang.job, Place(gang.placements, tuple(shares), leaving=False))
 
 
@@ -252,7 +257,7 @@ def _with_shares(gangs: "QuerySet[Gang]") -> "QuerySet[Gang]":
 
 
 def _shares(gang: Gang) -> tuple[schedule.Share, ...]:
-    return tuple(schedule.Share(share.host_id, share.ranks) for share in gang.shares.all())
+    return tuple(schedule.Share(share.host_id, share.ranks, tuple(share.gpus)) for share in gang.shares.all())
 
 
 def _as_scheduled(gang: Gang) -> schedule.Gang:
@@ -265,6 +270,7 @@ def _as_scheduled(gang: Gang) -> schedule.Gang:
         priority=gang.priority,
         spreads=gang.spreads,
         launcher=gang.launcher,
+        device=from_values(gang.device, schedule.Device),
         small=gang.small,
         avoids=frozenset(gang.avoids),
         shares=_shares(gang),

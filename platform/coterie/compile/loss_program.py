@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 import msgspec
 import numpy as np
@@ -18,6 +19,7 @@ from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS, Argument, FlatProgram
 from coterie.compile.node_places import place_of
 from coterie.compile.passes.copying import copy_graph
+from coterie.compile.passes.devices import made_on
 from coterie.compile.places import Place
 from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe.loss import Loss
@@ -73,6 +75,15 @@ class LossProgram:
     def graph(self) -> GraphModule:
         """Its operators, which stand in a module called `LOSS`."""
         return self._program.graph
+
+    def on(self, device: torch.device) -> "LossProgram":
+        """The same for outputs and targets on `device`."""
+        moved = copy(self)
+        moved._program = FlatProgram(
+            made_on(self.graph, device),
+            tuple(one.to(device) if isinstance(one, Tensor) else one for one in self._program.arguments),
+        )
+        return moved
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
         """What one sample's target must be for a model with this `output`; None where they do not fit together."""

@@ -68,7 +68,7 @@ def soft_targets(loss: Criterion, output: Tensor) -> Tensor:
 @loss_and_gradient.register
 def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> LossAndGradient:
     classes = output.shape[1]
-    hot = (target.unsqueeze(1) == torch.arange(classes)).to(torch.float32)
+    hot = (target.unsqueeze(1) == torch.arange(classes, device=target.device)).to(torch.float32)
     if loss.class_weights is None:
         share = _share(weight).unsqueeze(1)
         wanted = _smooth(hot, loss.label_smoothing)
@@ -76,7 +76,7 @@ def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teache
             wanted = wanted + teacher.weight * (teacher.output - wanted)
         aims = share * wanted
     else:
-        by_class = torch.tensor(loss.class_weights, dtype=torch.float32)
+        by_class = torch.tensor(loss.class_weights, dtype=torch.float32, device=target.device)
         aims = _share(weight * (hot * by_class).sum(dim=1), weight).unsqueeze(1) * _smooth(hot, loss.label_smoothing)
         aims = aims * by_class
         if teacher is not None:
@@ -89,7 +89,7 @@ def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: 
     present = (target != loss.padding).to(torch.float32)
     weights = weight.unsqueeze(1) * present
     share = (weights / torch.clamp(weights.sum(), min=TINY_WEIGHT)).unsqueeze(2)
-    wanted = (target.unsqueeze(2) == torch.arange(output.shape[2])).to(torch.float32)
+    wanted = (target.unsqueeze(2) == torch.arange(output.shape[2], device=target.device)).to(torch.float32)
     if teacher is not None:
         wanted = wanted + teacher.weight * (teacher.output - wanted)
     right = (output.argmax(dim=2) == target).to(torch.float32) * present

@@ -155,13 +155,14 @@ class Platform:
         strategy: Mapping[str, object] | None = None,
         launcher: str = "any",
         progress: bool = True,
-        **options: float,
+        **options: float | str,
     ) -> Pair:
         """Train the cloud model on `dataset` and distil the first device version from it; gives the pair as it is then.
 
         `strategy` spreads the cloud model's training over processes, as ``{"kind": "data_parallel", "workers": 4}``
         (`docs/reference/kinds.md`); by default one trains. `launcher` says who starts them: any, here,
-        kubernetes or slurm. `options` are fields of the request, as ``epochs=20``.
+        kubernetes or slurm. `options` are fields of the request, as ``epochs=20`` or
+        ``device="gpus"``.
         Raises JobFailed. Interrupted, the training goes on.
         """
         asked: dict[str, object] = {} if strategy is None else {"strategy": dict(strategy)}

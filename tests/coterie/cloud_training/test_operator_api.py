@@ -71,7 +71,10 @@ def test_a_job_waits_for_the_launcher_that_it_asks_for_and_says_so(api: APIClien
     host("door", "slurm")
     place_jobs(now=timezone.now())
     workers = api.get(f"/api/jobs/{job.pk}/workers/").json()
-    assert (workers["state"], workers["shares"]) == ("placed", [{"host": "door", "ranks": 1, "launcher": "slurm"}])
+    assert (workers["state"], workers["shares"]) == (
+        "placed",
+        [{"host": "door", "ranks": 1, "gpus": [], "launcher": "slurm"}],
+    )
 
 
 def test_a_job_tells_how_its_workers_are_at_the_launcher(api: APIClient) -> None:

@@ -38,17 +38,27 @@ def random_trace(seed: int) -> Trace:
     """Of hosts, teams, priorities, lengths and outages."""
     draw = random.Random(seed)
     hosts = tuple(
-        Host(f"h{n}", f"r{draw.randrange(3)}", draw.choice((1, 2, 4, 8)), draw.random() < 0.8)
+        Host(
+            f"h{n}",
+            f"r{draw.randrange(3)}",
+            draw.choice((1, 2, 4, 8)),
+            draw.random() < 0.8,
+            gpus=draw.choice((0, 2, 4)),
+        )
         for n in range(draw.randint(1, 6))
     )
     total, gangs, lengths, clock = sum(host.places for host in hosts), [], {}, 0.0
     for n in range(draw.randint(1, 14)):
         clock += draw.expovariate(1 / 40)
+        ranks = draw.randint(1, max(2, total + 1))
+        # The first host stays: what wants no more than its GPUs need not wait for ever.
+        fits = ranks <= min(hosts[0].gpus, hosts[0].places)
         gangs.append(
             Gang(
                 f"g{n}",
-                draw.randint(1, max(2, total + 1)),
+                ranks,
                 clock,
+                device=draw.choice(("auto", "cores", "gpus") if fits else ("auto", "cores")),
                 team=draw.choice("ab"),
                 priority=draw.choice((0, 0, 1)),
                 spreads=draw.random() < 0.7,

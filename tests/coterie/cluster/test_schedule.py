@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.cluster.schedule import NAMING, Decision, Gang, Host, Patience, Share, borrowers, decide, free_places
+from coterie.cluster.schedule import NAMING, Decision, Gang, Host, Patience, Room, Share, borrowers, decide
 from tests.coterie.cluster.course import PATIENCE, random_trace, run
 
 A, B, C = Host("a", "north", 4), Host("b", "north", 4), Host("c", "south", 4)
@@ -22,7 +22,8 @@ def check_laws(seed: int) -> None:
 
     def look(hosts: Sequence[Host], gangs: Sequence[Gang], decision: Decision) -> None:
         known = {gang.id: gang for gang in gangs}
-        free = free_places(hosts, [gang for gang in gangs if gang.shares])
+        room = Room.left(hosts, [gang for gang in gangs if gang.shares])
+        free = room.places
         places = {host.name: host.places for host in hosts}
         for name, shares in decision.starts.items():
             gang = known[name]
@@ -33,6 +34,9 @@ def check_laws(seed: int) -> None:
                 crowd = share.ranks > places[share.host]
                 assert share.ranks <= free[share.host] or (crowd and free[share.host] == places[share.host])
                 free[share.host] = max(0, free[share.host] - share.ranks)
+                assert room.gpus[share.host] >= set(share.gpus), "no GPU twice"
+                room.gpus[share.host] -= set(share.gpus)
+                assert len(share.gpus) in {"cores": {0}, "gpus": {share.ranks}, "auto": {0, 1}}[gang.device]
         waiting = {gang.id for gang in gangs if not gang.shares}
         assert waiting == decision.starts.keys() | decision.waits.keys(), "whoever waits is told why"
         assert not decision.starts.keys() & decision.waits.keys()
@@ -94,6 +98,45 @@ def test_a_gang_with_a_launcher_takes_hosts_with_that_launcher_alone() -> None:
     assert "COTERIE_CLUSTER_LAUNCHER=kubernetes" in nobody.sentence
     small = Gang("g", 1, 0, launcher="kubernetes", small=True)
     assert told([small], hosts=hosts).starts["g"], "one process tries it on any host"
+
+
+def test_who_is_alone_takes_a_free_gpu_and_several_share_cores() -> None:
+    hosts = (A, B._replace(gpus=2))
+    assert told([Gang("g", 1, 0)], hosts=hosts).starts["g"] == (Share("b", 1, (0,)),), "though a is as free"
+    assert told([Gang("g", 1, 0, device="cores")], hosts=hosts).starts["g"] == (Share("a", 1),)
+    assert told([Gang("g", 2, 0)], hosts=hosts).starts["g"] == (Share("a", 2),)
+    busy = Gang("x", 1, 0, shares=(Share("b", 1, (0,)),))
+    assert told([busy, Gang("g", 1, 0)], hosts=hosts).starts["g"] == (Share("b", 1, (1,)),)
+    full = Gang("x", 2, 0, shares=(Share("b", 2, (0, 1)),))
+    assert told([full, Gang("g", 1, 0)], hosts=hosts).starts["g"] == (Share("b", 1),), "a core, where none is free"
+
+
+def test_workers_that_want_gpus_wait_for_one_each() -> None:
+    hosts = (A._replace(gpus=1), B._replace(gpus=2))
+    wants = Gang("g", 2, 0, device="gpus")
+    assert told([wants], hosts=hosts).starts["g"] == (Share("b", 2, (0, 1)),)
+    busy = Gang("x", 1, 0, shares=(Share("b", 1, (1,)),))
+    waits = told([busy, wants], hosts=hosts).waits["g"]
+    assert waits.sentence == "waits for 2 workers, each with a GPU, on one host; 1 free on a"
+    spread = told([busy, wants], hosts=hosts, now=Patience().rack_s).starts["g"]
+    assert {share.host: share.gpus for share in spread} == {"a": (0,), "b": (0,)}
+    never = told([Gang("g", 4, 0, device="gpus")], hosts=hosts).waits["g"]
+    assert never.code == "cluster.no_gpus"
+    assert "waits for 4 GPUs; the hosts that are there have 3, at most 2 on one" in never.sentence
+
+
+def test_a_gang_makes_others_leave_whose_gpus_it_needs() -> None:
+    hosts = (B._replace(gpus=1),)
+    lesser = Gang("lesser", 1, 0, started=1, shares=(Share("b", 1, (0,)),))
+    decision = told([lesser, Gang("g", 1, 0, priority=1, device="gpus")], hosts=hosts)
+    assert decision.leaves.keys() == {"lesser"}
+    on_cores = Gang("lesser", 1, 0, started=1, shares=(Share("b", 1),))
+    assert not told([on_cores, Gang("g", 1, 0, priority=1, device="gpus")], hosts=hosts).leaves
+
+
+def test_another_scheduler_hands_out_its_own_gpus() -> None:
+    door = Host("door", "north", 4, joins=False, launcher="slurm", gpus=1)
+    assert told([Gang("g", 2, 0, device="gpus")], hosts=(door,)).starts["g"] == (Share("door", 2),)
 
 
 def test_a_gang_that_tolerates_no_network_waits_for_one_host() -> None:

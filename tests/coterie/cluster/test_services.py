@@ -2,12 +2,14 @@
 
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+import torch
 
 from coterie.cluster.failures import FIRST_WAIT_S, MOST, retry_after
 from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
-from coterie.cluster.schedule import Share
+from coterie.cluster.schedule import Device, Share
 from coterie.cluster.selectors import use_of_teams
 from coterie.cluster.services import (
     KEPT,
@@ -23,7 +25,7 @@ from coterie.cluster.services import (
     tidy,
     try_again,
 )
-from coterie.cluster.this_host import Presence
+from coterie.cluster.this_host import Presence, count_gpus
 from coterie_wire.conditions import Reason
 from tests.coterie.world import later
 from tests.system.eventually import eventually
@@ -39,9 +41,18 @@ def hosts(*names: str, at: float = 0.0, places: int = 2, gpus: int = 0) -> None:
         )
 
 
-def gang(ranks: int = 4, *, at: float = 0.0, team: str = "", priority: int = 0) -> uuid.UUID:
+def gang(ranks: int = 4, *, at: float = 0.0, team: str = "", priority: int = 0, device: Device = "auto") -> uuid.UUID:
     job = uuid.uuid4()
-    add_gang(job=job, label=f"job {ranks}", ranks=ranks, spreads=True, team=team, priority=priority, now=later(at))
+    add_gang(
+        job=job,
+        label=f"job {ranks}",
+        ranks=ranks,
+        spreads=True,
+        team=team,
+        priority=priority,
+        device=device,
+        now=later(at),
+    )
     return job
 
 
@@ -125,14 +136,16 @@ def test_kinds_of_failure() -> None:
 
 def test_use_is_counted_by_team_over_placements() -> None:
     hosts("a", places=4, gpus=2)
-    job = gang(2, team="vision")
+    job = gang(2, team="vision", device="gpus")
     place_gangs(quotas={}, now=later(0))
-    assert use_of_teams(later(1800)) == [("vision", 1.0, 0.5)]
+    place = place_of(job)
+    assert place is not None and place.shares == (Share("a", 2, (0, 1)),)
+    assert use_of_teams(later(1800)) == [("vision", 1.0, 1.0)]
     give_place_back(job=job, placement=1, now=later(1800))
     hosts("a", at=7200, places=4, gpus=2)
     place_gangs(quotas={}, now=later(7200))
     end_gang(job=job, now=later(9000))
-    assert use_of_teams(later(20_000)) == [("vision", 2.0, 1.0)]
+    assert use_of_teams(later(20_000)) == [("vision", 2.0, 2.0)]
 
 
 def test_gangs_without_a_job_end_and_what_is_old_is_forgotten() -> None:
@@ -145,6 +158,13 @@ def test_gangs_without_a_job_end_and_what_is_old_is_forgotten() -> None:
     assert place_of(job) is None and not GangShare.objects.exists()
     tidy(active_jobs=[], now=later(3) + KEPT)
     assert not Gang.objects.exists() and not Host.objects.exists()
+
+
+def test_gpus_that_trainings_cannot_use_count_as_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert count_gpus(tmp_path) == 0 and not caplog.records, "nothing is tried where no driver is"
+    (tmp_path / "nvidia0").touch()
+    assert count_gpus(tmp_path) == torch.cuda.device_count()
+    assert bool(caplog.records) == (torch.cuda.device_count() == 0)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3896,8 +3896,22 @@ export interface components {
              * @example 32
              */
             batch_size: number;
+            /**
+             * @description compile the cloud model's passes (torch.compile); pays where steps are many
+             * @default false
+             */
+            compiled: boolean;
             /** Format: uuid */
             dataset: string;
+            /**
+             * @description what the cloud model's workers compute on; auto: one that is alone takes a GPU where one is free, several share cores; gpus: each waits for one
+             *
+             *     * `auto` - auto
+             *     * `cores` - cores
+             *     * `gpus` - gpus
+             * @default auto
+             */
+            device: components["schemas"]["DeviceEnum"];
             /**
              * @description most passes, for the device model
              * @default 60
@@ -3948,6 +3962,14 @@ export interface components {
              * @example 0.001
              */
             least_gain: number;
+            /**
+             * @description of the cloud model's matrix products in training; bf16 is quicker on GPUs that have it
+             *
+             *     * `float32` - float32
+             *     * `bf16` - bf16
+             * @default float32
+             */
+            precision: components["schemas"]["PrecisionEnum"];
             /**
              * @description a job of a higher one has its team's lower ones save a checkpoint and make room
              * @default 0
@@ -4322,7 +4344,10 @@ export interface components {
         ClusterHost: {
             /** @example 4 */
             cores: number;
-            /** @example 0 */
+            /**
+             * @description those that its children can compute on
+             * @example 0
+             */
             gpus: number;
             /**
              * @description who starts workers: here, it does itself; or kubernetes, slurm
@@ -4718,6 +4743,13 @@ export interface components {
              */
             tags?: string[];
         };
+        /**
+         * @description * `auto` - auto
+         *     * `cores` - cores
+         *     * `gpus` - gpus
+         * @enum {string}
+         */
+        DeviceEnum: "auto" | "cores" | "gpus";
         /** @description How a device does. */
         DeviceFigures: {
             /**
@@ -5972,6 +6004,14 @@ export interface components {
         /** @description The workers of a job that waits or runs. */
         Gang: {
             /**
+             * @description what they compute on; auto: one that is alone takes a GPU where one is free
+             *
+             *     * `auto` - auto
+             *     * `cores` - cores
+             *     * `gpus` - gpus
+             */
+            device: components["schemas"]["DeviceEnum"];
+            /**
              * Format: double
              * @example 0
              */
@@ -6031,6 +6071,8 @@ export interface components {
         };
         /** @description The workers of a gang that one host runs. */
         GangShare: {
+            /** @description numbers of the host's GPUs, one for each worker; none: cores */
+            gpus: number[];
             /** @example host-a */
             host: string;
             /**
@@ -6453,6 +6495,8 @@ export interface components {
         };
         /** @description The workers of a job that one host leads or runs. */
         JobShare: {
+            /** @description numbers of the host's GPUs, one for each worker; none: cores */
+            gpus: number[];
             /** @example host-a */
             host: string;
             /**
@@ -8528,6 +8572,12 @@ export interface components {
              */
             release: string;
         };
+        /**
+         * @description * `float32` - float32
+         *     * `bf16` - bf16
+         * @enum {string}
+         */
+        PrecisionEnum: "float32" | "bf16";
         /** @description An error as RFC 9457 problem+json; docs/reference/errors.md lists the codes. */
         Problem: {
             /**

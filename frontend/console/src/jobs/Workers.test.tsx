@@ -31,7 +31,7 @@ it("says which launcher the workers wait for, and why", async () => {
 });
 
 it("says how the workers are at another scheduler, in its words", async () => {
-  const shares = [{ host: "door", ranks: 4, launcher: "slurm" }];
+  const shares = [{ host: "door", ranks: 4, gpus: [], launcher: "slurm" }];
   answers("get", "/api/jobs/{id}/workers/", { ...WORKERS, state: "placed", reason_code: "", shares });
   const job: Job = { ...JOB, launcher: "slurm", launcher_state: "waits", launcher_sentence: "pending: Resources" };
   await show(<Workers job={job} />);
@@ -39,10 +39,10 @@ it("says how the workers are at another scheduler, in its words", async () => {
   expect(screen.getByText("SLURM has them wait: pending: Resources.")).toBeDefined();
 });
 
-it("says that the platform's hosts run them, by their names", async () => {
+it("says that the platform's hosts run them, by their names and on which of their GPUs", async () => {
   const shares = [
-    { host: "a", ranks: 3, launcher: "here" },
-    { host: "b", ranks: 1, launcher: "here" },
+    { host: "a", ranks: 3, gpus: [0, 1, 3], launcher: "here" },
+    { host: "b", ranks: 1, gpus: [2], launcher: "here" },
   ];
   answers("get", "/api/jobs/{id}/workers/", {
     ...WORKERS,
@@ -52,6 +52,6 @@ it("says that the platform's hosts run them, by their names", async () => {
     shares,
   });
   await show(<Workers job={{ ...JOB, launcher: "here", launcher_state: "runs" }} />);
-  expect(await screen.findByText("4 workers: 3 on a, 1 on b")).toBeDefined();
+  expect(await screen.findByText("4 workers: 3 on a, on its GPUs 0, 1, 3; 1 on b, on its GPU 2")).toBeDefined();
   expect(screen.getByText("The platform's hosts run them.")).toBeDefined();
 });

@@ -31,7 +31,15 @@ export function Workers({ job }: { job: Job }) {
 function where({ ranks, shares, launcher_wanted: wanted }: JobWorkers): string {
   const many = ranks === 1 ? t`1 worker` : t`${ranks} workers`;
   if (shares.length === 0) return wanted === "" ? many : t`${many}, to be started by ${launcherName(wanted)}`;
-  return `${many}: ${shares.map((share) => t`${share.ranks} on ${share.host}`).join(", ")}`;
+  return `${many}: ${shares.map(share).join("; ")}`;
+}
+
+function share({ ranks, host, gpus }: JobWorkers["shares"][number]): string {
+  if (gpus.length === 0) return t`${ranks} on ${host}`;
+  const numbers = gpus.join(", ");
+  return gpus.length === 1
+    ? t`${ranks} on ${host}, on its GPU ${numbers}`
+    : t`${ranks} on ${host}, on its GPUs ${numbers}`;
 }
 
 /** What a launcher does with the workers, by its state. */

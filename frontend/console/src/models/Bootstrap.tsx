@@ -15,6 +15,12 @@ import { datasetsQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
 
+const DEVICES = () => [
+  { value: "auto", label: t`A free GPU, where one worker is alone; else cores` },
+  { value: "cores", label: t`Cores` },
+  { value: "gpus", label: t`GPUs alone` },
+];
+
 /** Has the cloud train a pair that has no version yet, with a data set that is chosen. */
 export function Bootstrap({ pair }: { pair: Pair }) {
   const { data: datasets } = useQuery(datasetsQuery);
@@ -23,6 +29,9 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const [strategy, setStrategy] = useState<Values>({ kind: "one_process" });
   const { data: launchers } = useQuery(launchersQuery);
   const [launcher, launchBy] = useState("any");
+  const [device, computeOn] = useState("auto");
+  const [bf16, setBf16] = useState(false);
+  const [compiled, setCompiled] = useState(false);
   const [endsEarly, endEarly] = useState(false);
   const schema = strategies?.[String(strategy.kind)];
   const dataset = chosen ?? datasets?.[0]?.id;
@@ -67,6 +76,26 @@ export function Bootstrap({ pair }: { pair: Pair }) {
           />
           {schema !== undefined && <KindForm schema={schema} values={strategy} onChange={setStrategy} />}
           <Select
+            label="Computes on"
+            description="Cores, or GPUs that hosts have: where GPUs alone will do, each worker waits for one of its own."
+            data={DEVICES()}
+            value={device}
+            allowDeselect={false}
+            onChange={(chosen) => chosen !== null && computeOn(chosen)}
+          />
+          <Switch
+            label="bf16"
+            description="Matrix products of 16 bits: quicker on GPUs that have them. Parameters and the loss stay in float32."
+            checked={bf16}
+            onChange={(event) => setBf16(event.currentTarget.checked)}
+          />
+          <Switch
+            label="Compile the model"
+            description="By torch.compile, for half a minute or longer before the first step: it pays where steps are many."
+            checked={compiled}
+            onChange={(event) => setCompiled(event.currentTarget.checked)}
+          />
+          <Select
             label="Launcher"
             description="Who starts the workers. Hosts start them in children, and with other hosts by their queues; the scheduler of another cluster starts them there."
             data={launcherChoices(launchers ?? [])}
@@ -81,7 +110,15 @@ export function Bootstrap({ pair }: { pair: Pair }) {
       call={(via) =>
         api.POST("/api/pairs/{id}/bootstrap/", {
           params: { path: { id: pair.id } },
-          body: { dataset, strategy, launcher, least_gain: endsEarly ? 0.001 : 0 } as BootstrapRequest, // everything else has a default
+          body: {
+            dataset,
+            strategy,
+            launcher,
+            device,
+            precision: bf16 ? "bf16" : "float32",
+            compiled,
+            least_gain: endsEarly ? 0.001 : 0,
+          } as BootstrapRequest, // everything else has a default
           ...via,
         })
       }

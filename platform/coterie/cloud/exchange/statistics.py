@@ -18,7 +18,7 @@ class Statistics:
 
     def gather(self) -> NDArray[np.float64]:
         """The vector, [size]."""
-        parts = [tensor.numpy().reshape(-1) for tensor in self._tensors]
+        parts = [tensor.cpu().numpy().reshape(-1) for tensor in self._tensors]
         found: NDArray[np.float64] = np.concatenate([np.zeros(0), *parts], dtype=np.float64)
         return found
 

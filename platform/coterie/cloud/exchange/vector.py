@@ -23,7 +23,7 @@ class Layout:
 
     def state(self) -> Mapping[str, Array]:
         """The model, as it travels to workers."""
-        return {name: tensor.detach().numpy() for name, tensor in self._cloud.state.items()}
+        return {name: tensor.detach().cpu().numpy() for name, tensor in self._cloud.state.items()}
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take the model. Raises KeyError or RuntimeError where it is another one."""
@@ -38,7 +38,7 @@ class Layout:
     def gather(self, loss: float) -> NDArray[np.float64]:
         """The vector after a backward pass; a parameter that no gradient reached has zeros."""
         gradients = [
-            np.zeros(parameter.numel()) if parameter.grad is None else parameter.grad.numpy().reshape(-1)
+            np.zeros(parameter.numel()) if parameter.grad is None else parameter.grad.cpu().numpy().reshape(-1)
             for parameter in self._parameters
         ]
         parts = [*gradients, self._statistics.gather(), [loss]]

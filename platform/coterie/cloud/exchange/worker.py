@@ -28,7 +28,7 @@ Answer = Callable[[Frame], Awaitable[bytes]]
 
 def serve_gradients(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:  # noqa: ARG001 - as all members
     """Answer until the job ends. Raises MalformedDataset, ConnectionError, or what `Learner` raises."""
-    shares = Shares(Learner(arguments.training), parse_strategy(arguments.training.strategy).count)
+    shares = Shares(Learner(arguments.training, gpu=arguments.gpu), parse_strategy(arguments.training.strategy).count)
     hello = {SECRET: arguments.secret, WORKER: str(arguments.number)}
 
     async def answer(frame: Frame) -> bytes:

@@ -30,11 +30,15 @@ STRANGE = ("child.crashed",)
 """What a worker says that has lost another one, which may have said more."""
 
 
-def gang_for(arguments: BootstrapArguments, *, name: str, directory: Path) -> Gang:
-    """Processes for a training: the workers, or one with a core for each where they do not meet over a network."""
+def gang_for(arguments: BootstrapArguments, *, name: str, directory: Path, on_gpus: bool = False) -> Gang:
+    """Processes for a training: the workers, or one with a core for each where they do not meet over a network.
+
+    `on_gpus`: each worker has a GPU, too.
+    """
     strategy = parse_strategy(arguments.strategy)
     processes = strategy.count if strategy.spreads else 1
-    return Gang(name, processes, strategy.count // processes, directory)
+    each = strategy.count // processes
+    return Gang(name, processes, each, directory, gpus_each=each if on_gpus else 0)
 
 
 def train_elsewhere(

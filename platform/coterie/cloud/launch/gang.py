@@ -22,6 +22,7 @@ class Gang(NamedTuple):
     cores_each: int
     directory: Path
     """Where they read what is to be trained; all see it under this path."""
+    gpus_each: int = 0
 
 
 class Standing(NamedTuple):

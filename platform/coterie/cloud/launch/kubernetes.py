@@ -14,6 +14,8 @@ from coterie_wire.structs import from_json
 
 PORT = 29_500
 LABEL = "coterie.gang"
+GPUS = "nvidia.com/gpu"
+"""The resource under which NVIDIA's device plugin offers them."""
 USER = 10_001
 """Of the platform's image."""
 
@@ -92,7 +94,10 @@ class Kubernetes(NamedTuple):
                     "name": "worker",
                     "image": self.image,
                     "command": [*command, "$(JOB_COMPLETION_INDEX)", f"{gang.name}-0.{gang.name}", str(PORT)],
-                    "resources": {"requests": {"cpu": str(gang.cores_each)}},
+                    "resources": {
+                        "requests": {"cpu": str(gang.cores_each)},
+                        **({"limits": {GPUS: str(gang.gpus_each)}} if gang.gpus_each else {}),
+                    },
                     "securityContext": {
                         "allowPrivilegeEscalation": False,
                         "readOnlyRootFilesystem": True,

@@ -47,6 +47,7 @@ class Slurm(NamedTuple):
                 f"#SBATCH --job-name={gang.name}",
                 f"#SBATCH --ntasks={gang.processes}",
                 f"#SBATCH --cpus-per-task={gang.cores_each}",
+                *((f"#SBATCH --gpus-per-task={gang.gpus_each}",) if gang.gpus_each else ()),
                 f"#SBATCH --time={hours}:{seconds // 60:02}:00",
                 "#SBATCH --no-requeue",
                 f"#SBATCH --output={gang.directory}/slurm.log",

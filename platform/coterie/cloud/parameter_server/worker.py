@@ -70,7 +70,7 @@ class Worker:
     def __init__(self, arguments: WorkerArguments, strategy: ParameterServer) -> None:
         self._arguments, self._strategy = arguments, strategy
         self._number = arguments.number
-        self._learner = Learner(arguments.training)
+        self._learner = Learner(arguments.training, gpu=arguments.gpu)
         self._statistics = Statistics(self._learner.cloud)
         self._most = numbers_in(strategy.piece_kib)
         self._layers = layers_of(self._learner.cloud, self._most)

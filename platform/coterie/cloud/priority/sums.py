@@ -21,7 +21,7 @@ class Sums:
         self._rank = rank
         self._optimisers: dict[Layer, torch.optim.Optimizer] = {}
         for layer in layers:
-            optimiser = torch.optim.AdamW(layer.parameters, lr=rank.learner.arguments.learning_rate)
+            optimiser = rank.learner.computing.adamw(layer.parameters, rank.learner.arguments.learning_rate)
             optimiser.state = rank.learner.optimiser.state  # one memory, which checkpoints have
             self._optimisers[layer] = optimiser
         self._reached: set[nn.Parameter] = set()
@@ -48,7 +48,7 @@ class Sums:
     def change(self, layer: Layer) -> None:
         """By a step of its optimiser."""
         for parameter, gradient in zip(layer.parameters, layer.parts, strict=True):
-            parameter.grad = gradient if parameter in self._reached else None
+            parameter.grad = gradient.to(parameter.device) if parameter in self._reached else None
         self._optimisers[layer].step()
         self._optimisers[layer].zero_grad()
 

@@ -60,7 +60,7 @@ class Transfers:
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits, with dropout. Each parameter is changed by the former step's gradients just before it is used."""
-        output = self._cloud.run(self._graph, inputs)
+        output = self._cloud.train_by(self._graph, inputs)
         now = time.perf_counter()
         self._step_s, self._since, self._begun = now - self._since, now, now
         for layer in self._layers:

@@ -41,6 +41,11 @@ class Strategy(Kind, frozen=True):
     """Whether its workers find each other when they are on several hosts."""
 
     @property
+    def compiles(self) -> bool:
+        """Whether its passes can be compiled."""
+        return True
+
+    @property
     def count(self) -> int:
         """How many workers train."""
         return 1

@@ -48,3 +48,7 @@ class DataParallel(Strategy, frozen=True, tag="data_parallel"):
     @property
     def count(self) -> int:
         return self.workers
+
+    @property
+    def compiles(self) -> bool:
+        return self.transfers != "priority"

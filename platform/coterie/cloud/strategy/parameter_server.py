@@ -52,6 +52,10 @@ class ParameterServer(Strategy, frozen=True, tag="parameter_server"):
         return self.workers
 
     @property
+    def compiles(self) -> bool:
+        return self.transfers != "priority"
+
+    @property
     def bound(self) -> int | None:
         """How many steps a worker may be ahead of the slowest; None: any number."""
         return self.staleness if self.updates == "bounded" else None

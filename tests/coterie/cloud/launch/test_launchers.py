@@ -217,6 +217,20 @@ def test_the_jobs_manifests_are_a_gang_that_finds_its_first_pod() -> None:
     assert (mounted["shared"]["mountPath"], mounted["shared"]["subPath"]) == ("/shared/0123", "0123"), "its job's alone"
     assert not pod["spec"]["automountServiceAccountToken"]
     assert len("coterie-0123-0") <= 63, "a host name"
+    assert "limits" not in worker["resources"]
+
+
+def test_workers_ask_other_schedulers_for_their_gpus(tmp_path: Path) -> None:
+    arguments = arguments_of(tmp_path, {"kind": "parameter_server", "workers": 3})
+    gang = gang_for(arguments, name="coterie-0123", directory=Path("/shared/0123/launch"), on_gpus=True)
+    assert (gang.processes, gang.gpus_each) == (1, 3), "of one process whose children are the workers"
+    _, job = json.loads(json.dumps(Kubernetes("coterie:1", "claim", "/shared").manifests(gang)))
+    (worker,) = job["spec"]["template"]["spec"]["containers"]
+    assert worker["resources"]["limits"] == {"nvidia.com/gpu": "3"}
+    spread = gang_for(
+        arguments_of(tmp_path, {"kind": "sharded", "workers": 3}), name="x", directory=tmp_path, on_gpus=True
+    )
+    assert "#SBATCH --gpus-per-task=1" in Slurm("python").script(spread).splitlines()
 
 
 def test_the_script_is_one_that_bash_reads() -> None:
@@ -227,6 +241,7 @@ def test_the_script_is_one_that_bash_reads() -> None:
     assert lines[0] == "#!/bin/bash"
     first = next(number for number, line in enumerate(lines) if number and not line.startswith("#SBATCH"))
     assert not any(line.startswith("#SBATCH") for line in lines[first:]), "sbatch reads them at the top alone"
+    assert "gpus" not in script
     assert {"#SBATCH --ntasks=4", "#SBATCH --cpus-per-task=2", "#SBATCH --no-requeue"} <= set(lines)
 
 

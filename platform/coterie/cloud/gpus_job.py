@@ -1,0 +1,23 @@
+"""Job: find how many GPUs this host has that children, confined as they are, can compute on."""
+
+import msgspec
+
+from coterie.child.job import ChildJob, Limits
+
+
+class GpusArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """None."""
+
+
+class GpusResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was found."""
+
+    gpus: int
+    """They have the numbers from 0 on."""
+
+
+LIMITS = Limits(wall_s=120.0, memory_bytes=8 << 30, confined=True, loopback=True)
+"""As a training has."""
+JOB = ChildJob(
+    module=__name__, work="coterie.cloud.gpus:count_gpus", arguments=GpusArguments, result=GpusResult, errors=()
+)
