@@ -41,7 +41,7 @@ def plan(**topology: object) -> dict[str, Any]:
 @pytest.fixture
 def gossips(site: Site, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Gossips]:
     """A federation of one round, and the devices that it will ask, each slow enough that one can look on."""
-    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:40]
+    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_"))[-40:].strip("-")
     with ExitStack() as stack:
         asked = plan(**getattr(request, "param", {}))
         federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=asked, rounds_wanted=1)
@@ -113,7 +113,9 @@ def test_an_agent_that_is_killed_goes_on_with_the_others(site: Site, gossips: Go
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("gossips", [WALKERS], indirect=True)
+@pytest.mark.parametrize(
+    "gossips", [WALKERS, {**WALKERS, "walkers": 3, "mixing": "clipped"}], ids=["mean", "clipped"], indirect=True
+)
 def test_walkers_hop_on_while_the_platform_is_away_and_pass_over_one_that_is_killed(
     site: Site, gossips: Gossips
 ) -> None:
