@@ -20,7 +20,7 @@ import redis
 from tests.benchmarks.report import DIRECTORY, Figure
 from tests.object_storage import swift
 from tests.object_storage.broken_line import BrokenLine
-from tests.system.chaos import Outcome, disturb
+from tests.system.chaos import disturb
 from tests.system.scaled import REDIS, new_database
 from tests.system.surroundings import can_be_disturbed
 
@@ -41,7 +41,8 @@ class Report(msgspec.Struct, frozen=True):
     agents: int
     every_s: float
     """On the mean, between two faults."""
-    outcome: Outcome
+    outcome: dict[str, object]
+    """The fields of `tests.system.chaos.Outcome`."""
     told: list[str]
     """Each fault, at the second since the platform was started."""
 
@@ -75,7 +76,7 @@ def measure() -> list[Figure]:
             tell=tell,
         )
     REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_bytes(msgspec.json.format(msgspec.json.encode(Report(SEED, AGENTS, EVERY_S, found, told))))
+    REPORT.write_bytes(msgspec.json.format(msgspec.json.encode(Report(SEED, AGENTS, EVERY_S, found._asdict(), told))))
     case = f"{sum(found.faults.values())} faults in {found.seconds:.0f} s, {AGENTS} agents, seed {SEED}"
     nothing = "target 0"
     return [
@@ -84,5 +85,6 @@ def measure() -> list[Figure]:
         Figure(case, "updates lost", found.lost, "updates", against=nothing),
         Figure(case, "updates counted twice", found.doubled, "updates", against=nothing),
         Figure(case, "rounds abandoned", found.abandoned, "rounds", against=nothing),
+        *(Figure(case, f"for {reason}", count, "rounds") for reason, count in sorted(found.why.items())),
         Figure(case, "versions with other bits than undisturbed", found.different, "versions", against=nothing),
     ]

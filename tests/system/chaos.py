@@ -73,8 +73,10 @@ class Outcome(NamedTuple):
     """Updates that count more than once."""
     abandoned: int
     """Rounds that ended without a version."""
+    why: Mapping[str, int]
+    """For what reasons, by code."""
     different: int
-    """Versions that have not the bits of those that nothing disturbed."""
+    """Versions that have not the bits of those that nothing disturbed; all after a round that was abandoned."""
 
 
 class System:
@@ -342,8 +344,12 @@ def _outcome(
     """Read from the tables what happened, and compare the versions with those of `undisturbed`."""
     with psycopg.connect(database) as tables:
         (seed,) = _row(tables, "SELECT seed FROM federations_federation WHERE id = %s", federation)
-        (abandoned,) = _row(
-            tables, "SELECT count(*) FROM rounds_round WHERE federation_id = %s AND state = 'abandoned'", federation
+        why: dict[str, int] = dict(
+            tables.execute(
+                "SELECT reason_code, count(*) FROM rounds_round WHERE federation_id = %s AND state = 'abandoned'"
+                " GROUP BY reason_code",
+                [federation],
+            ).fetchall()
         )
         rounds = tables.execute(
             "SELECT round.number, parameters_id, (SELECT count(*) FROM merging_update WHERE merge_id = merge.id),"
@@ -360,7 +366,8 @@ def _outcome(
         rounds=len(rounds),
         lost=sum(max(0, len(devices) - distinct) for _, _, _, distinct in rounds),
         doubled=sum(count - distinct for _, _, count, distinct in rounds),
-        abandoned=abandoned,
+        abandoned=sum(why.values()),
+        why=why,
         different=sum(sha256 != _sha256(version) for (_, sha256, _, _), version in zip(rounds, wanted, strict=True)),
     )
 
