@@ -10,10 +10,9 @@ from tests.system.chaos import Outcome, disturb
 from tests.system.scaled import SCALED
 from tests.system.surroundings import can_be_disturbed
 
-pytestmark = [*SCALED, pytest.mark.skipif(not can_be_disturbed(), reason="no C compiler")]
+pytestmark = [*SCALED, pytest.mark.long, pytest.mark.skipif(not can_be_disturbed(), reason="no C compiler")]
 
 
-@pytest.mark.long
 def test_faults_lose_no_update_and_change_no_bit(database: str, broker: str, tmp_path: Path) -> None:
     _check(disturb(database, broker, tmp_path, agents=3, faults=20, every_s=1.5, seed=3))
 
