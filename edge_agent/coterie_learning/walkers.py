@@ -27,7 +27,7 @@ def walkers_of(members: Sequence[str], meeting: int, *, walkers: int, seed: int)
         return ()
     parts = -(-len(names) // walkers)
     cycle, part = divmod(meeting, parts)
-    order = permutation(len(names), seed, "cycle", cycle)
+    order = permutation(len(names), seed, "walkers", cycle)
     return tuple(sorted(names[place] for place in order[len(names) * part // parts : len(names) * (part + 1) // parts]))
 
 
