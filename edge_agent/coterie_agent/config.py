@@ -183,6 +183,14 @@ class UpdateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Local hours [from, to) in which it is replaced; from > to spans midnight; None: any."""
 
 
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets an operator of the platform have the agent's log of this device."""
+
+    send: Literal["never", "ask", "always"] = "ask"
+    """To nobody, and no log is kept; what the owner allows, request by request (``coterie-agent logs --allow``); to
+    each who asks. Secrets, samples and paths are taken out first."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the device's owner decides; every key has a default."""
 
@@ -214,6 +222,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether samples leave the device for an answer."""
     updates: UpdateSettings = UpdateSettings()
     """Whether the agent is replaced by other releases of it."""
+    logs: LogSettings = LogSettings()
+    """Who may have the agent's log."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
     max_samples: Annotated[int, Meta(ge=1)] = 100_000
@@ -387,4 +397,9 @@ TEMPLATE = """\
 [updates]
 # take = "ask"                 # those you agree to (coterie-agent updates --allow VERSION); or "on": all; "off": none
 # hours = [2, 5]               # local hours [from, to) in which it is replaced; any, where this is not set
+
+# Whether an operator of the platform may have the log that this agent writes, when he asks for it: the lines of the
+# last hours, without secrets, samples and paths. With "never" no log is kept on this device either.
+[logs]
+# send = "ask"                 # what you allow (your page, or coterie-agent logs --allow); "always"; or "never"
 """

@@ -31,6 +31,7 @@ from coterie_agent.store.work import WorkStore
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.asking import OfferToAnswer
 from coterie_wire.conditions import Conditions
+from coterie_wire.device_log import SendsLog
 from coterie_wire.errors import WireError
 from coterie_wire.latency import Latency
 from coterie_wire.meeting import OfferToMeet
@@ -128,6 +129,8 @@ class Contact:
     """Whether its connections can show a certificate: they are TLS."""
     takes_updates: TakesUpdates | None = None
     """Whether other releases of the agent are installed."""
+    sends_log: SendsLog | None = None
+    """Whether its owner lets its log be sent."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -336,6 +339,7 @@ class Contact:
                 paths=self.opens_paths,
                 updates=self.takes_updates,
                 certifies=self.certifies,
+                logs=self.sends_log,
             )
         return CheckIn(
             protocol=PROTOCOL,

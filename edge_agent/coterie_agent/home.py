@@ -96,6 +96,11 @@ class Home:
         return self.state / "relay-sums"
 
     @property
+    def log(self) -> Path:
+        """What the agent has logged of late, for whom its owner lets have it."""
+        return self.state / "log.jsonl"
+
+    @property
     def lock(self) -> Path:
         return self.state / "run.lock"
 

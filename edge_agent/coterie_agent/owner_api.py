@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from coterie_agent.config import Config
 from coterie_agent.consent import Consent
+from coterie_agent.device_log.owner_view import LogsView, SayOnLog, hear_on_log, logs_view
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exporting import DeviceExport, export_device, read_section
 from coterie_agent.forgetting import Forgetter
@@ -90,6 +91,8 @@ class OwnerView(msgspec.Struct, frozen=True):
     """What federations ask beyond what the owner has agreed to."""
     agreed: tuple[Agreement, ...]
     """What he has, oldest first."""
+    logs: LogsView
+    """Its log."""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -139,6 +142,7 @@ class OwnerApi:
             "POST /agree": self.agree,
             "POST /consent": self.consent,
             "POST /updates": self.say_on_updates,
+            "POST /logs": self.say_on_log,
             "POST /leave": self.leave,
             "POST /forget": self.forget,
         }
@@ -160,6 +164,7 @@ class OwnerApi:
             updates=updates_view(self.home, self.config.updates, self.situation.now),
             questions=tuple(Question(one, tuple(WORDS[scope] for scope in one.scopes)) for one in report.consent.asked),
             agreed=self.store.agreements.editions(),
+            logs=logs_view(self.config.logs, self.store.log_requests),
         )
 
     def receipts(self, _: bytes) -> Receipts:
@@ -199,6 +204,11 @@ class OwnerApi:
         hear(self.home, decode(body, SayOnUpdates), self.situation.now)
         self.situation.wake()  # what waits for it goes on
         return updates_view(self.home, self.config.updates, self.situation.now)
+
+    def say_on_log(self, body: bytes) -> LogsView:
+        """Take the owner's word on a request for the log. Raises RequestError ``logs.not_asked``."""
+        hear_on_log(self.store.log_requests, decode(body, SayOnLog))
+        return logs_view(self.config.logs, self.store.log_requests)
 
     def leave(self, body: bytes) -> Left:
         """Leave the platform; the samples stay. Raises Unreachable or Refused."""

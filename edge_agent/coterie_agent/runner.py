@@ -17,6 +17,8 @@ from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
 from coterie_agent.device import capabilities, offer_to_answer, own_address, with_port
+from coterie_agent.device_log.rule import sends_log
+from coterie_agent.device_log.thread import LogThread
 from coterie_agent.discovery.book import AddressBook, Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.forgetting import forget_platform
@@ -142,6 +144,7 @@ class Runner:
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
             self._start("updating", self._updating(link).run),
+            self._start("log-requests", self._log_requests(link).run),
         ]
         if self.config.page.on_network:
             threads.append(self._start("network-page", self._network_page(identity, owner, labels).run))
@@ -381,6 +384,7 @@ class Runner:
             asks_platform=self.config.platform.send_samples,
             opens_paths=self.config.direct.connect,
             takes_updates=takes_updates(self.home, self.config.updates),
+            sends_log=sends_log(self.config.logs),
         )
 
     def _portion_desk(self) -> PortionDesk:
@@ -448,6 +452,11 @@ class Runner:
             link=link,
             situation=self.situation,
             on_trial=self.on_trial,
+        )
+
+    def _log_requests(self, link: HttpLink) -> LogThread:
+        return LogThread(
+            home=self.home, settings=self.config.logs, store=self.store, link=link, situation=self.situation
         )
 
     def _local_api(self, api: LocalApi, owner: OwnerApi, labels: LabelApi) -> LocalApiServer:

@@ -209,6 +209,17 @@ LEAVES: Mapping[str, Told] = {
     "AskPlatform.federation": Told("federation whose model is to answer", "not sent", "not sent"),
     "AskPlatform.samples": Told("the samples that are to be answered, as they are", "not sent", "not sent"),
     "AskPlatform.remaining_s": Told("how long it waits for the answer", "not sent", "not sent"),
+    # Its log, which goes to the platform only where its owner allows a request of an operator, and is a receipt.
+    "ReportLog.request": Told("which request for its log it tells about"),
+    "ReportLog.outcome": Told("whether its owner allows that its log is sent"),
+    "DeliverLog.request": Told("which request its log is for"),
+    "LogLine.at": Told("when its agent logged a line"),
+    "LogLine.level": Told("how serious that line is"),
+    "LogLine.source": Told("which part of its agent wrote it"),
+    "LogLine.text": Told(
+        "what it logged, without secrets, samples and their number, and without any figure under secure aggregation"
+    ),
+    "DeliverLog.left_out": Told("how many older lines are left out"),
     # What its owner asks.
     "ReadExport.section": Told("which part of what the platform knows of it its owner reads"),
     "ReadExport.after": Told("how far its owner has read"),

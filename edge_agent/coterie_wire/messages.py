@@ -14,6 +14,7 @@ from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import Difference, Sha256, SignedManifest
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.device_log import DeliverLog, LogAsked, ReportLog, SendsLog
 from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
@@ -99,6 +100,8 @@ class Capabilities(Message, frozen=True):
     """Whether it installs other releases of its agent; None: its agent does not know how."""
     certifies: bool = False
     """It draws keys and asks for certificates of its connection when the platform wants it to."""
+    logs: SendsLog | None = None
+    """Whether it sends its log where its owner allows it; None: its agent does not know how."""
 
 
 class Enrol(Message, frozen=True):
@@ -287,6 +290,8 @@ class Directive(Message, frozen=True):
     """Of devices that want to meet this one by a direct path."""
     update: AgentUpdate | None = None
     """What is to be done about the agent itself; None: nothing."""
+    log: LogAsked | None = None
+    """An operator asks for the device's log."""
     hides: bool = False
     """A plan of the device's federations hides in a sum what devices measure, which the device then tells nowhere else,
     before its first round too."""
@@ -395,6 +400,8 @@ EXCHANGES: Mapping[str, Exchange] = {
     "report-received": Exchange(ReportReceived, Done),
     "ask-peer-ticket": Exchange(AskPeerTicket, PeerTicketGiven),
     "report-update": Exchange(ReportUpdate, Done),
+    "report-log": Exchange(ReportLog, Done),
+    "deliver-log": Exchange(DeliverLog, Done),
     "leave": Exchange(Leave, Done),
 }
 

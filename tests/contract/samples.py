@@ -9,6 +9,7 @@ from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_content, sign_manifest, verify_key_of
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.device_log import DeliverLog, LogAsked, LogLine, ReportLog
 from coterie_wire.discovery import AskPeerTicket, Excluded, PeerTicket, PeerTicketGiven
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
 from coterie_wire.fallback import AskPlatform, PlatformAnswer
@@ -238,6 +239,7 @@ MESSAGES: tuple[Message, ...] = (
         evaluate=Evaluate(evaluation="e-1", manifest=SIGNED_MANIFEST, remaining_s=3600.0),
         window=CheckInWindow(after_s=2500.0, within_s=5000.0),
         update=AgentUpdate(update="u-1", version="9.0.0", probation_s=600.0),
+        log=LogAsked(request="l-1", hours=24, why="It has not trained since Monday.", keep_days=30),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -263,6 +265,12 @@ MESSAGES: tuple[Message, ...] = (
     OfferPartial(fold="f-1", sha256="5" * 64, size_bytes=4096),
     ReleaseAssignment(assignment="a-1", reason=REASON),
     ReportUpdate(update="u-1", outcome="rolled_back", reason=REASON),
+    ReportLog(request="l-1", outcome="allowed", reason=REASON),
+    DeliverLog(
+        request="l-1",
+        lines=(LogLine(at=1767261600.5, level="warning", source="contact", text="no contact with the platform"),),
+        left_out=3,
+    ),
     ReportProfile(federation="digits", profile=PROFILE),
     AskHelp(request=HELP, federation="digits", classes=(2,), profile=PROFILE),
     WithdrawHelp(request=HELP),

@@ -34,6 +34,7 @@ class Arguments(msgspec.Struct, frozen=True):
     on_trial: bool = False
     trust: Path = Path()
     allow: str = ""
+    refuse: str = ""
     withdraw: str = ""
     federation: str = ""
     alliance: str = ""

@@ -13,6 +13,7 @@ from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.until_stopped import log_to_stderr, stop_on_signal
 from coterie_agent.conditions.reader import conditions_reader
 from coterie_agent.config import Config, load_config
+from coterie_agent.device_log.keeping import forget_log, keep_log
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.forgetting import Forgetter, kept_receipt
 from coterie_agent.home import Home, RunLock
@@ -48,6 +49,7 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
         store.identity.get()
         RunLock(home.lock).acquire()
         _finish_forgetting(home, config, store)
+        _keep_log(home, config)
         stop_on_signal(situation.stop)
         runner = Runner(
             home=home,
@@ -63,6 +65,17 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
     logging.shutdown()
     sys.stderr.flush()
     os._exit(exit_code)
+
+
+def _keep_log(home: Home, config: Config) -> None:
+    """Beside what goes to standard error; of an owner who lets nobody have it there is none."""
+    if config.logs.send != "never":
+        keep_log(home.log)
+        return
+    try:
+        forget_log(home.log)
+    except OSError as error:
+        log.warning("the log that was kept cannot be removed: %s", error)
 
 
 def _make_way(launcher: Launcher) -> None:

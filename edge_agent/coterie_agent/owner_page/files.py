@@ -5,7 +5,7 @@ from importlib import resources
 
 from coterie_agent.site import Page
 
-OWNER_PAGE = ("index.html", "owner.js", "page.js", "consent.js", "receipt.js", "updates.js", "owner.css")
+OWNER_PAGE = ("index.html", "owner.js", "page.js", "consent.js", "receipt.js", "updates.js", "logs.js", "owner.css")
 """Of a device that has joined."""
 RECEIPT_PAGE = ("forgotten.html", "forgotten.js", "page.js", "receipt.js", "owner.css")
 """Of one that was forgotten."""

@@ -1,5 +1,6 @@
 // The owner's page.
 import { showConsent } from "./consent.js";
+import { showLogs } from "./logs.js";
 import { $, ask, button, bytes, el, list, pairs, run, say, share, shown, table, when } from "./page.js";
 import { forgottenParts } from "./receipt.js";
 import { showUpdates } from "./updates.js";
@@ -160,6 +161,7 @@ function show() {
   showSent(view);
   showConsent(view, look);
   showUpdates(view.updates);
+  showLogs(view.logs);
 }
 
 // Redrawn only when the question is another, so that no tap and no focus is lost.

@@ -253,6 +253,13 @@ INSERT INTO agreement (content) SELECT CAST(
 UPDATE agreement SET seal = seal(content);
 """
 """A device that has joined already goes on; its owner finds it in the first edition."""
+_LOG_REQUESTS = """
+CREATE TABLE log_request (
+    request TEXT PRIMARY KEY, hours INTEGER NOT NULL, why TEXT NOT NULL, keep_days INTEGER NOT NULL,
+    asked_at REAL NOT NULL, word TEXT NOT NULL, outcome TEXT NOT NULL, ended_at REAL, lines INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, seal BLOB
+);
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -279,6 +286,7 @@ _SCHEMAS = (
     _LOG_END,
     _PHONES,
     _AGREEMENTS,
+    _LOG_REQUESTS,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

@@ -17,6 +17,7 @@ from coterie_agent.store.island import IslandStore
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.labelling import LabellingStore
 from coterie_agent.store.latencies import LatencyStore
+from coterie_agent.store.log_requests import LogRequestStore
 from coterie_agent.store.meetings import MeetingStore
 from coterie_agent.store.neighbours import NeighbourStore
 from coterie_agent.store.peers import PeersStore
@@ -68,6 +69,7 @@ class Store:
     shadow: ShadowStore
     platform_offer: PlatformOfferStore
     alliances: AllianceStore
+    log_requests: LogRequestStore
     journal: Journal
     visits: VisitStore
     contents: Contents
@@ -106,6 +108,7 @@ def open_store(home: Home) -> Iterator[Store]:
             shadow=ShadowStore(durable),
             platform_offer=PlatformOfferStore(durable),
             alliances=AllianceStore(durable),
+            log_requests=LogRequestStore(durable),
             journal=Journal(hints),
             visits=VisitStore(hints),
             contents=Contents(durable),

@@ -142,6 +142,8 @@ ACTIONS: Mapping[str, Action] = {
     "agent_rollouts.roll_back_agent_rollout": Action(OPERATOR, Scope.FLEET, "Have devices go back to the agent before"),
     "fleet_evaluation.start_evaluation": Action(OPERATOR, Scope.MODELS, "Have devices evaluate a version"),
     "fleet_evaluation.cancel_evaluation": Action(OPERATOR, Scope.MODELS, "Stop an evaluation"),
+    "device_logs.ask_for_log": Action(OPERATOR, Scope.FLEET, "Ask for the log of a device"),
+    "device_logs.cancel_log": Action(OPERATOR, Scope.FLEET, "Ask no longer for the log of a device"),
     "alliances.begin_alliance": Action(OPERATOR, Scope.MODELS, "Begin an alliance of two devices"),
     "alliances.cancel_alliance": Action(OPERATOR, Scope.MODELS, "Stop an alliance"),
     "registry.repair_blob": Action(OPERATOR, Scope.MODELS, "Repair a stored file", of_installation=True),

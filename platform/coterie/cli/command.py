@@ -54,6 +54,7 @@ SECTIONS = {
         "agent-rollouts": "coterie.cli.resources:agent_rollouts",
         "agent-updates": "coterie.cli.resources:agent_updates",
         "credential-renewals": "coterie.cli.resources:credential_renewals",
+        "logs": "coterie.cli.logs:logs",
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",
         "rebuilds": "coterie.cli.resources:rebuilds",

@@ -113,6 +113,11 @@ ROLE_IN_A_PLACE = (
 WHY = Taken("why", "stands in its reason")
 LEAKED = Taken("leaked", "true: the former credential is refused once the next is used, not a day later")
 
+OF_LOGS = (
+    Taken("hours", "the last so many; 24 where it is left out, at most a week"),
+    Taken("why", "what it is wanted for; the device's owner reads it"),
+)
+
 RESOURCES = (
     Resource(
         "devices",
@@ -134,6 +139,13 @@ RESOURCES = (
                 "renew-credential",
                 takes=(LEAKED,),
             ),
+            Action(
+                "ask-log",
+                "Ask it for its log, which its owner allows or refuses; `coterie logs` shows what came.",
+                "device-logs",
+                takes=OF_LOGS,
+                id_in="device",
+            ),
             Action("forget", "Shut it out and remove what is kept of it, as its owner wants it.", "forget"),
             Action("forgetting", "What has become of that, as a receipt for the owner.", "forgetting", "GET"),
             *ARCHIVE,
@@ -151,6 +163,20 @@ RESOURCES = (
             "Have the whole fleet, or a tag's devices, renew their credentials.",
             "",
             takes=(Taken("tag", "whose devices; left out: the whole fleet's"), LEAKED),
+        ),
+    ),
+    Resource(
+        "logs",
+        "Logs of devices, which operators ask for and owners allow.",
+        "device-logs",
+        ("device_name", "hours", "state", "reason_sentence", "line_count", "created_at", "id"),
+        ("device", "state", "active", "search", "sort"),
+        actions=(Action("cancel", "Ask for it no longer.", "cancel"),),
+        begins=Action(
+            "ask",
+            "Ask a device for its log, which its owner allows or refuses.",
+            "",
+            takes=(Taken("device", "the ID of the device", required=True), *OF_LOGS),
         ),
     ),
     Resource(
@@ -686,6 +712,7 @@ def find_federation(connection: Connection, which: str) -> str:
 (
     devices,
     credential_renewals,
+    logs,
     federations,
     rounds,
     rebuilds,

@@ -13,6 +13,7 @@ from coterie.agent_rollouts import device_api as agent_rollouts
 from coterie.alliances import device_api as alliances
 from coterie.cloud_answers import device_api as cloud_answers
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.device_logs import device_api as device_logs
 from coterie.federations import device_api as federations
 from coterie.fleet import device_api as fleet
 from coterie.fleet.credentials import take_over_shown
@@ -48,6 +49,7 @@ HANDLERS: Mapping[str, Handler] = {
     **fleet_evaluation.HANDLERS,
     **alliances.HANDLERS,
     **agent_rollouts.HANDLERS,
+    **device_logs.HANDLERS,
 }
 """The apps' answers by name of the message; `STRANGERS`, `SLOW` and `BATCHED` are apart."""
 SLOW: Mapping[str, SlowHandler] = cloud_answers.SLOW_HANDLERS

@@ -1,4 +1,4 @@
-"""Receipts: everything that left a device to be learned from, what covered it, and what became of it."""
+"""Receipts: everything that left a device to be learned from, or to be read, what covered it, what became of it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from django.db.models import OuterRef, Subquery
 
+from coterie.device_logs.models import DeviceLog
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
 from coterie.rounds.models import Assignment, Round
@@ -16,7 +17,7 @@ from coterie_learning.device_plan import PRIVACY
 from coterie_wire.helping import SampleNoise
 from coterie_wire.structs import from_values
 
-Kind = Literal["update", "masked update", "portion", "profiles"]
+Kind = Literal["update", "masked update", "portion", "profiles", "log"]
 Fate = Literal["waits", "being merged", "counted", "left out", "of no use", "sent on", "kept"]
 
 
@@ -29,6 +30,7 @@ class Receipt(msgspec.Struct, frozen=True):
     count: int
     """How many: more than one only of profiles, which are counted by the day."""
     federation: str
+    """Blank: it was for none."""
     privacy: str
     """The kind of the plan that covered it, e.g. ``secure_aggregation``, or ``profile_noise``; blank: none does."""
     fate: Fate
@@ -52,7 +54,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 def receipts_of(device: Device) -> list[Receipt]:
     """What left it, oldest first."""
-    found = [*_updates(device), *_masked(device), *_portions(device), *_profiles(device)]
+    found = [*_updates(device), *_masked(device), *_portions(device), *_profiles(device), *_logs(device)]
     return sorted(found, key=lambda receipt: receipt.at)
 
 
@@ -162,6 +164,21 @@ def _profiles(device: Device) -> Iterator[Receipt]:
             fate="kept",
             sentence="told the platform which data the device has, to find it help",
             sample=sample,
+        )
+
+
+def _logs(device: Device) -> Iterator[Receipt]:
+    for log in DeviceLog.objects.filter(device=device, state=DeviceLog.State.DELIVERED):
+        assert log.ended_at is not None and log.keep_until is not None
+        yield Receipt(
+            at=log.ended_at,
+            kind="log",
+            size_bytes=log.size_bytes,
+            count=1,
+            federation="",
+            privacy="",
+            fate="kept",
+            sentence=f"{log.line_count} lines for the operator who asked; they are removed on {log.keep_until:%F}",
         )
 
 

@@ -11,6 +11,7 @@ from coterie.alliances.models import Letter as AllianceLetter
 from coterie.alliances.models import Party as AllianceParty
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
+from coterie.device_logs.models import DeviceLog, DeviceLogLine
 from coterie.federations.models import Membership
 from coterie.fleet.models import (
     Device,
@@ -117,6 +118,8 @@ SECTIONS: Sequence[Section] = (
     Section("charges", Charge, "device", "What each release told of it."),
     Section("latencies", DeviceLatency, "device", "How long train steps and predictions took on it."),
     Section("questions", QuestionPart, "device", "Questions that it was asked, and what it declined."),
+    Section("logs", DeviceLog, "device", "Requests of operators for its log, and what its owner said."),
+    Section("log_lines", DeviceLogLine, "log__device", "The lines of its log that it has sent."),
     Section("alliances", AllianceParty, "device", "Alliances with another party that it is in."),
     Section(
         "alliance_letters",

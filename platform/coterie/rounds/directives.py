@@ -11,6 +11,7 @@ from django.db import transaction
 from coterie.agent_rollouts.selectors import updates_of
 from coterie.analytics.selectors import asked_of
 from coterie.cloud_answers.selectors import offer_to
+from coterie.device_logs.selectors import logs_asked_of
 from coterie.federations.models import Federation
 from coterie.fleet.certificates import is_certificate_due
 from coterie.fleet.counting import latest_count
@@ -88,6 +89,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     asked = asked_of(devices, now=now)
     signals = signals_for(devices, now=now)
     updates = updates_of(devices)
+    logs = logs_asked_of(devices)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
     takers = {
         message.version for _, message, _ in calls if message.variants is not None and message.version is not None
@@ -119,6 +121,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
                 directive = msgspec.structs.replace(directive, variants=forms)
         if device.pk in updates:
             directive = msgspec.structs.replace(directive, update=updates[device.pk])
+        if device.pk in logs:
+            directive = msgspec.structs.replace(directive, log=logs[device.pk])
         if device.pk in asked:
             directive = msgspec.structs.replace(directive, question=asked[device.pk])
         if device.pk in measuring and not is_of_first_release(device):

@@ -28,9 +28,9 @@ FOLLOWED = 60
 
 FORMER_AGENT = "0.2.0"
 AGENTS = (
-    {"agent": FORMER_AGENT, "updates": {}},
-    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OTHERWISE)}},
-    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OFF)}},
+    {"agent": FORMER_AGENT, "updates": {}, "logs": {}},
+    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OTHERWISE)}, "logs": {}},
+    {"agent": FORMER_AGENT, "updates": {"refuses": msgspec.to_builtins(OFF)}, "logs": {}},
     {"agent": "0.1.0"},
 )
 """What devices tell of their agents: most take other releases, some do not, some are older than that."""

@@ -29,6 +29,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
+from coterie.device_logs.services import ask_for_log
 from coterie.federations.models import Federation
 from coterie.federations.services import archive_federation, create_federation, start_federation
 from coterie.fleet.models import Device
@@ -311,6 +312,13 @@ def archived_version() -> str:
 def revoked() -> Device:
     device = make_device("hall")
     revoke_device(device=device, now=START)
+    return device
+
+
+def sends_logs() -> Device:
+    device = make_device("hall")
+    device.capabilities = {"logs": {}}
+    device.save()
     return device
 
 
@@ -617,6 +625,13 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
     ("post", "/api/evaluations/{id}/cancel/"): lambda _: Write(
         "fleet_evaluation.cancel_evaluation", f"/api/evaluations/{evaluated()}/cancel/"
+    ),
+    ("post", "/api/device-logs/"): lambda _: Write(
+        "device_logs.ask_for_log", "/api/device-logs/", {"device": str(sends_logs().pk)}
+    ),
+    ("post", "/api/device-logs/{id}/cancel/"): lambda _: Write(
+        "device_logs.cancel_log",
+        f"/api/device-logs/{ask_for_log(device=sends_logs(), hours=1, why='', now=START).pk}/cancel/",
     ),
     ("post", "/api/datasets/"): lambda _: Write(
         "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True

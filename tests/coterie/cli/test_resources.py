@@ -17,13 +17,23 @@ from coterie.cli.command import coterie
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.services import place_jobs
 from coterie.cluster.services import register_host
+from coterie.device_logs.models import DeviceLog, DeviceLogLine
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from tests.coterie.analytics.answering import agreeing
 from tests.coterie.twin import test_twin
-from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
+from tests.coterie.world import (
+    START,
+    fleet_of,
+    keep,
+    make_dataset,
+    make_device,
+    make_federation,
+    make_pair,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +116,23 @@ def test_a_device_tells_why_it_waits(signed_in: Callable[..., Result], federatio
     fleet_of(1)
     told = signed_in("devices", "why", str(Device.objects.get().pk))
     assert told.exit_code == 0 and told.output
+
+
+def test_a_device_is_asked_for_its_log_whose_lines_are_searched(signed_in: Callable[..., Result]) -> None:
+    device = make_device("kitchen")
+    Device.objects.filter(pk=device.pk).update(capabilities={"logs": {}})
+    asked = json.loads(signed_in("devices", "ask-log", "kitchen", "--hours", "3", "--why", "it waits", "--json").output)
+    assert (asked["hours"], asked["why"], asked["state"]) == (3, "it waits", "asked")
+    log = DeviceLog.objects.get()
+    DeviceLogLine.objects.bulk_create(
+        DeviceLogLine(log=log, at=START, level="error", source="worker", text=f"line {number}") for number in range(601)
+    )
+    assert len(signed_in("logs", "lines", str(log.pk)).output.splitlines()) == 601
+    found = signed_in("logs", "lines", str(log.pk), "--search", "line 7", "--level", "error")
+    assert found.output.splitlines()[0] == "2026-01-01T12:00:00Z error   worker: line 7"
+    assert json.loads(signed_in("logs", "lines", str(log.pk), "--level", "info", "--json").output) == []
+    assert json.loads(signed_in("logs", "cancel", str(log.pk), "--json").output)["state"] == "cancelled"
+    assert "[device_logs.has_ended]" in signed_in("logs", "cancel", str(log.pk)).output
 
 
 def test_overview_and_repairs_are_told_in_sentences(signed_in: Callable[..., Result]) -> None:

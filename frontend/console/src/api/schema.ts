@@ -768,6 +768,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/device-logs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["device_logs_list"];
+        put?: never;
+        /** @description Ask a device for its log of the last hours; its owner decides. */
+        post: operations["device_logs_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/device-logs/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Requests for devices' logs, youngest first. */
+        get: operations["device_logs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/device-logs/{id}/cancel/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ask for it no longer. */
+        post: operations["device_logs_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/device-logs/{log}/lines/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["device_logs_lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/devices/": {
         parameters: {
             query?: never;
@@ -1036,6 +1105,23 @@ export interface paths {
         put?: never;
         /** @description End the device's credential at once; it must join again to come back. */
         post: operations["devices_revoke_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/devices/{id}/sends-log/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description As the device tells: phones keep no log, and an owner may let nobody have one. */
+        get: operations["devices_sends_log"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3733,6 +3819,22 @@ export interface components {
             /** @description what it may be used for, within your role; left out: everything */
             scopes?: components["schemas"]["Scope"][];
         };
+        /** @description Of which device, how much, and what for. */
+        AskForLogRequest: {
+            /** Format: uuid */
+            device: string;
+            /**
+             * @description the last so many; at most a week
+             * @default 24
+             */
+            hours: number;
+            /**
+             * @description what it is wanted for; the device's owner reads it
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
+        };
         /** @description What to ask, of whom, and what the answer may tell of a device. */
         AskRequest: {
             /**
@@ -4819,6 +4921,73 @@ export interface components {
             readonly version: string;
             readonly work: components["schemas"]["WorkEnum"];
         };
+        /** @description A device's log of some hours, asked for by an operator. */
+        DeviceLog: {
+            /** Format: date-time */
+            readonly allowed_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: uuid */
+            readonly device: string;
+            /** @example kiosk-0017 */
+            readonly device_name: string;
+            /** Format: date-time */
+            readonly due_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly hours: number;
+            /** Format: uuid */
+            readonly id: string;
+            /**
+             * Format: date-time
+             * @description when the lines are removed; null: none came
+             */
+            readonly keep_until: string;
+            /**
+             * @description older lines that are more than a delivery holds
+             * @example 1
+             */
+            readonly left_out: number;
+            readonly line_count: number;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @example 15312 */
+            readonly size_bytes: number;
+            /** @default asked */
+            readonly state: components["schemas"]["DeviceLogState"];
+            /** @example It drains batteries. */
+            readonly why: string;
+        };
+        /**
+         * @description * `info` - Info
+         *     * `warning` - Warning
+         *     * `error` - Error
+         * @enum {string}
+         */
+        DeviceLogLevel: "info" | "warning" | "error";
+        /** @description A line that a device has sent, without secrets and samples. */
+        DeviceLogLine: {
+            /** Format: date-time */
+            readonly at: string;
+            /** @example 42 */
+            readonly id: number;
+            readonly level: components["schemas"]["DeviceLogLevel"];
+            readonly source: string;
+            /** @example training 3 of 12, loss 0.25 */
+            readonly text: string;
+        };
+        /**
+         * @description * `asked` - Asked
+         *     * `allowed` - Allowed
+         *     * `refused` - Refused
+         *     * `delivered` - Delivered
+         *     * `expired` - Expired
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        DeviceLogState: "asked" | "allowed" | "refused" | "delivered" | "expired" | "cancelled";
         /** @description What has been told of a device. */
         DevicePrivacy: {
             accounts: components["schemas"]["DeviceAccount"][];
@@ -7329,6 +7498,36 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Device"][];
         };
+        PaginatedDeviceLogLineList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["DeviceLogLine"][];
+        };
+        PaginatedDeviceLogList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["DeviceLog"][];
+        };
         PaginatedDeviceProfileList: {
             /** @example 123 */
             count: number;
@@ -9708,6 +9907,16 @@ export interface components {
             passkeys: number;
             /** @example 9 */
             recovery_codes_left: number;
+        };
+        /** @description Whether a device can send its log. */
+        SendsLog: {
+            /**
+             * @description why it cannot, whatever its owner says; blank: it can
+             * @example rounds.needs_devices
+             */
+            reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            reason_sentence: string;
         };
         /** @description Who is signed in, and what they may do. */
         Session: {
@@ -12750,6 +12959,8 @@ export interface operations {
                  *     * `cloud_training.distill_pair` - cloud_training.distill_pair
                  *     * `cloud_training.quantise_version` - cloud_training.quantise_version
                  *     * `cloud_training.retry_job` - cloud_training.retry_job
+                 *     * `device_logs.ask_for_log` - device_logs.ask_for_log
+                 *     * `device_logs.cancel_log` - device_logs.cancel_log
                  *     * `federations.adopt_versions` - federations.adopt_versions
                  *     * `federations.archive_federation` - federations.archive_federation
                  *     * `federations.change_plan` - federations.change_plan
@@ -12810,7 +13021,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.cancel_run" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "device_logs.ask_for_log" | "device_logs.cancel_log" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.cancel_run" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -13671,6 +13882,205 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    device_logs_list: {
+        parameters: {
+            query?: {
+                /** @description asked or allowed */
+                active?: boolean | null;
+                device?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-ended_at" | "-line_count" | "created_at" | "ended_at" | "line_count";
+                /**
+                 * @description * `asked` - Asked
+                 *     * `allowed` - Allowed
+                 *     * `refused` - Refused
+                 *     * `delivered` - Delivered
+                 *     * `expired` - Expired
+                 *     * `cancelled` - Cancelled
+                 */
+                state?: "asked" | "allowed" | "refused" | "delivered" | "expired" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDeviceLogList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    device_logs_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskForLogRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLog"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    device_logs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this device log. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLog"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    device_logs_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this device log. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLog"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    device_logs_lines: {
+        parameters: {
+            query?: {
+                /**
+                 * @description * `info` - Info
+                 *     * `warning` - Warning
+                 *     * `error` - Error
+                 */
+                level?: "info" | "warning" | "error";
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-at" | "at";
+            };
+            header?: never;
+            path: {
+                log: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDeviceLogLineList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     devices_list: {
         parameters: {
             query?: {
@@ -14304,6 +14714,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Device"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_sends_log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SendsLog"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -23,6 +23,7 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, word: string]>> = {
   training: ["good", t`training`],
   uploading: ["good", t`uploading`],
   accepted: ["wait", t`accepted`],
+  allowed: ["wait", t`allowed`],
   asked: ["wait", t`asked`],
   checking: ["wait", t`checking`],
   closing: ["wait", t`closing`],

@@ -34,7 +34,7 @@ export function Departures({ id }: { id: string }) {
         {(departures) =>
           departures.length === 0 ? (
             <Text size="sm" c="var(--quiet)">
-              Nothing but its check-ins in the last thirty days: no update, no portion of its model, no count of its
+              Nothing to be learned from in the last thirty days: no update, no portion of its model, no count of its
               data.
             </Text>
           ) : (

@@ -11,6 +11,7 @@ import { Departures } from "../devices/Departures";
 import { DeviceActions } from "../devices/DeviceActions";
 import { DeviceFacts } from "../devices/DeviceFacts";
 import { DeviceHistory } from "../devices/DeviceHistory";
+import { DeviceLogs } from "../devices/DeviceLogs";
 import { DeviceSpeed } from "../devices/DeviceSpeed";
 import { DeviceTimeline } from "../devices/DeviceTimeline";
 import { Neighbours } from "../devices/Neighbours";
@@ -19,9 +20,19 @@ import { deviceQuery, whyQuery } from "../devices/queries";
 import { t } from "../language/t";
 import { useWatched } from "../live/Live";
 import { DevicePrivacy } from "../privacy/DevicePrivacy";
+import { texts } from "../table/search";
+
+/** What of the device is looked at beside the page. */
+interface Looking {
+  /** A request for its log. */
+  readonly log?: string;
+}
+
+const looking = (log: string | undefined): Looking => (log === undefined ? {} : { log });
 
 export const Route = createFileRoute("/devices/$id")({
   component: DevicePage,
+  validateSearch: (raw): Looking => texts<Looking>(raw, ["log"]),
   loader: ({ context, params }) =>
     Promise.all([
       context.queryClient.ensureQueryData(deviceQuery(params.id)),
@@ -32,6 +43,8 @@ export const Route = createFileRoute("/devices/$id")({
 
 function DevicePage() {
   const { id } = Route.useParams();
+  const { log } = Route.useSearch();
+  const navigate = Route.useNavigate();
   const { data: device } = useSuspenseQuery(deviceQuery(id));
   useWatched([id]);
   if (device === undefined) return null;
@@ -67,6 +80,11 @@ function DevicePage() {
         <DeviceHistory id={id} />
         <Neighbours id={id} />
         <Departures id={id} />
+        <DeviceLogs
+          device={device}
+          shown={log}
+          onShow={(shown) => navigate({ search: looking(shown), replace: true })}
+        />
         <DevicePrivacy id={id} />
         <Owner device={device} />
       </Stack>

@@ -61,6 +61,7 @@ const PROGRESS_S = 0.5;
 const LOOK_EVERY_S = 5;
 /** What is kept of help under a plan that holds between rounds, beside how it ended. */
 const OF_HELP = ["reading", "asked", "verdict", "serving", "portions", "unanswered"] as const;
+const NO_LOG: Reason = { code: "logs.none_kept", sentence: "the page that a phone trains with keeps no log" };
 const PAUSED: Reason = { code: "owner.paused", sentence: "its owner has paused training" };
 
 /** What this browser is, as reported to the platform. */
@@ -74,6 +75,7 @@ export function capabilitiesOf(agent: string): Capabilities {
     machine: "WebAssembly in a browser",
     agent,
     kinds: OWN_KINDS,
+    logs: { refuses: NO_LOG },
   };
 }
 

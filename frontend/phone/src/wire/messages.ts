@@ -223,6 +223,8 @@ export interface Capabilities {
   platform_key?: string;
   kinds: Readonly<Record<string, readonly string[]>>;
   answers?: OfferToAnswer;
+  /** Whether it sends its log to an operator who asks. */
+  logs?: { readonly refuses: Reason };
 }
 
 /** What its owner lets the device be counted in. */

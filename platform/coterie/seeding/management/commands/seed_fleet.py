@@ -17,6 +17,7 @@ from coterie.seeding.agents import roll_agents_out
 from coterie.seeding.devices import make_devices
 from coterie.seeding.forecasts import forecast_rounds
 from coterie.seeding.lineages import TASKS, keep, make_pair, make_troubled_jobs
+from coterie.seeding.logs import make_logs
 from coterie.seeding.office import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
 from coterie.seeding.simulations import make_sweep
@@ -53,6 +54,7 @@ class Command(BaseCommand):
             make_troubled_jobs(pair, now=now)
             engineer = next(person.username for person in people if person.role == OperatorRole.OPERATOR)
             make_sweep(federation, keep(b"a fleet", now), asked_by=engineer, random=random, now=now)
+            make_logs(random=random, now=now)
             roll_agents_out(fleet, random=random, now=now)
             make_webhooks(random=random, now=now)
             make_alerts(random=random, now=now)

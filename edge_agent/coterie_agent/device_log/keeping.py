@@ -1,0 +1,101 @@
+"""The log that the agent keeps on the device beside what it writes to standard error: bounded, the oldest lines go."""
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from coterie_wire.device_log import MAX_LINES, MAX_LOG_BYTES, MAX_TEXT, LogLevel, LogLine
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
+
+FILE_BYTES = 512 << 10
+"""The file is begun anew at this size; the one before is kept beside it."""
+_FORMER = ".1"
+_PACKAGE = "coterie_agent."
+
+
+class Found(NamedTuple):
+    """Lines of the log, as they are sent."""
+
+    lines: tuple[LogLine, ...]
+    """Oldest first."""
+    left_out: int
+    """Older ones that the bounds of a delivery leave out."""
+
+
+class LogKeeper(RotatingFileHandler):
+    """Writes each line of a record as a `LogLine` in JSON. What the disk does not take is on standard error alone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, maxBytes=FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        source = record.name.removeprefix(_PACKAGE)[:100]
+        lines = (
+            LogLine(at=record.created, level=_level_of(record), source=source, text=_printable(text)[:MAX_TEXT])
+            for text in super().format(record).splitlines()
+        )
+        return "\n".join(msgspec.json.encode(line).decode() for line in lines)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the standard library's
+        """Go on: nothing may fail because a log cannot be kept."""
+
+
+def keep_log(path: Path) -> None:
+    """Keep what is logged from now on, of the level that goes to standard error."""
+    logging.getLogger().addHandler(LogKeeper(path))
+
+
+def forget_log(path: Path) -> None:
+    """Remove what was kept. Raises OSError."""
+    for file in _files(path):
+        file.unlink(missing_ok=True)
+
+
+def read_log(path: Path, *, since: float) -> Iterator[LogLine]:
+    """Lines from `since` on (Unix time), oldest first; what is damaged, or cannot be read, is passed over."""
+    for file in _files(path):
+        try:
+            rows = file.read_bytes().splitlines()
+        except OSError:
+            continue
+        for row in rows:
+            try:
+                line = from_json(row, LogLine)
+            except UNREADABLE:
+                continue
+            if line.at >= since:
+                yield line
+
+
+def newest(lines: Iterator[LogLine]) -> Found:
+    """As many of the last lines as a delivery may hold."""
+    kept: deque[tuple[LogLine, int]] = deque()
+    held_bytes = left_out = 0
+    for line in lines:
+        size_bytes = len(msgspec.json.encode(line)) + 1
+        kept.append((line, size_bytes))
+        held_bytes += size_bytes
+        while held_bytes > MAX_LOG_BYTES or len(kept) > MAX_LINES:
+            held_bytes -= kept.popleft()[1]
+            left_out += 1
+    return Found(tuple(line for line, _ in kept), left_out)
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    return path.with_name(path.name + _FORMER), path
+
+
+def _level_of(record: logging.LogRecord) -> LogLevel:
+    if record.levelno >= logging.ERROR:
+        return "error"
+    return "warning" if record.levelno >= logging.WARNING else "info"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)

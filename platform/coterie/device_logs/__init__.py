@@ -1,0 +1,1 @@
+"""Logs of devices: asked for by operators, allowed by owners, kept for a while."""
