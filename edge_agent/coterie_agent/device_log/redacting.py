@@ -14,8 +14,8 @@ _RANDOM = re.compile(rf"(?P<name>(?<![\w-]){_UUID}(?![\w-]))|[\w+-]{{24,}}={{0,2
 """Long runs that no word is made of: credentials, tokens, keys. Devices, rounds and versions are named by UUIDs."""
 _WORD = re.compile(r"[a-z]+(?:[_-][a-z]+)*|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*")
 """What people have written: identifiers of code, slugs and file names without a digit."""
-_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|\[[0-9A-Fa-f:]{2,45}\]")
-"""Of the owner's network."""
+_ADDRESS = re.compile(r"(?<![\w.])(?!127\.)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|\[[0-9A-Fa-f:]{2,45}\]")
+"""Of the owner's network; this device's own loopback says nothing."""
 _URL_SECRET = re.compile(r"(?<=://)[^/\s@]+@|(?<=[?&#])[^\s&#]+")
 """Who signs in by a URL, and what is asked for in one."""
 _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"

@@ -9,18 +9,23 @@ class CanaryEvidence(NamedTuple):
     """How a canary group stands."""
 
     group: int
-    """Devices in it that have reported or still can."""
+    """Devices that the present phase has given the candidate and that have reported or still can."""
     reports: int
+    """Of those."""
+    needed: int
+    """Reports of those without which the phase is not passed."""
+    told: int
+    """Reports of all phases so far."""
     faults: int
-    """Reports of devices that could not use the candidate."""
+    """Reports among these of devices that could not use the candidate."""
     excess: float
     """By how much more the candidate is wrong than the champion, on the mean of the devices that could use it."""
     elapsed_s: float
-    """Since the group was given the candidate."""
+    """Since the phase has begun."""
 
 
-Verdict = Literal["wait", "promote", "worse", "unusable", "too_few_reports"]
-"""The last three roll back."""
+Verdict = Literal["wait", "pass", "worse", "unusable", "too_few_reports"]
+"""`pass`: the next phase begins, or after the last the candidate is promoted. The last three roll back."""
 
 
 class Rollout(Kind, frozen=True):
@@ -34,16 +39,20 @@ class Rollout(Kind, frozen=True):
         """Tag of the devices that the group is drawn from; blank: of all."""
         raise NotImplementedError
 
-    def group_size(self, available: int) -> int:
-        """How many of the `available` devices try the candidate."""
+    def phase_count(self) -> int:
+        """In how many phases, of more devices each, it is tried."""
+        return 1
+
+    def group_size(self, available: int, phase: int = 0) -> int:
+        """How many of the `available` devices try the candidate in a phase, those of the phases before among them."""
         raise NotImplementedError
 
     def reports_needed(self) -> int:
-        """Reports without which nothing is promoted, and devices without which nothing begins."""
+        """Reports without which no phase is passed, where it has so many devices, and without which none begins."""
         raise NotImplementedError
 
     def patience_s(self) -> float:
-        """Seconds after which the candidate is judged by whatever has been reported."""
+        """Seconds of a phase after which the candidate is judged by whatever has been reported."""
         raise NotImplementedError
 
     def shadow_s(self) -> float:

@@ -1,11 +1,15 @@
 """Canary release: some devices try a version, and the others get it when it does no worse on theirs than the champion.
 
+It may go through phases: a larger share tries it once it did no worse in the one before (progressive delivery; Humble
+and Farley, Continuous Delivery, chapter 10).
+
 Each device compares the two on the same samples of its own, so that differences between devices cancel out
 (a paired comparison: Box, Hunter and Hunter, Statistics for Experimenters, section 3.2), and counts once, however much
 data it has: none can outvote the others by claiming more.
 """
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -18,6 +22,7 @@ from coterie_wire.conditions import Reason
 if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
+MOST_PHASES = 8
 ROUNDING = 1e-9
 """Means of the same numbers differ by so much in another order."""
 
@@ -29,8 +34,12 @@ class Canary(Rollout, frozen=True, tag="canary"):
     tag: Annotated[
         str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
     ] = ""
+    phases: Annotated[
+        tuple[Annotated[float, Meta(gt=0, le=1)], ...],
+        Meta(max_length=MOST_PHASES, description="larger shares that try it next, where it did no worse"),
+    ] = ()
     reports: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="devices that try it, and that must have reported, at least")
+        int, Meta(ge=1, le=1_000_000, description="devices of a phase that must have reported, at least")
     ] = 3
     threshold: Annotated[
         float,
@@ -41,8 +50,13 @@ class Canary(Rollout, frozen=True, tag="canary"):
         ),
     ] = 0.02
     within_s: Annotated[
-        float, Meta(ge=1, le=30 * 86_400, description="seconds after which it is judged by what has been reported")
+        float,
+        Meta(ge=1, le=30 * 86_400, description="seconds of a phase after which it is judged by what was told"),
     ] = 3600.0
+    hold_s: Annotated[
+        float,
+        Meta(ge=0, le=30 * 86_400, description="seconds that a phase lasts at least, if all have told, too"),
+    ] = 0.0
     shadow_within_s: Annotated[
         float,
         Meta(
@@ -52,6 +66,13 @@ class Canary(Rollout, frozen=True, tag="canary"):
             "group uses it",
         ),
     ] = 0.0
+
+    def __post_init__(self) -> None:
+        shares = (self.share, *self.phases)
+        if any(later <= earlier for earlier, later in pairwise(shares)):
+            raise ValueError("each of phases must be a larger share than the one before, and than share")
+        if self.hold_s > self.within_s:
+            raise ValueError("hold_s must not be more than within_s, after which a phase is judged")
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         if not plan.merge.trains_cloud_model:
@@ -66,9 +87,13 @@ class Canary(Rollout, frozen=True, tag="canary"):
     def group_tag(self) -> str:
         return self.tag
 
-    def group_size(self, available: int) -> int:
+    def phase_count(self) -> int:
+        return 1 + len(self.phases)
+
+    def group_size(self, available: int, phase: int = 0) -> int:
+        share = (self.share, *self.phases)[phase]
         # Rounded first: a share of 0.1 of 30 is 3.0000000000000004 for some factors, and must not become 4.
-        return min(available, max(self.reports, math.ceil(round(self.share * available, 6))))
+        return min(available, max(self.reports, math.ceil(round(share * available, 6))))
 
     def reports_needed(self) -> int:
         return self.reports
@@ -81,10 +106,11 @@ class Canary(Rollout, frozen=True, tag="canary"):
 
     def verdict(self, standing: CanaryEvidence) -> Verdict:
         is_over = standing.elapsed_s >= self.patience_s()
-        if standing.reports < self.reports:
+        if standing.reports < standing.needed:
             return "too_few_reports" if is_over else "wait"
-        if standing.faults == standing.reports or standing.faults > self.threshold * standing.reports:
+        if standing.faults == standing.told or standing.faults > self.threshold * standing.told:
             return "unusable"
         if standing.excess > self.threshold + ROUNDING:
             return "worse"
-        return "promote" if is_over or standing.reports >= standing.group else "wait"
+        has_held = standing.reports >= standing.group and standing.elapsed_s >= self.hold_s
+        return "pass" if is_over or has_held else "wait"

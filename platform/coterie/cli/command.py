@@ -60,6 +60,7 @@ SECTIONS = {
         "rebuilds": "coterie.cli.resources:rebuilds",
         "models": "coterie.cli.resources:models",
         "versions": "coterie.cli.resources:versions",
+        "rollouts": "coterie.cli.resources:rollouts",
         "evaluations": "coterie.cli.resources:evaluations",
         "blobs": "coterie.cli.resources:blobs",
         "jobs": "coterie.cli.resources:jobs",

@@ -398,6 +398,26 @@ RESOURCES = (
         ),
     ),
     Resource(
+        "rollouts",
+        "Versions on their way to devices through canary groups.",
+        "rollouts",
+        ("federation_slug", "version_number", "state", "phase", "phases", "reason_sentence", "created_at", "id"),
+        ("federation", "pair", "version", "state", "active", "search", "sort"),
+        actions=(
+            Action("promote", "Give it to every device now, whatever was reported.", "promote"),
+            Action("cancel", "Have the canary group go back to the version in use.", "cancel"),
+        ),
+        begins=Action(
+            "start",
+            "Have a growing share of the devices try a version.",
+            "",
+            takes=(
+                Taken("version", "the ID of the version", required=True),
+                Taken("terms", """how: {"share": 0.01, "phases": [0.1, 0.5], "hold_s": 3600, "threshold": 0.02}"""),
+            ),
+        ),
+    ),
+    Resource(
         "agent-rollouts",
         "Releases of the agent on their way to devices.",
         "agent-rollouts",
@@ -727,6 +747,7 @@ def find_federation(connection: Connection, which: str) -> str:
     alert_rules,
     alert_channels,
     alliances,
+    rollouts,
     agent_rollouts,
     agent_updates,
     organisations,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from statistics import fmean
+from uuid import UUID
 
 import msgspec
-from django.db.models import Q
 
 from coterie.core.lease import SKEW
 from coterie.federations.models import Federation
@@ -66,8 +66,9 @@ def _follow_clock(rollout: Rollout, now: datetime) -> None:
     latest = now + timedelta(seconds=rollout.parsed_terms().patience_s())
     if rollout.due_at > latest + SKEW:
         rollout.due_at = latest
-        rollout.begun_at = now if rollout.state == State.MEASURING else None
-        rollout.save(update_fields=["due_at", "begun_at"])
+        if rollout.state == State.MEASURING:
+            rollout.phase_since = now
+        rollout.save(update_fields=["due_at", "phase_since"])
 
 
 def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
@@ -110,18 +111,15 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         else:
             STEPS.explain(rollout, reason)
         return
-    group = choose(
-        map(str, available),
-        count=terms.group_size(len(available)),
-        seed=derive_seed(rollout.federation.seed, "rollout", str(rollout.pk)),
-    )
+    group = _chosen(rollout, available, terms.group_size(len(available)))
     Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device) for device in group)
     begun = step(
         rollout,
         State.MEASURING,
-        reason=reasons.measuring(group=len(group), reports=0),
+        reason=reasons.measuring(group=len(group), reports=0, phases=terms.phase_count()),
         champion=against,
         begun_at=now,
+        phase_since=now,
         due_at=now + timedelta(seconds=terms.patience_s()),
         figures={"devices": len(group), "reports": 0, "faults": 0},
     )
@@ -131,15 +129,24 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         announce(Event.ROLLOUT_STARTED, {**told, **version}, about=rollout, now=now)
 
 
+def _chosen(rollout: Rollout, available: Sequence[UUID], count: int, *, phase: int = 0) -> Sequence[str]:
+    """So many of the devices, or all where there are fewer, by a draw of this roll-out and phase."""
+    drawn_for: tuple[str | int, ...] = (phase,) if phase else ()
+    seed = derive_seed(rollout.federation.seed, "rollout", str(rollout.pk), *drawn_for)
+    return choose(map(str, available), count=min(count, len(available)), seed=seed)
+
+
 def _judge(rollout: Rollout, now: datetime) -> None:
-    assert rollout.begun_at is not None, "it is measuring"
     terms = rollout.parsed_terms()
     trials = list(rollout.trials.select_related("device"))
+    own = [trial for trial in trials if trial.phase == rollout.phase]
     reported = [trial for trial in trials if trial.reported_at is not None]
     faulty = [trial for trial in reported if trial.fault_code]
     comparison = compare([(c.champion, c.candidate) for trial in reported if (c := trial.compared()) is not None])
     # A device that has left cannot report any more, and nobody waits for it.
-    group = len(rollout.trials.filter(Q(reported_at__isnull=False) | Q(device__state=Device.State.ENROLLED)))
+    group = sum(trial.reported_at is not None or trial.device.state == Device.State.ENROLLED for trial in own)
+    told = sum(trial.reported_at is not None for trial in own)
+    needed = min(terms.reports_needed(), len(own)) if rollout.phase else terms.reports_needed()
     figures: dict[str, object] = {"devices": len(trials), "reports": len(reported), "faults": len(faulty)}
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
@@ -151,18 +158,25 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     verdict = terms.verdict(
         CanaryEvidence(
             group=group,
-            reports=len(reported),
+            reports=told,
+            needed=needed,
+            told=len(reported),
             faults=len(faulty),
             excess=0.0 if comparison is None else comparison.excess,
-            elapsed_s=(now - rollout.begun_at).total_seconds(),
+            elapsed_s=(now - rollout.phase_began_at()).total_seconds(),
         )
     )
     match verdict:
         case "wait":
-            STEPS.explain(rollout, reasons.measuring(group=group, reports=len(reported)))
-        case "promote":
-            assert comparison is not None, "faults alone do not promote"
-            promote(rollout, reason=reasons.no_worse(comparison), now=now)
+            phase, phases = rollout.phase, terms.phase_count()
+            if told >= max(group, needed):
+                STEPS.explain(rollout, reasons.holding(reports=told, phase=phase, phases=phases))
+            else:
+                STEPS.explain(rollout, reasons.measuring(group=group, reports=told, phase=phase, phases=phases))
+        case "pass":
+            assert comparison is not None, "faults alone pass no phase"
+            if not _grow(rollout, now):
+                promote(rollout, reason=reasons.no_worse(comparison), now=now)
         case "worse":
             assert comparison is not None, "nothing is worse than nothing"
             _roll_back(rollout, reason=reasons.worse(comparison), now=now)
@@ -171,8 +185,32 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             reason = reasons.unusable(faults=len(faulty), reports=len(reported), example=example)
             _roll_back(rollout, reason=reason, now=now)
         case "too_few_reports":
-            reason = reasons.too_few_reports(reports=len(reported), needed=terms.reports_needed())
+            reason = reasons.too_few_reports(reports=told, needed=needed)
             _roll_back(rollout, reason=reason, now=now)
+
+
+def _grow(rollout: Rollout, now: datetime) -> bool:
+    """Begin the next phase that has further devices; False where there is none."""
+    terms = rollout.parsed_terms()
+    held = set(rollout.trials.values_list("device", flat=True))
+    available = available_devices(rollout, now=now)
+    others = [device for device in available if device not in held]
+    for phase in range(rollout.phase + 1, terms.phase_count()):
+        count = terms.group_size(len(available), phase) - (len(available) - len(others))
+        if count <= 0 or not others:
+            continue  # so few are there that the phases before have asked as many
+        group = _chosen(rollout, others, max(count, terms.reports_needed()), phase=phase)
+        Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device, phase=phase) for device in group)
+        return step(
+            rollout,
+            State.MEASURING,
+            reason=reasons.measuring(group=len(group), reports=0, phase=phase, phases=terms.phase_count()),
+            phase=phase,
+            phase_since=now,
+            due_at=now + timedelta(seconds=terms.patience_s()),
+            figures={**rollout.figures, "devices": len(held) + len(group)},
+        )
+    return False
 
 
 def _beside(reported: Sequence[Trial]) -> dict[str, object]:

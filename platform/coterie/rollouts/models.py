@@ -1,10 +1,12 @@
 """A roll-out and its trials.
 
-A roll-out goes planned → measuring → promoted or rolled_back; an operator may promote or cancel it before. Every step
-is one compare-and-set on its row, so that any number of workers may try.
+A roll-out goes planned → measuring → promoted or rolled_back; an operator may promote or cancel it before. While it is
+measuring it goes from phase to phase, in each of which more devices hold the candidate. Every step is one
+compare-and-set on its row, so that any number of workers may try.
 """
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -52,8 +54,12 @@ class Rollout(Stateful, Separated):
     created_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True, blank=True)
     """When the canary group was given the candidate."""
+    phase = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """Place of the present phase among those of its terms."""
+    phase_since = models.DateTimeField(null=True, blank=True)
+    """When its devices were given the candidate; null: when it began."""
     due_at = models.DateTimeField()
-    """When it is judged by what there is."""
+    """When the phase is judged by what there is."""
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
     """By name: devices, reports, faults, and the champion's and the candidate's error, or loss."""
@@ -83,6 +89,12 @@ class Rollout(Stateful, Separated):
         """Whether the candidate answers beside the champion, which the group goes on using."""
         return self.parsed_terms().shadow_s() > 0
 
+    def phase_began_at(self) -> datetime:
+        """Of one that has begun."""
+        began_at = self.phase_since or self.begun_at
+        assert began_at is not None, "it has begun"
+        return began_at
+
     def parsed_terms(self) -> Terms:
         """By what it is judged."""
         return ROLLOUT.parse(self.terms)
@@ -95,6 +107,8 @@ class Trial(Separated):
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="trials")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="trials")
+    phase = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """In which it was given the candidate."""
     reported_at = models.DateTimeField(null=True, blank=True)
     """None: not yet."""
     samples = models.PositiveBigIntegerField(null=True, blank=True)

@@ -28,6 +28,7 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
             "id",
             "device",
             "device_name",
+            "phase",
             "reported_at",
             "samples",
             "champion_loss",
@@ -49,11 +50,18 @@ class RolloutSerializer(AgedSerializer[Rollout]):
     version_number = serializers.IntegerField(source="version.number", read_only=True)
     champion_number = serializers.IntegerField(source="champion.number", read_only=True, allow_null=True, default=None)
     terms = serializers.DictField(read_only=True, help_text="a kind of slot rollout")
+    phase = serializers.IntegerField(read_only=True, help_text="the present one, from 0; in each more devices try it")
+    phases = serializers.SerializerMethodField(help_text="how many there are")
+    due_at = serializers.DateTimeField(read_only=True, help_text="when the phase is judged by what there is")
     figures = serializers.DictField(
         read_only=True,
         help_text="devices, reports, faults; champion_error and candidate_error, or …_loss; where answers were "
         "compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's",
     )
+
+    def get_phases(self, rollout: Rollout) -> int:
+        """By its terms."""
+        return rollout.parsed_terms().phase_count()
 
     class Meta:
         model = Rollout
@@ -72,6 +80,9 @@ class RolloutSerializer(AgedSerializer[Rollout]):
             "reason_sentence",
             "created_at",
             "begun_at",
+            "phase",
+            "phases",
+            "phase_since",
             "due_at",
             "ended_at",
             "figures",
@@ -98,7 +109,7 @@ class StartRolloutSerializer(serializers.Serializer[None]):
     )
     terms = serializers.DictField(
         default=dict,
-        help_text="settings of kind canary (share, tag, reports, threshold, within_s); others as it has them",
+        help_text="settings of kind canary: share, phases, tag, reports, threshold, within_s, hold_s, shadow_within_s",
     )
 
 

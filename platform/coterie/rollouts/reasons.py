@@ -16,9 +16,16 @@ def needs_devices(*, needed: int, available: int) -> Reason:
     return Reason(NEEDS_DEVICES, f"needs {needed} devices that are there to try it, {available} are")
 
 
-def measuring(*, group: int, reports: int) -> Reason:
-    """The canary group compares the candidate with the champion."""
-    return Reason("rollouts.measuring", f"{reports} of {group} devices have told how it does")
+def measuring(*, group: int, reports: int, phase: int = 0, phases: int = 1) -> Reason:
+    """The canary group compares the candidate with the champion; `phase` counts from 0."""
+    sentence = f"{_phase(phase, phases)}{reports} of {group} devices have told how it does"
+    return Reason("rollouts.measuring", sentence)
+
+
+def holding(*, reports: int, phase: int, phases: int) -> Reason:
+    """All have told, and the phase is watched for its time."""
+    sentence = f"{_phase(phase, phases)}all {reports} devices have told, and it is watched for the time that was set"
+    return Reason("rollouts.holding", sentence)
 
 
 def no_worse(comparison: Comparison) -> Reason:
@@ -39,6 +46,10 @@ def unusable(*, faults: int, reports: int, example: str) -> Reason:
 def too_few_reports(*, reports: int, needed: int) -> Reason:
     """It is rolled back because nobody knows how it does."""
     return Reason("rollouts.too_few_reports", f"needs {needed} reports, {reports} came in time")
+
+
+def _phase(phase: int, phases: int) -> str:
+    return "" if phases == 1 else f"phase {phase + 1} of {phases}: "
 
 
 def _figures(comparison: Comparison) -> str:

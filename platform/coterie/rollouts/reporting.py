@@ -53,8 +53,7 @@ def shadow_message_of(trial: Trial | None, *, now: datetime) -> ShadowTrial | No
     if trial is None or trial.reported_at is not None or not trial.rollout.is_shadow():
         return None
     rollout = trial.rollout
-    assert rollout.begun_at is not None, "it has begun"
-    over_at = rollout.begun_at + timedelta(seconds=rollout.parsed_terms().shadow_s())
+    over_at = rollout.phase_began_at() + timedelta(seconds=rollout.parsed_terms().shadow_s())
     return ShadowTrial(
         rollout=str(rollout.pk),
         candidate=signed_manifest(rollout.version_id),

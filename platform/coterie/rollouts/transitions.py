@@ -15,7 +15,7 @@ STEPS = Steps(
     Rollout,
     ways={
         State.PLANNED: frozenset({State.MEASURING, State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
-        State.MEASURING: frozenset({State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
+        State.MEASURING: frozenset({State.MEASURING, State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
     },
     app="rollouts",
 )

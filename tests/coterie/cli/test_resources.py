@@ -23,6 +23,7 @@ from coterie.fleet.models import Device
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from tests.coterie.analytics.answering import agreeing
+from tests.coterie.rollouts.world import another_version
 from tests.coterie.twin import test_twin
 from tests.coterie.world import (
     START,
@@ -133,6 +134,20 @@ def test_a_device_is_asked_for_its_log_whose_lines_are_searched(signed_in: Calla
     assert json.loads(signed_in("logs", "lines", str(log.pk), "--level", "info", "--json").output) == []
     assert json.loads(signed_in("logs", "cancel", str(log.pk), "--json").output)["state"] == "cancelled"
     assert "[device_logs.has_ended]" in signed_in("logs", "cancel", str(log.pk)).output
+
+
+def test_a_version_is_rolled_out_through_phases(signed_in: Callable[..., Result], federation: Federation) -> None:
+    candidate = another_version(make_version(federation.pair), "candidate")
+    terms = '{"share": 0.01, "phases": [0.1, 0.5]}'
+    started = json.loads(
+        signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", terms, "--json").output
+    )
+    assert (started["state"], started["phase"], started["phases"]) == ("planned", 0, 3)
+    assert (
+        "[plan.invalid]"
+        in signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [2]}').output
+    )
+    assert json.loads(signed_in("rollouts", "cancel", started["id"], "--json").output)["state"] == "cancelled"
 
 
 def test_overview_and_repairs_are_told_in_sentences(signed_in: Callable[..., Result]) -> None:

@@ -35,7 +35,7 @@ class World:
         """What each device is told; it holds what it is told to hold at once."""
         return {device.row.name: follow(device, now) for device in self.devices}
 
-    def start(self, **terms: float | str) -> Rollout:
+    def start(self, **terms: object) -> Rollout:
         """A roll-out of the candidate, as far as it goes by itself."""
         rollout = start_rollout(version=self.candidate, terms={**TERMS, **terms}, now=START)
         sweep(now=later(1))

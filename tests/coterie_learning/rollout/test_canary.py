@@ -2,14 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coterie_learning.plan import ROLLOUT
 from coterie_learning.rollout import CanaryEvidence
 from coterie_learning.rollout.at_once import AtOnce
 from coterie_learning.rollout.canary import Canary
 from coterie_learning.rollout.comparison import compare
+from coterie_wire.errors import WireError
 from coterie_wire.trial import Fit
 
 CANARY = Canary(share=0.1, reports=3, threshold=0.02, within_s=60)
-STANDING = CanaryEvidence(group=4, reports=4, faults=0, excess=0.0, elapsed_s=10)
+STANDING = CanaryEvidence(group=4, reports=4, needed=3, told=4, faults=0, excess=0.0, elapsed_s=10)
+PHASED = Canary(share=0.01, phases=(0.1, 0.5), reports=3, threshold=0.02, within_s=60, hold_s=20)
 
 
 @pytest.mark.parametrize(("available", "size"), [(3, 3), (10, 3), (30, 3), (31, 4), (100, 10), (2, 2)])
@@ -20,12 +23,12 @@ def test_the_group_is_a_share_and_never_smaller_than_the_reports_it_needs(availa
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [
-        ({}, "promote"),
-        ({"excess": 0.02}, "promote"),
+        ({}, "pass"),
+        ({"excess": 0.02}, "pass"),
         ({"excess": 0.021}, "worse"),
         ({"reports": 3}, "wait"),
         ({"reports": 3, "excess": 0.5}, "worse"),
-        ({"reports": 3, "elapsed_s": 60}, "promote"),
+        ({"reports": 3, "elapsed_s": 60}, "pass"),
         ({"reports": 2, "excess": 0.5}, "wait"),
         ({"reports": 2, "excess": -1.0, "elapsed_s": 60}, "too_few_reports"),
         ({"faults": 1}, "unusable"),
@@ -34,6 +37,38 @@ def test_the_group_is_a_share_and_never_smaller_than_the_reports_it_needs(availa
 )
 def test_it_promotes_what_is_no_worse_on_enough_devices(changes: dict[str, float], verdict: str) -> None:
     assert CANARY.verdict(STANDING._replace(**changes)) == verdict
+
+
+@pytest.mark.parametrize(("available", "sizes"), [(1000, [10, 100, 500]), (20, [3, 3, 10]), (2, [2, 2, 2])])
+def test_a_phase_is_a_larger_share_where_there_are_as_many(available: int, sizes: list[int]) -> None:
+    assert [PHASED.group_size(available, phase) for phase in range(PHASED.phase_count())] == sizes
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "wait"),
+        ({"elapsed_s": 20}, "pass"),
+        ({"elapsed_s": 20, "reports": 3}, "wait"),
+        ({"elapsed_s": 60, "reports": 3}, "pass"),
+        ({"excess": 0.03}, "worse"),
+        ({"told": 100, "faults": 2, "elapsed_s": 20}, "pass"),
+        ({"told": 100, "faults": 3, "elapsed_s": 20}, "unusable"),
+        ({"reports": 0, "told": 100, "elapsed_s": 60}, "too_few_reports"),
+        ({"reports": 0, "needed": 0, "group": 0, "told": 100, "elapsed_s": 20}, "pass"),
+    ],
+)
+def test_a_phase_is_watched_for_its_time_and_judged_with_those_before(changes: dict[str, float], verdict: str) -> None:
+    assert PHASED.verdict(STANDING._replace(**changes)) == verdict
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"share": 0.1, "phases": [0.1]}, {"phases": [0.5, 0.3]}, {"phases": [1.5]}, {"within_s": 60, "hold_s": 61}],
+)
+def test_phases_that_do_not_grow_and_times_that_do_not_fit_are_refused(terms: dict[str, object]) -> None:
+    with pytest.raises(WireError, match="slot rollout, kind canary"):
+        ROLLOUT.parse({"kind": "canary", **terms})
 
 
 def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
@@ -45,6 +80,8 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
         CanaryEvidence,
         group=st.integers(0, 9),
         reports=st.integers(0, 9),
+        needed=st.integers(0, 3),
+        told=st.integers(9, 20),
         faults=st.just(0),
         excess=st.floats(-1, 1),
         elapsed_s=st.floats(0, 100),
@@ -53,8 +90,8 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
 )
 def test_a_better_candidate_is_never_judged_worse(standing: CanaryEvidence, better_by: float) -> None:
     better = standing._replace(excess=standing.excess - better_by)
-    if CANARY.verdict(standing) == "promote":
-        assert CANARY.verdict(better) == "promote"
+    if CANARY.verdict(standing) == "pass":
+        assert CANARY.verdict(better) == "pass"
     if standing.elapsed_s >= CANARY.within_s:
         assert CANARY.verdict(standing) != "wait"
 

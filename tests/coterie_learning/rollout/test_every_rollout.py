@@ -16,17 +16,20 @@ def standings(draw: st.DrawFn) -> CanaryEvidence:
     """How any group may stand."""
     group = draw(st.integers(1, 200))
     reports = draw(st.integers(0, group))
-    faults = draw(st.integers(0, reports))
-    return CanaryEvidence(group, reports, faults, draw(st.floats(-1, 1)), draw(st.floats(0, 1e6)))
+    needed = draw(st.integers(0, group))
+    told = reports + draw(st.integers(0 if reports else 1, 200))
+    faults = draw(st.integers(0, told))
+    return CanaryEvidence(group, reports, needed, told, faults, draw(st.floats(-1, 1)), draw(st.floats(0, 1e6)))
 
 
 @every_kind
 @given(available=st.integers(0, 100_000))
 def test_the_group_is_one_of_those_that_are_there_and_can_report_enough(kind: type[Rollout], available: int) -> None:
     rollout = kind()
-    size = rollout.group_size(available)
-    assert 0 <= size <= available
-    assert size >= min(available, rollout.reports_needed())
+    sizes = [rollout.group_size(available, phase) for phase in range(rollout.phase_count())]
+    assert 0 <= sizes[0] <= sizes[-1] <= available
+    assert sizes == sorted(sizes)
+    assert sizes[0] >= min(available, rollout.reports_needed())
 
 
 @every_kind
@@ -41,14 +44,14 @@ def test_it_ends_in_time_and_says_the_same_of_the_same(kind: type[Rollout], stan
 @every_kind
 @given(standing=standings())
 @settings(max_examples=200)
-def test_only_what_enough_devices_could_use_is_promoted(kind: type[Rollout], standing: CanaryEvidence) -> None:
+def test_only_what_enough_devices_could_use_passes(kind: type[Rollout], standing: CanaryEvidence) -> None:
     rollout = kind()
-    unusable = standing._replace(faults=standing.reports)
-    assert rollout.verdict(unusable) != "promote"
-    if rollout.verdict(standing) == "promote":
-        assert standing.reports >= rollout.reports_needed()
+    unusable = standing._replace(faults=standing.told)
+    assert rollout.verdict(unusable) != "pass"
+    if rollout.verdict(standing) == "pass":
+        assert standing.reports >= standing.needed
         better = standing._replace(faults=0, excess=min(0.0, standing.excess))
-        assert rollout.verdict(better) == "promote", "who does better is promoted, too"
+        assert rollout.verdict(better) == "pass", "who does better passes, too"
 
 
 @every_kind
@@ -56,8 +59,8 @@ def test_only_what_enough_devices_could_use_is_promoted(kind: type[Rollout], sta
 @settings(max_examples=200)
 def test_more_errors_never_help(kind: type[Rollout], standing: CanaryEvidence, more: float) -> None:
     rollout = kind()
-    if rollout.verdict(standing) != "promote":
-        assert rollout.verdict(standing._replace(excess=standing.excess + more)) != "promote"
+    if rollout.verdict(standing) != "pass":
+        assert rollout.verdict(standing._replace(excess=standing.excess + more)) != "pass"
 
 
 def test_one_kind_gives_every_device_a_version_at_once_and_another_does_not() -> None:

@@ -9339,7 +9339,10 @@ export interface components {
             readonly champion_number: number | null;
             /** Format: date-time */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description when the phase is judged by what there is
+             */
             readonly due_at: string;
             /** Format: date-time */
             readonly ended_at: string | null;
@@ -9367,6 +9370,15 @@ export interface components {
             readonly id: string;
             /** Format: uuid */
             readonly pair: string;
+            /**
+             * @description the present one, from 0; in each more devices try it
+             * @example 1
+             */
+            readonly phase: number;
+            /** Format: date-time */
+            readonly phase_since: string | null;
+            /** @description how many there are */
+            readonly phases: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
@@ -9404,7 +9416,10 @@ export interface components {
             readonly champion_number: number | null;
             /** Format: date-time */
             readonly created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description when the phase is judged by what there is
+             */
             readonly due_at: string;
             /** Format: date-time */
             readonly ended_at: string | null;
@@ -9432,6 +9447,15 @@ export interface components {
             readonly id: string;
             /** Format: uuid */
             readonly pair: string;
+            /**
+             * @description the present one, from 0; in each more devices try it
+             * @example 1
+             */
+            readonly phase: number;
+            /** Format: date-time */
+            readonly phase_since: string | null;
+            /** @description how many there are */
+            readonly phases: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
@@ -10389,7 +10413,7 @@ export interface components {
         /** @description What to roll out, and how. */
         StartRolloutRequest: {
             /**
-             * @description settings of kind canary (share, tag, reports, threshold, within_s); others as it has them
+             * @description settings of kind canary: share, phases, tag, reports, threshold, within_s, hold_s, shadow_within_s
              * @example {
              *       "kind": "canary",
              *       "share": 0.1,
@@ -10808,6 +10832,8 @@ export interface components {
             readonly fault_sentence: string;
             /** @example 42 */
             readonly id: number;
+            /** @example 1 */
+            readonly phase: number;
             /** Format: date-time */
             readonly reported_at: string | null;
             /** @example 120 */

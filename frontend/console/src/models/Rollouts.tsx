@@ -19,6 +19,7 @@ import {
   errorsOf,
   isActive,
   latestOf,
+  phaseOf,
   progressOf,
   ROLLOUTS,
   type Rollout,
@@ -67,6 +68,7 @@ function Active({ rollout }: { rollout: Rollout }) {
   const { devices, reports } = progressOf(rollout);
   const errors = errorsOf(rollout);
   const beside = besideOf(rollout);
+  const phase = phaseOf(rollout);
   const path = { params: { path: { id: rollout.id } } };
   const changes = [ROLLOUTS, PAIRS, VERSIONS];
   return (
@@ -102,6 +104,7 @@ function Active({ rollout }: { rollout: Rollout }) {
       )}
       <Facts
         of={[
+          ...(phase === undefined ? [] : [[t`Phase`, phase] as const]),
           [t`Devices that have told`, devices === 0 ? "–" : t`${reports} of ${devices}`],
           [errors?.what === "loss" ? t`Its loss` : t`Its error`, errors?.candidate ?? "–"],
           [errors?.what === "loss" ? t`The champion's loss` : t`The champion's error`, errors?.champion ?? "–"],

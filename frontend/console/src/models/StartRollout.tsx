@@ -8,7 +8,7 @@ import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { Definitions, startOf, type Values } from "../plan/schema";
 import { nameOf, type Version } from "./queries";
-import { isActive, ROLLOUTS, rolloutsQuery } from "./rollouts";
+import { courseOf, isActive, ROLLOUTS, rolloutsQuery } from "./rollouts";
 
 /** Has a canary group try a version; the form is drawn from the settings of the plan's kind. */
 export function StartRollout({ pair, version }: { pair: string; version: Version }) {
@@ -36,6 +36,9 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
           <Text size="sm">
             A group of devices holds {nameOf(version)} and compares it with the version in use on samples of their own.
             Everybody gets it when it does no worse; otherwise it is rolled back. No round opens meanwhile.
+          </Text>
+          <Text size="sm" role="status">
+            {courseOf(terms)}
           </Text>
           {schema !== undefined && <KindForm schema={schema} values={terms} onChange={choose} />}
         </Stack>

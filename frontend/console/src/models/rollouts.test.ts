@@ -1,5 +1,15 @@
 import { expect, it } from "vitest";
-import { besideOf, errorsOf, latestOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
+import {
+  besideOf,
+  courseOf,
+  errorsOf,
+  latestOf,
+  phaseOf,
+  progressOf,
+  type Rollout,
+  type Trial,
+  verdictOf,
+} from "./rollouts";
 
 const rollout = (figures: object) => ({ figures }) as Rollout;
 const trial = (facts: object) => ({ reported_at: "2026-01-01T00:00:00Z", fault_code: "", ...facts }) as Trial;
@@ -40,4 +50,20 @@ it("puts those that told last first", () => {
   const reported = (reported_at: string | null) => trial({ reported_at });
   const [first, second, none] = [reported("2026-01-01T00:00:00Z"), reported("2026-01-02T00:00:00Z"), reported(null)];
   expect(latestOf([first, none, second])).toEqual([second, first, none]);
+});
+
+it("says what shares try a version one after another, and for how long", () => {
+  expect(courseOf({ share: 0.01, phases: [0.1, 0.5], hold_s: 3600, within_s: 7200 })).toBe(
+    "1%, then 10%, then 50%, then everybody. Each share is watched 60 min at least and 2.0 h at most.",
+  );
+  expect(courseOf({ share: 0.1, phases: [], hold_s: 0, within_s: 3600 })).toBe(
+    "10%, then everybody. Each share is judged once all have told, and after 60 min at the latest.",
+  );
+  expect(courseOf({ share: 0.1, phases: null, hold_s: null, within_s: null })).toBe("10%, then everybody.");
+});
+
+it("says which of its phases it is in, where it has several", () => {
+  const terms = { share: 0.01, phases: [0.1, 0.5] };
+  expect(phaseOf({ phase: 1, phases: 3, terms } as unknown as Rollout)).toBe("2 of 3, with 10% of the devices");
+  expect(phaseOf({ phase: 0, phases: 1, terms: { share: 0.1 } } as unknown as Rollout)).toBeUndefined();
 });

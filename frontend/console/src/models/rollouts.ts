@@ -95,6 +95,26 @@ export function toleranceOf(rollout: Rollout): string {
   return typeof threshold === "number" ? SHARE.format(threshold) : "–";
 }
 
+/** What shares of the devices try it one after another, and for how long: "10 %, then 50 %, then everybody …". */
+export function courseOf(terms: Readonly<Record<string, unknown>>): string {
+  const { share, phases, hold_s, within_s } = terms;
+  const larger = Array.isArray(phases) ? phases : [];
+  const shares = [share, ...larger].filter((one) => typeof one === "number").map((one) => SHARE.format(one));
+  const course = t`${shares.join(t`, then `)}, then everybody`;
+  if (typeof hold_s !== "number" || typeof within_s !== "number") return `${course}.`;
+  return hold_s > 0
+    ? t`${course}. Each share is watched ${duration(hold_s)} at least and ${duration(within_s)} at most.`
+    : t`${course}. Each share is judged once all have told, and after ${duration(within_s)} at the latest.`;
+}
+
+/** Which of its phases it is in; undefined: it has one alone. */
+export function phaseOf({ phase, phases, terms }: Rollout): string | undefined {
+  if (phases === 1) return undefined;
+  const { share, phases: larger } = terms as { readonly share: number; readonly phases: readonly number[] };
+  const now = [share, ...larger][phase];
+  return now === undefined ? undefined : t`${phase + 1} of ${phases}, with ${SHARE.format(now)} of the devices`;
+}
+
 /** Those that told last first, then those that have not told. */
 export function latestOf(trials: readonly Trial[]): readonly Trial[] {
   return [...trials].sort((one, other) => (other.reported_at ?? "").localeCompare(one.reported_at ?? ""));
