@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.console.axe import Look, faults_in
+from tests.console.axe import Look, faults, faults_in
 from tests.console.browser import settle
 from tests.console.conftest import Visit
 from tests.console.pages import PAGES
@@ -28,6 +28,19 @@ def test_pages_with_nothing_to_show_are_accessible(visit: Visit, seeded: SeededF
     page = _opened(visit, seeded)
     empty(page)
     assert_accessible(page, _addresses(seeded), (Look("dark", 1280), Look("light", 390)))
+
+
+def test_the_api_documentation_is_accessible_and_opens_at_a_request(visit: Visit, seeded: SeededFleet) -> None:
+    page = _opened(visit, seeded)
+    found = []
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto("/api/docs/")
+        page.get_by_role("heading", name="devices", exact=True).wait_for()
+        found += [f"{width} pixels: {fault}" for fault in faults(page)]
+    assert not found, "\n".join(found)
+    page.get_by_role("heading", name="devices", exact=True).press("Enter")
+    page.get_by_text("/api/devices/", exact=True).first.wait_for()
 
 
 def _opened(visit: Visit, seeded: SeededFleet) -> Page:

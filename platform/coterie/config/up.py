@@ -11,6 +11,7 @@ from django.conf import settings
 from coterie.config.env import child_environment
 from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, port, url_of
 from coterie.config.supervisor import SupervisorOptions, become_supervisor
+from coterie.core.own_address import note_address
 
 NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """An address that no interface of this machine has, or a kind of address that it does not know."""
@@ -28,11 +29,13 @@ def main(given: argparse.Namespace) -> None:
     except StateInUse as error:
         sys.exit(f"{given.prog}: {error}")
     settings.STATE.chmod(0o700)
+    url = url_of(listener, tls=settings.TLS_CERTIFICATE is not None)
+    note_address(settings.STATE, url)
     hosts = [*settings.ALLOWED_HOSTS, *([] if given.host in ANYWHERE else [given.host])]
     options = SupervisorOptions(
         listener_fd=listener.fileno(),
         lock_fd=lock_fd,
-        url=url_of(listener, tls=settings.TLS_CERTIFICATE is not None),
+        url=url,
         state=str(settings.STATE),
         operator=given.operator,
         style="json" if given.json else "text",

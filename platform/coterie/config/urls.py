@@ -23,7 +23,11 @@ urlpatterns = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="fleet")),
     path("admin/", admin.site.urls),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path(
+        "api/docs/",
+        SpectacularSwaggerView.as_view(url_name="schema", template_name="gateway/api_docs.html"),
+        name="docs",
+    ),
     path("api/", include("coterie.accounts.api_urls")),
     path("api/", include("coterie.audit.urls")),
     path("api/", include("coterie.repairs.urls")),

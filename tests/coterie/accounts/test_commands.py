@@ -63,5 +63,5 @@ def test_another_role_leaves_an_entry_and_the_last_administrator_stays() -> None
 def test_tokens_and_links_leave_entries() -> None:
     create_operator(username="ada")
     run("token", "create", "ci", "--operator", "ada")
-    run("sign_in_link", "ada")
+    run("sign_in_link", "ada", "--url", "https://fleet.example")
     assert [action for action, *_ in told()] == ["accounts.issue_token", "accounts.issue_sign_in_link"]

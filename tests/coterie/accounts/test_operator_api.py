@@ -1,6 +1,7 @@
 import base64
 import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
@@ -12,6 +13,8 @@ from rest_framework.test import APIClient
 from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie.accounts.selectors import ApiTokenInvalid, live_token
 from coterie.accounts.services import NewOperator, create_operator
+from coterie.config.exclusive import bind, url_of
+from coterie.core.own_address import note_address
 
 pytestmark = pytest.mark.django_db
 
@@ -67,14 +70,25 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
         live_token(out.getvalue().strip(), now=ada.operator.date_joined)
 
 
-def test_the_command_prints_a_link_that_signs_in(ada: NewOperator) -> None:
-    call_command("sign_in_link", "ada", stdout=(out := StringIO()), stderr=(told := StringIO()))
+def test_the_command_prints_a_link_that_signs_in_where_the_platform_answers(
+    ada: NewOperator, settings: Settings, tmp_path: Path
+) -> None:
+    settings.STATE = tmp_path
+    with pytest.raises(CommandError, match=r"cli\.no_address"):
+        call_command("sign_in_link", "ada")
+    with bind("127.0.0.1", 0) as listener:
+        address = url_of(listener)
+        note_address(tmp_path, address)
+        call_command("sign_in_link", "ada", stdout=(out := StringIO()), stderr=(told := StringIO()))
+    assert told.getvalue() == ""
     link = out.getvalue().strip()
-    assert link.startswith("http://127.0.0.1:8000/sign-in/")
-    assert "--url" in told.getvalue()
+    assert link.startswith(f"{address}/sign-in/")
     client = APIClient()
-    assert client.post(link.removeprefix("http://127.0.0.1:8000")).status_code == 302
+    assert client.post(link.removeprefix(address)).status_code == 302
     assert client.get("/").status_code == 200
+    call_command("sign_in_link", "ada", "--json", stdout=(out := StringIO()), stderr=(told := StringIO()))
+    assert json.loads(out.getvalue())["url"].startswith(f"{address}/sign-in/")
+    assert "answered last" in told.getvalue()
 
 
 @pytest.mark.parametrize("by", ["option", "setting"])

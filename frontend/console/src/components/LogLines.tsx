@@ -3,7 +3,7 @@ import { IconDownload, IconSearch } from "@tabler/icons-react";
 import { useMemo, useState } from "react";
 import { t } from "../language/t";
 import classes from "./LogLines.module.css";
-import { clock } from "./locale";
+import { clock, moment } from "./locale";
 import { save } from "./save";
 import { counted } from "./units";
 
@@ -22,12 +22,14 @@ const LEVELS = [
   { value: "warning", label: t`warnings and errors` },
   { value: "error", label: t`errors` },
 ] as const;
+const DAY_MS = 86_400_000;
 type Level = (typeof LEVELS)[number]["value"];
 
 /** A log that is all on the page: searched by words, and saved as far as it is shown. */
 export function LogLines({ title, lines, none }: { title: string; lines: readonly LogLine[]; none: string }) {
   const [words, search] = useState("");
   const [least, choose] = useState<Level>("info");
+  const written = isOfOneDay(lines) ? clock : moment;
   const shown = useMemo(() => found(lines, words, least), [lines, words, least]);
   if (lines.length === 0) {
     return (
@@ -77,7 +79,7 @@ export function LogLines({ title, lines, none }: { title: string; lines: readonl
         <ol className={classes.lines} aria-label="Log">
           {shown.map(({ id, at, text, level, source }) => (
             <li key={id} data-level={level}>
-              <time dateTime={at}>{clock(at)}</time>
+              <time dateTime={at}>{written(at)}</time>
               {level !== undefined && <b>{level}</b>}
               <span>
                 {source !== undefined && <i>{source}: </i>}
@@ -89,6 +91,11 @@ export function LogLines({ title, lines, none }: { title: string; lines: readonl
       )}
     </Stack>
   );
+}
+
+function isOfOneDay(lines: readonly LogLine[]): boolean {
+  const [first, last] = [lines[0], lines.at(-1)];
+  return first === undefined || last === undefined || Date.parse(last.at) - Date.parse(first.at) < DAY_MS / 2;
 }
 
 /** Lines with all of the words, in any case, that are at least so serious. */

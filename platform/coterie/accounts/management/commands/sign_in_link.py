@@ -1,5 +1,8 @@
 """``coterie sign-in-link``: the link that signs an operator in once, for who has a shell on the platform's machine."""
 
+from pathlib import Path
+
+import msgspec
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
@@ -7,9 +10,9 @@ from coterie.accounts.command_line import ShellCommand
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import issue_sign_in_link
 from coterie.core.errors import CoterieError
+from coterie.core.own_address import is_answered, noted_address
 
-LOCAL_URL = "http://127.0.0.1:8000"
-"""Where `coterie up` answers unless it is told another address."""
+NO_ADDRESS = "It is not known where the platform answers: say --url, or set COTERIE_PUBLIC_URL. [cli.no_address]"
 
 
 class Command(ShellCommand):
@@ -23,15 +26,20 @@ class Command(ShellCommand):
         parser.add_argument(
             "--url",
             default=settings.PUBLIC_URL,
-            help=f"the platform's address (default: COTERIE_PUBLIC_URL, else {LOCAL_URL})",
+            help="the platform's address (default: COTERIE_PUBLIC_URL, else where `coterie up` answers)",
         )
+        parser.add_argument("--json", action="store_true", help="print the link as JSON")
 
-    def handle(self, *, operator: str, url: str, **_: object) -> None:
-        """Print the link. Raises CommandError when there is no such operator."""
+    def handle(self, *, operator: str, url: str, json: bool, **_: object) -> None:
+        """Print the link. Raises CommandError when there is no such operator, or no address is known."""
+        address = url or noted_address(Path(settings.STATE))
+        if not address:
+            raise CommandError(NO_ADDRESS)
         try:
             path = issue_sign_in_link(operator=operator_named(operator))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.stdout.write((url or LOCAL_URL).rstrip("/") + path)
-        if not url:
-            self.stderr.write("If the platform has another address, say --url, or set COTERIE_PUBLIC_URL.")
+        link = address.rstrip("/") + path
+        self.stdout.write(msgspec.json.encode({"operator": operator, "url": link}).decode() if json else link)
+        if not url and not is_answered(address):
+            self.stderr.write("The platform does not run now; this is where it answered last.")
