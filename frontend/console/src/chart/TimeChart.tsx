@@ -87,7 +87,7 @@ export function TimeChart({
           {},
           ...series.map((line, index) => ({
             label: line.label,
-            stroke: colour(hueOf(index)),
+            stroke: colour(hueOf(line.hue ?? index)),
             width: 1.75,
             spanGaps: true,
             ...(stepped && { paths: steps({ align: 1 }) }),
@@ -107,9 +107,9 @@ export function TimeChart({
       const among = at >= (times[0] ?? 0) - reach && at <= (times.at(-1) ?? 0) + reach;
       return {
         heading: momentOf(among ? place : at),
-        readings: series.map(({ label, values }, index) => {
+        readings: series.map(({ label, values, hue }, index) => {
           const value = valueAt(times, values, at, stepped ? "held" : reach);
-          return { label, value: value === null ? "–" : format(value), ...(many && { colour: hueOf(index) }) };
+          return { label, value: value === null ? "–" : format(value), ...(many && { colour: hueOf(hue ?? index) }) };
         }),
         notes: marksNear(marks, at, reach).map(({ label, sentence }) => sentence ?? label),
       };
@@ -146,7 +146,7 @@ export function TimeChart({
       pointed={pointed}
       readAt={readAt}
       values={values}
-      legend={many ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : []}
+      legend={many ? series.map(({ label, hue }, index) => ({ words: label, colour: hueOf(hue ?? index) })) : []}
       zoom={zoom}
       spoken={spoken(series, marks, format)}
     />

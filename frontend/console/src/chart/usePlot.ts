@@ -10,6 +10,8 @@ import type { Watched } from "./watched";
 export interface Series {
   readonly label: string;
   readonly values: readonly (number | null)[];
+  /** Which hue it has wherever it is drawn; without, that of its place among the others. */
+  readonly hue?: number | undefined;
 }
 
 /** What the page draws with now. */

@@ -5,20 +5,25 @@ import { TimeRange } from "../chart/TimeRange";
 import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
+import { useFederationHue } from "../federations/hues";
 import { accuracyOf } from "./figures";
 import type { Overview } from "./queries";
 
 /** Accuracy of each federation's versions, and what left the devices each day. */
 export default function Charts({ overview }: { overview: Overview }) {
   const { rounds, traffic } = overview;
+  const hueOf = useFederationHue();
   const times = useMemo(() => rounds.map((round) => Date.parse(round.at) / 1000), [rounds]);
   const accuracy = useMemo<Series[]>(() => {
-    const names = [...new Set(rounds.map((round) => round.federation_name))].sort();
-    return names.map((label) => ({
-      label,
-      values: rounds.map((round) => (round.federation_name === label ? accuracyOf(round) : null)),
-    }));
-  }, [rounds]);
+    const names = new Map(rounds.map((round) => [round.federation, round.federation_name]));
+    return [...names]
+      .sort(([, one], [, other]) => one.localeCompare(other))
+      .map(([federation, label]) => ({
+        label,
+        hue: hueOf(federation),
+        values: rounds.map((round) => (round.federation === federation ? accuracyOf(round) : null)),
+      }));
+  }, [rounds, hueOf]);
   const days = useMemo(() => traffic.map((day) => Date.parse(day.day) / 1000), [traffic]);
   const sent = useMemo(
     () => [

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { FederationDot } from "../federations/FederationDot";
 import { jobWords } from "../jobs/kinds";
 import classes from "./Now.module.css";
 import type { Overview } from "./queries";
@@ -24,6 +25,7 @@ export function Now({ overview }: { overview: Overview }) {
       <Stack gap="sm" component="ul" className={classes.list}>
         {rounds.map((round) => (
           <li key={round.id}>
+            <FederationDot of={round.federation} />
             <Anchor
               component={Link}
               to={`/federations/${round.federation}/rounds/${round.id}`}

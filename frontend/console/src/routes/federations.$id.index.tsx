@@ -18,6 +18,7 @@ import { ActiveRound } from "../federations/ActiveRound";
 import { Annotations, marksOf } from "../federations/Annotations";
 import { FederationActions } from "../federations/FederationActions";
 import { Groups, type GroupsSearch } from "../federations/Groups";
+import { useFederationHue } from "../federations/hues";
 import { Labels } from "../federations/Labels";
 import { Participation } from "../federations/Participation";
 import { PersonalModels } from "../federations/PersonalModels";
@@ -176,6 +177,9 @@ function FederationPage() {
   );
 }
 
+/** Between the hues of two lines of one federation. */
+const APART = 3;
+
 interface ProgressProps {
   readonly federation: string;
   /** The newest of `count`. */
@@ -192,12 +196,17 @@ function Progress({ federation, rounds, count }: ProgressProps) {
     [rounds],
   );
   const times = useMemo(() => ended.map((round) => Date.parse(round.finished_at ?? "") / 1000), [ended]);
+  const hue = useFederationHue()(federation);
   const accuracy = useMemo(
     () => [
-      { label: "on held-out data", values: ended.map((round) => metric(round, "accuracy")) },
-      { label: "on the devices, before", values: ended.map((round) => metric(round, "mean_accuracy")) },
+      { label: "on held-out data", hue, values: ended.map((round) => metric(round, "accuracy")) },
+      {
+        label: "on the devices, before",
+        hue: hue === undefined ? undefined : hue + APART,
+        values: ended.map((round) => metric(round, "mean_accuracy")),
+      },
     ],
-    [ended],
+    [ended, hue],
   );
   const traffic = useMemo(
     () => [{ label: "uploaded", values: ended.map((round) => metric(round, "update_bytes")) }],

@@ -14,6 +14,7 @@ import {
   Members,
   NextRound,
 } from "../federations/FederationCells";
+import { FederationDot } from "../federations/FederationDot";
 import { type Federation, federationFiguresQuery, federationsQuery } from "../federations/queries";
 import { t } from "../language/t";
 import { kindWords } from "../plan/kinds";
@@ -87,6 +88,7 @@ const COLUMNS: readonly Column<Federation>[] = [
     sort: "name",
     cell: (federation) => (
       <Anchor component={Link} to={`/federations/${federation.id}`} fw={550} c="inherit" underline="hover" size="sm">
+        <FederationDot of={federation.id} />
         {federation.name}
       </Anchor>
     ),
