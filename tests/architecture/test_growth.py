@@ -8,7 +8,7 @@ OF_PEOPLE = """
 accounts.ApiToken accounts.CustomRole accounts.Grant accounts.Operator accounts.Organisation accounts.Passkey
 accounts.Project accounts.RecoveryCode accounts.SavedFilter accounts.SecondFactor accounts.SignOnRole
 agent_rollouts.AgentRollout alerts.Channel alerts.Rule alliances.Alliance alliances.Party analytics.Question
-cluster.Host exports.ExportedUntil federations.Federation federations.Group federations.Split
+cluster.Host device_logs.DeviceLog exports.ExportedUntil federations.Federation federations.Group federations.Split
 fleet.CredentialRenewal fleet.DeviceAuthority fleet.EnrolmentToken fleet.FleetSize fleet.PresenceKept
 fleet.SigningKeyChange fleet_evaluation.Evaluation owners.Forgetting owners.Rebuild privacy.Account registry.Alias
 registry.Dataset registry.ModelPair registry.Withdrawal repairs.Mute rollouts.Rollout rounds.Steering
@@ -25,8 +25,8 @@ accounts.BrowserSession accounts.PasskeyChallenge alliances.Letter fleet.PathSig
 """
 """Gone when it was taken or is over."""
 FOR_A_TIME = """
-alerts.Incident alerts.Message alerts.Notice cluster.Gang cluster.GangShare fleet.Observation rounds.RoundEvent
-simulation_runs.SimulationRun transfer.ReportedDay webhooks.Delivery
+alerts.Incident alerts.Message alerts.Notice cluster.Gang cluster.GangShare device_logs.DeviceLogLine fleet.Observation
+rounds.RoundEvent simulation_runs.SimulationRun transfer.ReportedDay webhooks.Delivery
 """
 """Days that the platform has fixed."""
 HISTORY = """
