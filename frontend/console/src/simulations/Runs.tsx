@@ -97,7 +97,6 @@ function columnsOf(varied: ReadonlyMap<string, string>): readonly Column<Run>[] 
           c="inherit"
           underline="hover"
           size="sm"
-          style={{ whiteSpace: "nowrap" }}
           title="The runs of this sweep"
         >
           {nameOf(run)}
@@ -108,7 +107,7 @@ function columnsOf(varied: ReadonlyMap<string, string>): readonly Column<Run>[] 
     { id: "rounds", header: "Rounds", align: "end", cell: (run) => counted(run.wanted.rounds) },
     ...FIGURES,
     { id: "started", header: "Started", optional: true, cell: (run) => <When at={run.started_at} /> },
-    { id: "by", header: "By", cell: (run) => run.asked_by || "–" },
+    { id: "by", header: "By", optional: true, cell: (run) => run.asked_by || "–" },
     {
       id: "asked",
       header: "Asked for",

@@ -39,7 +39,7 @@ beforeEach(() => signedIn());
 it("tells runs apart, how far they are and how long they take still", async () => {
   const running = run("2", 1, { state: "running", progress: 0.25, left_s: 95, accuracy: null, accuracies: null });
   answers("get", "/api/simulation-runs/", listed(run("1", 0), running));
-  await show(<Runs search={{}} onSearch={vi.fn()} />);
+  await show(<Runs search={{ show: ["energy"] }} onSearch={vi.fn()} />);
   expect(await screen.findByText("seed 0")).toBeDefined();
   expect(screen.getByText("seed 1")).toBeDefined();
   expect(screen.getByText("25%, about 95 s left")).toBeDefined();

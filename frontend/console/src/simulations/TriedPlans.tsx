@@ -81,7 +81,7 @@ const COLUMNS: readonly Column<TriedPlan>[] = [
   { id: "rounds", header: "Rounds", align: "end", cell: (plan) => counted(plan.rounds) },
   ...FIGURES,
   { id: "started", header: "Started", optional: true, cell: (plan) => <When at={plan.started_at} /> },
-  { id: "by", header: "By", cell: (plan) => plan.asked_by || "–" },
+  { id: "by", header: "By", optional: true, cell: (plan) => plan.asked_by || "–" },
   {
     id: "asked",
     header: "Asked for",

@@ -55,6 +55,7 @@ export const FIGURES: readonly Column<Figured>[] = [
     header: "Energy a device",
     sort: "joules_per_device",
     align: "end",
+    optional: true,
     cell: (one) => (one.joules_per_device === null ? "–" : joules(one.joules_per_device)),
   },
 ];
