@@ -29,6 +29,7 @@ from coterie.cloud_training.services import bootstrap_pair
 from coterie.cluster.services import register_host
 from coterie.core.credentials import hash_secret
 from coterie.core.pulse import record_pulse
+from coterie.device_logs.models import DeviceLog
 from coterie.exports.models import Exported
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.credentials import offer_credential, renew_credential
@@ -208,6 +209,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
         closes_at=now,
     )
     QuestionPart.objects.create(question=asked, device=delivering.row, asked_at=now)
+    DeviceLog.objects.create(device=delivering.row, hours=24, created_at=now, due_at=now)
     rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
     Trial.objects.create(rollout=rollout, device=delivering.row)
     evaluation = Evaluation.objects.create(

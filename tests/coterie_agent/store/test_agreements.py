@@ -1,5 +1,6 @@
 """Editions of the owner's word are kept as they were read; what damage or leaving takes is asked again."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -89,11 +90,12 @@ def test_a_device_that_joined_before_goes_on_and_can_read_why(tmp_path: Path, ha
     with open_store(home) as store:
         if has_joined:
             store.identity.save(url="https://platform.example", name="kiosk", enrolled=ENROLLED)
+    before = _SCHEMAS.index(_AGREEMENTS)
+    later = re.findall(r"CREATE TABLE (\w+)", "".join(_SCHEMAS[before:]))
     with closing(sqlite3.connect(home.database)) as connection:
-        connection.executescript(f"""
-            DROP TABLE agreement; DROP TABLE agreement_asked;
-            PRAGMA user_version = {_SCHEMAS.index(_AGREEMENTS)};
-        """)
+        connection.executescript(
+            "".join(f"DROP TABLE {table};" for table in later) + f"PRAGMA user_version = {before};"
+        )
     with open_store(home) as store:
         assert store.agreements.scopes() == (SCOPES if has_joined else ())
         editions = store.agreements.editions()

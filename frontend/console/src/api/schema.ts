@@ -3826,6 +3826,7 @@ export interface components {
             /**
              * @description the last so many; at most a week
              * @default 24
+             * @example 24
              */
             hours: number;
             /**
@@ -4935,6 +4936,7 @@ export interface components {
             readonly due_at: string;
             /** Format: date-time */
             readonly ended_at: string | null;
+            /** @example 24 */
             readonly hours: number;
             /** Format: uuid */
             readonly id: string;
@@ -4948,6 +4950,7 @@ export interface components {
              * @example 1
              */
             readonly left_out: number;
+            /** @example 812 */
             readonly line_count: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
@@ -4974,6 +4977,7 @@ export interface components {
             /** @example 42 */
             readonly id: number;
             readonly level: components["schemas"]["DeviceLogLevel"];
+            /** @example contact */
             readonly source: string;
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
@@ -6240,7 +6244,13 @@ export interface components {
         };
         /** @description The workers of a gang that one host runs. */
         GangShare: {
-            /** @description numbers of the host's GPUs, one for each worker; none: cores */
+            /**
+             * @description numbers of the host's GPUs, one for each worker; none: cores
+             * @example [
+             *       0,
+             *       1
+             *     ]
+             */
             gpus: number[];
             /** @example host-a */
             host: string;
@@ -6664,7 +6674,13 @@ export interface components {
         };
         /** @description The workers of a job that one host leads or runs. */
         JobShare: {
-            /** @description numbers of the host's GPUs, one for each worker; none: cores */
+            /**
+             * @description numbers of the host's GPUs, one for each worker; none: cores
+             * @example [
+             *       0,
+             *       1
+             *     ]
+             */
             gpus: number[];
             /** @example host-a */
             host: string;
@@ -9377,7 +9393,10 @@ export interface components {
             readonly phase: number;
             /** Format: date-time */
             readonly phase_since: string | null;
-            /** @description how many there are */
+            /**
+             * @description how many there are
+             * @example 3
+             */
             readonly phases: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
@@ -9454,7 +9473,10 @@ export interface components {
             readonly phase: number;
             /** Format: date-time */
             readonly phase_since: string | null;
-            /** @description how many there are */
+            /**
+             * @description how many there are
+             * @example 3
+             */
             readonly phases: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
