@@ -12,6 +12,8 @@ from tests.console.seeded import ADMINISTRATOR, SeededFleet
 
 MOST_PRESSES = 5
 PRESET_WITH_DATA = "fltrust"
+LOGGED: Mapping[str, str] = {"Mouse": "waiting", "Keyboard": "delivered"}
+"""How the device stands whose log each hand asks for: a device is asked for one at a time."""
 TO_ARCHIVE = "Old trial"
 """A draft, as each hand has it."""
 
@@ -231,6 +233,15 @@ def see_what_left_a_device(scene: Scene) -> None:
     expect(scene.sees("What left the device")).to_contain_text("thirty days")
 
 
+def ask_for_a_log(scene: Scene) -> None:
+    scene.device(LOGGED[type(scene.hand).__name__])
+    scene.press("Ask for its log")
+    dialog = scene.page.get_by_role("dialog")
+    scene.hand.type(dialog.get_by_label("What for"), "It drops out of rounds.")
+    scene.hand.press(dialog.get_by_role("button", name="Ask for it", exact=True))
+    expect(scene.sees("Its log").get_by_role("row", name="the last 24 hours now asked")).to_be_visible()
+
+
 def save_a_table(scene: Scene) -> None:
     scene.go("Devices")
     with scene.page.expect_download() as download:
@@ -357,6 +368,7 @@ TASKS = (
     Task("see who helped whom", 1, see_who_helped),
     Task("see the groups of a federation", 3, see_groups),
     Task("see what left a device", 2, see_what_left_a_device),
+    Task("ask for a device's log", 4, ask_for_a_log),
     Task("save a table as CSV", 2, save_a_table),
     Task("make a token for a program", 3, make_a_token),
     Task("make a webhook", 5, make_a_webhook),
