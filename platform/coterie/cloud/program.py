@@ -65,7 +65,9 @@ class CloudProgram:
         self.signature: Signature = check_signature(program, loss)
         self._training = computing.graph(program.graph_module)
         self._service = in_service(self._training, program.graph_signature.inputs_to_buffers)
-        self._loss_in_training = loss.on(computing.device) if isinstance(loss, LossProgram) else loss
+        self._loss_in_training = (
+            loss.on(computing.device) if isinstance(loss, LossProgram) and computing.on_gpu else loss
+        )
         self._forward = torch.compile(self._training) if computing.compiled else self._training
         self._specs = program.graph_signature.input_specs
         self._outputs = len(program.graph_signature.user_outputs)

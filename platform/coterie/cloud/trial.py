@@ -9,7 +9,6 @@ from coterie.compile.errors import NotTrainable
 from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS
 from coterie.compile.loss_program import Criterion, LossProgram
-from coterie.compile.losses import loss_and_gradient
 from coterie.compile.ranges import ranges_of
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.signature import Signature
@@ -54,7 +53,7 @@ def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
         tensor.grad = None
     try:
         output = cloud.train_logits(inputs)
-        found = loss_and_gradient(cloud.loss, output, target, torch.ones(SAMPLES), None)
+        found = cloud.loss_and_gradient(output, target)
         torch.autograd.backward(output, found.gradient.detach())
     except REFUSALS as error:
         return f"it stops at {made_of}: {explain(str(error).strip().splitlines()[0])}"

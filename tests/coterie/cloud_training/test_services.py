@@ -1,5 +1,6 @@
 import uuid
 
+import msgspec
 import pytest
 
 from coterie.child.job import Progress, Unconfined
@@ -9,6 +10,7 @@ from coterie.cloud_training.errors import (
     JobHasEnded,
     JobHasNotFailed,
     NoCloudModel,
+    NotCompiled,
     PairBusy,
     PairNotReady,
 )
@@ -83,6 +85,15 @@ class TestBootstrap:
         options = TrainingOptions(strategy={"kind": "pipeline", "workers": 2, "split_before": ["head"]})
         job = refreshed(bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0)))
         assert job.options["strategy"]["split_before"] == ["head"]
+
+    @pytest.mark.parametrize("kind", ["data_parallel", "parameter_server"])
+    def test_is_not_compiled_where_transfers_wait_in_its_passes(self, kind: str) -> None:
+        strategy: dict[str, object] = {"kind": kind, "transfers": "priority"}
+        options, pair, dataset = TrainingOptions(strategy=strategy, compiled=True), make_pair(), make_dataset()
+        with pytest.raises(NotCompiled, match="choose one of the two"):
+            bootstrap_pair(pair=pair, dataset=dataset, options=options, now=later(0))
+        at_once = msgspec.structs.replace(options, strategy={"kind": kind})
+        assert bootstrap_pair(pair=pair, dataset=dataset, options=at_once, now=later(0))
 
     def test_is_one_at_a_time(self, job: TrainingJob) -> None:
         with pytest.raises(PairBusy):
