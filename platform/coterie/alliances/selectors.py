@@ -1,11 +1,10 @@
 """What is known of alliances."""
 
-from uuid import UUID
-
 from django.db.models import QuerySet
 
 from coterie.alliances.errors import UnknownAlliance
 from coterie.alliances.models import Alliance, Party
+from coterie.core.row_keys import key_of
 from coterie.fleet.models import Device
 
 
@@ -21,10 +20,7 @@ def versions_of_alliances() -> QuerySet[Party]:
 
 def party_of(device: Device, alliance: str) -> Party:
     """The device's part. Raises UnknownAlliance."""
-    try:
-        key = UUID(alliance)
-    except ValueError as error:
-        raise UnknownAlliance(alliance=alliance) from error
+    key = key_of(alliance, UnknownAlliance(alliance=alliance))
     party = Party.objects.filter(alliance=key, device=device).first()
     if party is None:
         raise UnknownAlliance(alliance=alliance)

@@ -1,11 +1,11 @@
 """Takes in what devices' owners say to requests for logs, and the lines that devices send."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import msgspec
 from django.db import transaction
 
+from coterie.core.row_keys import key_of
 from coterie.core.rows import insert_all
 from coterie.device_logs import reasons
 from coterie.device_logs.errors import NotAllowed, UnknownLog
@@ -63,10 +63,7 @@ def take_lines(*, device: Device, delivery: DeliverLog, now: datetime) -> None:
 
 
 def _log_of(device: Device, request: str) -> DeviceLog:
-    try:
-        key = UUID(request)
-    except ValueError as error:
-        raise UnknownLog(log=request) from error
+    key = key_of(request, UnknownLog(log=request))
     log = DeviceLog.objects.filter(pk=key, device=device).first()
     if log is None:
         raise UnknownLog(log=request)

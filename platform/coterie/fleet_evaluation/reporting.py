@@ -1,10 +1,10 @@
 """What devices are asked to measure, and what they tell."""
 
 from datetime import datetime
-from uuid import UUID
 
 from django.db import transaction
 
+from coterie.core.row_keys import key_of
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation.errors import ImplausibleEvaluation, UnknownEvaluation
 from coterie.fleet_evaluation.jobs import ADVANCE
@@ -29,10 +29,7 @@ def record_report(*, device: Device, report: ReportEvaluation, now: datetime) ->
 
     Raises UnknownEvaluation or ImplausibleEvaluation.
     """
-    try:
-        key = UUID(report.evaluation)
-    except ValueError as error:
-        raise UnknownEvaluation(evaluation=report.evaluation) from error
+    key = key_of(report.evaluation, UnknownEvaluation(evaluation=report.evaluation))
     parts = Part.objects.select_related("evaluation__version__pair")
     part = parts.filter(evaluation=key, device=device).first()
     if part is None:

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.row_keys import key_of
 from coterie.owners.models import Forgetting, Rebuild
 from coterie_wire.owning import LISTED, ForgetNews, HoldsUpdate, Rebuilt
 from coterie_wire.structs import from_values
@@ -19,10 +20,7 @@ class UnknownReceipt(CoterieError):
 
 def checked_receipt(text: str) -> UUID:
     """The number of a receipt. Raises UnknownReceipt where the text is none."""
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise UnknownReceipt(receipt=text) from error
+    return key_of(text, UnknownReceipt(receipt=text))
 
 
 def forgetting_of(receipt: UUID) -> Forgetting:

@@ -1,12 +1,12 @@
 """What devices of a canary group report, and what they are asked to compare."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import msgspec
 from django.db import transaction
 
 from coterie.core.events import tell_consoles
+from coterie.core.row_keys import key_of
 from coterie.federations.jobs import ADVANCE
 from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
@@ -22,10 +22,7 @@ def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None
 
     Raises UnknownTrial or ImplausibleTrial.
     """
-    try:
-        key = UUID(report.rollout)
-    except ValueError as error:
-        raise UnknownTrial(rollout=report.rollout) from error
+    key = key_of(report.rollout, UnknownTrial(rollout=report.rollout))
     trial = Trial.objects.select_related("rollout__version__pair").filter(rollout=key, device=device).first()
     if trial is None:
         raise UnknownTrial(rollout=report.rollout)

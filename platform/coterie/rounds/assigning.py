@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
-from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from coterie.core.events import tell_consoles
+from coterie.core.row_keys import key_of
 from coterie.core.rows import Row, update_each
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_absent, is_unheard
@@ -26,10 +26,7 @@ PROGRESS = ("state", "changed_at", "stage", "steps_done", "steps_total")
 
 def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
     """The device's assignment of that name. Raises UnknownAssignment or NotYourAssignment."""
-    try:
-        key = UUID(assignment_id)
-    except ValueError as error:
-        raise UnknownAssignment(assignment=assignment_id) from error
+    key = key_of(assignment_id, UnknownAssignment(assignment=assignment_id))
     assignment = Assignment.objects.select_related("round__federation", "base_version__pair").filter(pk=key).first()
     if assignment is None:
         raise UnknownAssignment(assignment=assignment_id)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from coterie.core.row_keys import key_of
 from coterie.fleet.models import Device
 from coterie.rounds.errors import FoldEnded, NotYourFold, UnknownFold
 from coterie.rounds.models import Fold, Route
@@ -63,10 +64,7 @@ def weighed_fingerprints(shares: Sequence[Weighed], *, tier: int) -> Sequence[tu
 
 def own_fold(device: Device, fold_id: str) -> Fold:
     """The sum that `device` was asked for. Raises UnknownFold, NotYourFold or FoldEnded."""
-    try:
-        key = UUID(fold_id)
-    except ValueError as error:
-        raise UnknownFold(fold=fold_id) from error
+    key = key_of(fold_id, UnknownFold(fold=fold_id))
     folds = Fold.objects.select_related("supernode", "round__federation", "round__base_version__pair")
     fold = folds.filter(pk=key).first()
     if fold is None:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from django.db.models import Q
 
+from coterie.core.row_keys import key_of
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.transfer.errors import UnknownTransfer
@@ -68,10 +69,7 @@ def transfer_asked_by(device: Device, transfer_id: str) -> Transfer:
 
 
 def _transfer(transfer_id: str, **whose: Device) -> Transfer:
-    try:
-        key = UUID(transfer_id)
-    except ValueError as error:
-        raise UnknownTransfer(transfer=transfer_id) from error
+    key = key_of(transfer_id, UnknownTransfer(transfer=transfer_id))
     transfer = Transfer.objects.select_related("request__federation__pair").filter(pk=key, **whose).first()
     if transfer is None:
         raise UnknownTransfer(transfer=transfer_id)
