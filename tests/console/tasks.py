@@ -12,8 +12,6 @@ from tests.console.seeded import ADMINISTRATOR, SeededFleet
 
 MOST_PRESSES = 5
 PRESET_WITH_DATA = "fltrust"
-LOGGED: Mapping[str, str] = {"Mouse": "waiting", "Keyboard": "delivered"}
-"""How the device stands whose log each hand asks for: a device is asked for one at a time."""
 TO_ARCHIVE = "Old trial"
 """A draft, as each hand has it."""
 
@@ -234,12 +232,25 @@ def see_what_left_a_device(scene: Scene) -> None:
 
 
 def ask_for_a_log(scene: Scene) -> None:
-    scene.device(LOGGED[type(scene.hand).__name__])
+    name = _one_that_can_be_asked(scene)
+    scene.go("Devices")
+    scene.hand.type(scene.page.get_by_label("Name or id"), name)
+    scene.open("Devices", name)
     scene.press("Ask for its log")
     dialog = scene.page.get_by_role("dialog")
     scene.hand.type(dialog.get_by_label("What for"), "It drops out of rounds.")
     scene.hand.press(dialog.get_by_role("button", name="Ask for it", exact=True))
     expect(scene.sees("Its log").get_by_role("row", name="the last 24 hours now asked")).to_be_visible()
+
+
+def _one_that_can_be_asked(scene: Scene) -> str:
+    """The name of a device that sends logs and has not been asked for one that is still to come."""
+    for device in scene.listed("devices/?status=waiting"):
+        asked = scene.listed(f"device-logs/?device={device['id']}")
+        sends = scene.page.context.request.get(f"{scene.fleet.url}/api/devices/{device['id']}/sends-log/").json()
+        if not asked and not sends["reason_code"]:
+            return device["name"]
+    raise AssertionError("no seeded device can be asked for its log")
 
 
 def save_a_table(scene: Scene) -> None:
