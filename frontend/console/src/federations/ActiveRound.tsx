@@ -5,15 +5,29 @@ import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State, toneOf, wordOf } from "../components/State";
 import { When } from "../components/When";
-import { type Round, roundQuery } from "./queries";
+import classes from "./ActiveRound.module.css";
+import { type Round, type RoundDetail, roundQuery } from "./queries";
 
-const ORDER = ["delivered", "joined", "accepted", "offered", "released", "dropped", "rejected"];
+type Part = RoundDetail["assignments"][number];
+
+const ORDER = [
+  "delivered",
+  "joined",
+  "uploading",
+  "training",
+  "waiting",
+  "accepted",
+  "invited",
+  "released",
+  "dropped",
+  "rejected",
+];
 
 /** The round that is under way: what it waits for, and how far its devices are. */
 export function ActiveRound({ round }: { round: Round }) {
   const { data } = useQuery(roundQuery(round.id));
   const parts = data?.assignments ?? [];
-  const counts = ORDER.map((state) => ({ state, count: parts.filter((part) => part.state === state).length })).filter(
+  const counts = ORDER.map((what) => ({ what, count: parts.filter((part) => doing(part) === what).length })).filter(
     ({ count }) => count > 0,
   );
   return (
@@ -37,19 +51,20 @@ export function ActiveRound({ round }: { round: Round }) {
       {counts.length > 0 && (
         <>
           <Progress.Root size="lg" aria-label="How far the devices are">
-            {counts.map(({ state, count }) => (
+            {counts.map(({ what, count }) => (
               <Progress.Section
-                key={state}
+                key={what}
+                className={classes.part}
                 value={(100 * count) / parts.length}
-                color={`var(--${toneOf(state)})`}
-                aria-label={`${count} ${wordOf(state)}`}
+                color={`var(--${toneOf(what)})`}
+                aria-label={`${count} ${wordOf(what)}`}
               />
             ))}
           </Progress.Root>
           <Group gap="md" mt={6}>
-            {counts.map(({ state, count }) => (
-              <Text size="sm" key={state} component="span">
-                <State of={state} /> {count}
+            {counts.map(({ what, count }) => (
+              <Text size="sm" key={what} component="span">
+                <State of={what} /> {count}
               </Text>
             ))}
           </Group>
@@ -57,4 +72,9 @@ export function ActiveRound({ round }: { round: Round }) {
       )}
     </Panel>
   );
+}
+
+/** What a device at work says that it does, as the round's reason counts it; of others, how they stand. */
+function doing({ state, stage }: Part): string {
+  return state === "accepted" || state === "offered" ? stage || "invited" : state;
 }
