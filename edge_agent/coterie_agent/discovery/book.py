@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 MAX_RECORDS = 1024
 """Kept at most, of less than 2 KiB each; of those that are neither in the table nor to be called the furthest go."""
 MAX_NAMED = 256
+TICK_S = 0.001
+"""Between the dates of two records of one device at least."""
 ANSWERED_REST_S, SILENT_REST_S = 600.0, 15.0
 """Before a device is asked again at the same address."""
 Door = Literal["meetings", "updates"]
@@ -68,6 +70,10 @@ class AddressBook:
     _ticket_until: float = 0.0
     _signed_excluded: SignedManifest | None = None
     _own_record: SignedRecord | None = None
+    _dated: float = 0.0
+    """When the own record says that it was written."""
+    _heard_dated: float = 0.0
+    """The same of the newest of its own that others have shown it: from before a restart, perhaps."""
     _written: Mapping[Door, str] = field(default_factory=dict)
     _named: dict[bytes, Named] = field(default_factory=dict)
     """By key, those to be asked for their records."""
@@ -126,14 +132,18 @@ class AddressBook:
             return self._ticket.given.ticket
 
     def write(self) -> SignedRecord | None:
-        """Write the own record anew; None where the device is not to be found, or has no ticket."""
+        """Write the own record anew; None where the device is not to be found, or has no ticket.
+
+        Its date is later than that of each before, of which a clock that was ahead may have written some.
+        """
         ticket, addresses = self.ticket(), self.addresses()
         if ticket is None or not addresses:
             return None
         now, self._written = self.clock(), addresses
+        self._dated = max(now, self._dated + TICK_S, self._heard_dated + TICK_S)
         record = AddressRecord(
             device=self.own,
-            written_at=now,
+            written_at=self._dated,
             expires_at=now + LIFE_S,
             meetings=addresses.get("meetings"),
             updates=addresses.get("updates"),
@@ -150,6 +160,10 @@ class AddressBook:
         """Whether the own record says another address than the device has now."""
         return self._own_record is not None and self.addresses() != self._written
 
+    def is_outdated(self) -> bool:
+        """Whether others have a record of this device that is dated later than the own, and therefore ignore that."""
+        return self._own_record is not None and self._heard_dated > self._dated
+
     # Others.
 
     def admit(self, signed: SignedManifest) -> PeerTicket:
@@ -165,7 +179,10 @@ class AddressBook:
         located = self.check(signed)
         with self._lock:
             known = self._records.get(located.device)
-            if located.device == self.own or (known is not None and known.written_at >= located.written_at):
+            if located.device == self.own:
+                self._heard_dated = max(self._heard_dated, located.written_at)
+                return located
+            if known is not None and known.written_at >= located.written_at:
                 return located
             self._records[located.device] = located
             self.table.heard_of(located)

@@ -35,10 +35,9 @@ class Desk:
         enquiry, _ = read_with_body(unseal(sealed, secret=secret, by=caller.key), Enquiry)
         if enquiry.to != public_key(secret):
             raise WireError("relay.not_sealed", "the enquiry is for another device")
-        if enquiry.record is not None:
-            self._keep(caller, enquiry.record)
+        is_outdated = enquiry.record is not None and not self._keep(caller, enquiry.record)
         target = int.from_bytes(enquiry.target, "big")
-        near = [one for one in self.book.nearest(target) if one.device != caller.device][:NEAR]
+        near = [one for one in self.book.nearest(target) if is_outdated or one.device != caller.device][:NEAR]
         answer = Known(
             number=enquiry.number,
             own=self.book.record,
@@ -49,8 +48,8 @@ class Desk:
         self.record_sent("address record", len(sealed))
         return sealed
 
-    def _keep(self, caller: PeerTicket, record: SignedRecord) -> None:
-        """Only its own, so that nobody fills others' stores with records of many."""
+    def _keep(self, caller: PeerTicket, record: SignedRecord) -> bool:
+        """Only its own, so that nobody fills others' stores with records of many; False: a later one of it is known."""
         located = self.book.check(record)
         if located.device != caller.device:
             raise WireError("discovery.not_own", f"device {caller.device} brings the record of {located.device}")
@@ -58,3 +57,4 @@ class Desk:
         if known is None or known.written_at < located.written_at:
             self.book.take(record, "table")
         self.book.heard_from(located)
+        return known is None or known.written_at <= located.written_at

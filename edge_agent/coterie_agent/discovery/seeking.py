@@ -150,11 +150,14 @@ class SeekingThread:
         self.book.write()  # with the new ticket
 
     def _look_where(self) -> None:
-        """A network may have given the device another address."""
+        """A network may have given the device another address, and others may hold a later record of it."""
         if self.book.has_moved():
             log.info("the device is at another address now, and tells others")
             self._publish.at = self.clock()
             self.moved()
+        if self.book.is_outdated():
+            log.info("a clock was ahead when the device last told others where it is; it tells them again")
+            self._publish.at = self.clock()
         self._look.done(now=self.clock(), again_s=LOOK_S)
 
     def _ask(self, named: Named) -> None:

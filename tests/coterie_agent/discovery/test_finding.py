@@ -109,6 +109,35 @@ def test_a_device_that_gets_another_address_tells_those_that_know_it(make: Make)
     assert restarted == [a.moved_to], "so that the local network hears of it, too"
 
 
+def test_what_a_device_tells_after_its_clock_was_ahead_is_believed_at_once(make: Make) -> None:
+    a, b = make("a"), make("b")
+    a.ahead_s = LIFE_S / 2
+    for device in (a, b):
+        device.seeking.step()
+    introduce(a, b)
+    a.ahead_s, a.moved_to = 0.0, "10.0.0.9:8718"
+    a.now += LOOK_S + 1
+    a.seeking.step()
+    assert [one.meetings for one in b.book.known()] == [a.moved_to]
+
+
+def test_a_device_that_forgot_that_its_clock_was_ahead_hears_it_from_others(make: Make, tmp_path: Path) -> None:
+    b = make("b")
+    (tmp_path / "before").mkdir()
+    before = Device("a", tmp_path / "before")
+    before.ahead_s = LIFE_S / 2
+    for device in (before, b):
+        device.seeking.step()
+    introduce(before, b)
+    before.close()
+    a = make("a")
+    a.seeking.step()
+    introduce(a, b)  # who goes by what it heard before, and tells so
+    a.now += LOOK_S + 1
+    a.seeking.step()
+    assert [one.meetings for one in b.book.known()] == [a.address]
+
+
 def test_who_only_looks_is_in_nobodys_table(make: Make) -> None:
     quiet, b, c = make("quiet", announces=False), make("b"), make("c")
     for device in (b, c, quiet):
