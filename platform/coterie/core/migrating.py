@@ -7,6 +7,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations import AddConstraint, AddIndex, CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
+from django.db.models import Model
 
 
 class CreateModels(Operation):
@@ -27,62 +28,61 @@ class CreateModels(Operation):
         for model in self.models:
             model.state_forwards(app_label, state)
 
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
-    ) -> None:
+    def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState) -> None:
         """As Django's, of each."""
         for model in self.models:
-            model.database_forwards(app_label, schema_editor, from_state, to_state)
+            model.database_forwards(app_label, schema_editor, *states)
 
     def database_backwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
     ) -> None:
         """As Django's, of each, the last one first."""
         for model in reversed(self.models):
-            model.database_backwards(app_label, schema_editor, from_state, to_state)
+            model.database_backwards(app_label, schema_editor, *states)
 
     def describe(self) -> str:
         """For `migrate --plan`."""
         return f"Create models {', '.join(model.name for model in self.models)}"
 
 
-class AddIndexBeside(AddIndex):
-    """Add an index while rows are written: PostgreSQL builds it concurrently. For a migration with ``atomic = False``.
+class _Beside(Operation):
+    """Something that PostgreSQL adds to a table while rows are written. For a migration with ``atomic = False``.
 
     What an attempt that was killed has left of it is removed first.
     """
 
+    model_name: str
+
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """As Django's; SQLite, which has one writer in any case, builds it as usual."""
+        """As Django's; SQLite, which has one writer in any case, does it as usual."""
         if schema_editor.connection.vendor != "postgresql":
-            return super().database_forwards(app_label, schema_editor, from_state, to_state)
-        model = to_state.apps.get_model(app_label, self.model_name)
-        name = schema_editor.quote_name(self.index.name)
-        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+        else:
+            self.add(to_state.apps.get_model(app_label, self.model_name), schema_editor)
+
+    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+        """In PostgreSQL."""
+        raise NotImplementedError
+
+
+class AddIndexBeside(_Beside, AddIndex):
+    """Add an index, which is built concurrently."""
+
+    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema_editor.quote_name(self.index.name)}")
         schema_editor.execute(self.index.create_sql(model, schema_editor, concurrently=True))
-        return None
 
 
-class AddConstraintBeside(AddConstraint):
-    """Add a constraint while rows are written: PostgreSQL then checks those that are there under no lock of writers.
+class AddConstraintBeside(_Beside, AddConstraint):
+    """Add a constraint; the rows that are there are checked under no lock of writers."""
 
-    For a migration with ``atomic = False``. What an attempt that was killed has left of it is removed first.
-    """
-
-    def database_forwards(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
-    ) -> None:
-        """As Django's; SQLite, which has one writer in any case, makes the table anew."""
-        if schema_editor.connection.vendor != "postgresql":
-            return super().database_forwards(app_label, schema_editor, from_state, to_state)
-        model = to_state.apps.get_model(app_label, self.model_name)
+    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
         table, name = map(schema_editor.quote_name, (model._meta.db_table, self.constraint.name))
         schema_editor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}")
         schema_editor.execute(f"{self.constraint.create_sql(model, schema_editor)} NOT VALID", params=None)
         schema_editor.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT {name}")
-        return None
 
 
 class RemoveFieldIndexBeside(Operation):
@@ -101,30 +101,20 @@ class RemoveFieldIndexBeside(Operation):
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         """Not of this."""
 
-    def database_forwards(
-        self,
-        app_label: str,
-        schema_editor: BaseDatabaseSchemaEditor,
-        from_state: ProjectState,  # noqa: ARG002 - Django hands it over
-        to_state: ProjectState,
-    ) -> None:
+    def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState) -> None:
         """Remove it where it is there."""
-        concurrently, name, _ = self._index(app_label, schema_editor, to_state)
+        concurrently, name, _ = self._index(app_label, schema_editor, *states)
         schema_editor.execute(f"DROP INDEX {concurrently} IF EXISTS {name}")
 
     def database_backwards(
-        self,
-        app_label: str,
-        schema_editor: BaseDatabaseSchemaEditor,
-        from_state: ProjectState,  # noqa: ARG002 - Django hands it over
-        to_state: ProjectState,
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState
     ) -> None:
         """Build it."""
-        concurrently, name, place = self._index(app_label, schema_editor, to_state)
+        concurrently, name, place = self._index(app_label, schema_editor, *states)
         schema_editor.execute(f"CREATE INDEX {concurrently} IF NOT EXISTS {name} ON {place}")
 
     def _index(
-        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, _from_state: ProjectState, state: ProjectState
     ) -> tuple[str, str, str]:
         """How to go about it, its name, and its table and column, as SQL has them."""
         model = state.apps.get_model(app_label, self.model_name)
