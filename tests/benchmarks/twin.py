@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.twin.calibration import STATED, Judged
-from coterie.twin.replay import Past, Ready, Sizes, forecast
+from coterie.twin.replay import Past, Ready, forecast
 from coterie.twin.trace import Trace
 from coterie_learning.plan import parse_plan
 from coterie_wire.conditions import Conditions
@@ -118,13 +118,13 @@ def second_half(live: Live) -> Half:
     known = [part for part in live.trace.parts if part.asked_s + part.lasted_s < split_s]
     past = Past.of(Trace(**{**_fields(live.trace), "parts": known}))
     plan, ready = parse_plan(PLAN), Ready(live.trace)
-    sizes = Sizes(round(median(part.sent_bytes for part in known if part.sent_bytes)), 0)
+    update_bytes = round(median(part.sent_bytes for part in known if part.sent_bytes))
     durations, losses = [], []
     for round_ in later:
         opened_s, closed_s = (_seconds(begins, round_[name]) for name in ("opened_at", "closed_at"))
         asked = {part.device for part in live.trace.parts if opened_s - 1 <= part.asked_s <= closed_s}
         here = sorted({*ready.at(opened_s), *asked})
-        expected = forecast(plan, past, here, sizes, number=round_["number"], seed=round_["number"])
+        expected = forecast(plan, past, here, update_bytes, number=round_["number"], seed=round_["number"])
         lost = sum(part.ending == "lost" for part in live.trace.parts if opened_s - 1 <= part.asked_s <= closed_s)
         durations.append(Judged(*expected.duration_s, closed_s - opened_s))
         losses.append(Judged(*expected.lost, lost))

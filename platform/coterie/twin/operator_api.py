@@ -21,7 +21,7 @@ from coterie.federations.services import check_plan_fits
 from coterie.rounds.models import Round
 from coterie.twin.models import Forecast
 from coterie.twin.replay import Held, Past, Ready, Rounds, check_replayed
-from coterie.twin.selectors import LONGEST, calibration_of, forecasts_of, since_of, sizes_of, trace_of
+from coterie.twin.selectors import LONGEST, calibration_of, forecasts_of, since_of, trace_of, update_bytes_of
 from coterie_learning.plan import parse_plan
 
 MOST_DAYS = LONGEST.days
@@ -158,7 +158,7 @@ class ReplayView(APIView):
         now = timezone.now()
         since = since_of(now, asked["days"])
         trace = trace_of(federation, since=since, until=now)
-        rounds = Rounds(plan, Past.of(trace), Ready(trace), sizes_of(federation, plan), asked["seed"])
+        rounds = Rounds(plan, Past.of(trace), Ready(trace), update_bytes_of(federation, plan), asked["seed"])
         held = rounds.several(rounds=asked["rounds"], until_s=trace.lasts_s)
         were = federation.rounds.filter(opened_at__gte=since, closed_at__isnull=False).order_by("number")
         return Response(
@@ -190,7 +190,7 @@ def _as_held(round_: Round) -> Held:
     updates = [part.update for part in parts if part.update is not None]
     lost = sum(part.state in ("dropped", "rejected") for part in parts)
     merged, sent = round_.state == Round.State.PUBLISHED, sum(update.size_bytes for update in updates)
-    return Held(0.0, lasted_s, len(parts), len(updates), lost, merged, sent, 0)
+    return Held(0.0, lasted_s, len(parts), len(updates), lost, merged, sent)
 
 
 def _summed(held: Sequence[Held]) -> dict[str, object]:

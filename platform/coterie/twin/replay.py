@@ -34,13 +34,6 @@ PUBLISH_S = 1.0
 PREFIX = "device-"
 
 
-class Sizes(NamedTuple):
-    """What travels under the plan, in bytes."""
-
-    update: int
-    version: int
-
-
 class Held(NamedTuple):
     """One round, held."""
 
@@ -53,7 +46,6 @@ class Held(NamedTuple):
     """Of those asked; what was on its way when it closed is neither."""
     is_merged: bool
     up_bytes: int
-    down_bytes: int
 
 
 class _Coming(NamedTuple):
@@ -94,7 +86,7 @@ class Past:
         spread, known = float(np.std(np.log(lasted))), [_known(place, parts) for place, parts in enumerate(own)]
         return cls(own, trace.parts, spread, trace.batch_size, known)
 
-    def drawn(self, device: int, plan: Plan, sizes: Sizes, rng: np.random.Generator) -> tuple[float, bool]:
+    def drawn(self, device: int, plan: Plan, update_bytes: int, rng: np.random.Generator) -> tuple[float, bool]:
         """Seconds until the part of `device` ends, and whether it is lost."""
         own = self.own[device]
         is_own = rng.random() < len(own) / (len(own) + SHRINK)
@@ -106,7 +98,7 @@ class Past:
             return part.lasted_s * float(np.exp(abs(rng.normal(0, self.spread)))), False
         steps = plan.local.steps_wanted(steps_per_epoch(max(1, part.samples), self.batch_size))
         train_s = part.train_s * steps / part.steps if part.steps else part.train_s
-        upload_s = part.upload_s * sizes.update / part.sent_bytes if part.sent_bytes else part.upload_s
+        upload_s = part.upload_s * update_bytes / part.sent_bytes if part.sent_bytes else part.upload_s
         return max(0.0, part.lasted_s - part.train_s - part.upload_s) + train_s + upload_s, False
 
 
@@ -150,7 +142,8 @@ class Rounds:
     plan: Plan
     past: Past
     ready: Ready | Always
-    sizes: Sizes
+    update_bytes: int
+    """What a device sends under the plan."""
     seed: int
 
     def hold(self, number: int, *, at_s: float, rng: np.random.Generator) -> Held:
@@ -168,7 +161,7 @@ class Rounds:
             if decision.devices > 0:
                 for device in self._chosen(number, asked, now_s, decision.devices):
                     asked.add(device)
-                    lasts_s, is_lost = self.past.drawn(device, self.plan, self.sizes, rng)
+                    lasts_s, is_lost = self.past.drawn(device, self.plan, self.update_bytes, rng)
                     heapq.heappush(coming, _Coming(now_s + lasts_s, len(asked), is_lost))
                 look_s = now_s + LOOK_S
             now_s = min(look_s, deadline_s, coming[0].at_s if coming else inf)
@@ -176,8 +169,7 @@ class Rounds:
                 is_lost = heapq.heappop(coming).is_lost
                 delivered, lost = delivered + (not is_lost), lost + is_lost
         is_merged = pace.decide(View(len(coming), delivered, now_s - at_s)).act == "merge"
-        up, down = delivered * self.sizes.update, len(asked) * self.sizes.version
-        return Held(at_s, now_s - at_s, len(asked), delivered, lost, is_merged, up, down)
+        return Held(at_s, now_s - at_s, len(asked), delivered, lost, is_merged, delivered * self.update_bytes)
 
     def several(self, *, rounds: int, until_s: float) -> list[Held]:
         """Rounds from the beginning of the trace on."""
@@ -227,11 +219,11 @@ class Expected(NamedTuple):
 DRAWS = 200
 
 
-def forecast(plan: Plan, past: Past, ready: Sequence[int], sizes: Sizes, *, number: int, seed: int) -> Expected:
+def forecast(plan: Plan, past: Past, ready: Sequence[int], update_bytes: int, *, number: int, seed: int) -> Expected:
     """A round that opens now with the devices `ready`; the same arguments give the same forecast."""
     held = []
     for draw in range(DRAWS):
-        rounds = Rounds(plan, past, Always(ready), sizes, derive_seed(seed, "forecast", draw))
+        rounds = Rounds(plan, past, Always(ready), update_bytes, derive_seed(seed, "forecast", draw))
         held.append(rounds.hold(number, at_s=0.0, rng=np.random.default_rng(derive_seed(seed, "draw", draw))))
     return Expected(
         Interval.of([one.lasted_s for one in held]),

@@ -22,7 +22,6 @@ from coterie.rounds.reasons import CLOSED
 from coterie.twin.calibration import LATEST, Calibration, Judged, calibrated
 from coterie.twin.errors import NotReplayed
 from coterie.twin.models import Forecast
-from coterie.twin.replay import Sizes
 from coterie.twin.trace import Ending, Part, Span, Trace
 from coterie_learning.plan import Plan
 from coterie_wire.structs import from_values
@@ -101,12 +100,12 @@ def whole_trace_of(federation: Federation, *, until: datetime) -> Trace:
     return trace_of(federation, since=min((at for at in first if at is not None), default=since), until=until)
 
 
-def sizes_of(federation: Federation, plan: Plan) -> Sizes:
-    """What travels under `plan`. Raises NotReplayed where nothing does."""
+def update_bytes_of(federation: Federation, plan: Plan) -> int:
+    """What a device usually sends under `plan`. Raises NotReplayed where nothing does."""
     traffic = expected_traffic(plan, federation.pair.model_spec())
     if traffic is None:
         raise NotReplayed(reason="holds no rounds")
-    return Sizes(traffic.update_bytes, traffic.version_bytes)
+    return traffic.update_bytes
 
 
 def _spans(

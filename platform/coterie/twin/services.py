@@ -22,7 +22,7 @@ from coterie.rounds.models import Round
 from coterie.twin.errors import NoHistory, NoSamples, NotReplayed
 from coterie.twin.models import Forecast
 from coterie.twin.replay import Past, check_replayed, forecast
-from coterie.twin.selectors import happened_in, places_of, sizes_of, trace_for_round, whole_trace_of
+from coterie.twin.selectors import happened_in, places_of, trace_for_round, update_bytes_of, whole_trace_of
 from coterie.twin.shipped import MOST_IN_SCENARIO, SUBSTITUTE
 from coterie_learning.plan import Document, parse_plan, plan_document
 
@@ -51,13 +51,13 @@ def forecast_round(*, round_: Round, now: datetime) -> Forecast | None:
         check_replayed(plan)
         places = places_of(federation)
         trace = trace_for_round(federation, places, opened_at)
-        past, sizes = Past.of(trace), sizes_of(federation, plan)
+        past, update_bytes = Past.of(trace), update_bytes_of(federation, plan)
     except (NoHistory, NotReplayed):
         return None
     ready = set(ready_members(federation, now=now).order_by().values_list("pk", flat=True))
     ready |= set(round_.assignments.order_by().values_list("device", flat=True))
     here = [places[pk] for pk in ready if pk in places]
-    found = forecast(plan, past, here, sizes, number=round_.number, seed=round_.seed)
+    found = forecast(plan, past, here, update_bytes, number=round_.number, seed=round_.seed)
     return Forecast.objects.create(
         round=round_,
         made_at=now,

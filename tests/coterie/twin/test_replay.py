@@ -9,11 +9,11 @@ import pytest
 
 from coterie.twin.calibration import Judged, calibrated
 from coterie.twin.errors import NoHistory, NotReplayed
-from coterie.twin.replay import Always, Past, Ready, Rounds, Sizes, check_replayed, forecast
+from coterie.twin.replay import Always, Past, Ready, Rounds, check_replayed, forecast
 from coterie.twin.trace import Part, Span, Trace
 from coterie_learning.plan import Plan, parse_plan
 
-SIZES = Sizes(update=1000, version=2000)
+BYTES = 1000
 DEVICES = 40
 
 
@@ -31,8 +31,8 @@ def past(parts: list[Part], devices: int = DEVICES) -> Past:
     return Past.of(Trace("2026-01-01T00:00:00+00:00", 1000.0, devices, devices, 10, (), parts))
 
 
-def hold(given: Past, wanted: Plan, sizes: Sizes = SIZES, seed: int = 0, devices: int = DEVICES) -> tuple[float, int]:
-    rounds = Rounds(wanted, given, Always(range(devices)), sizes, seed)
+def hold(past: Past, plan: Plan, update_bytes: int = BYTES, seed: int = 0, devices: int = DEVICES) -> tuple[float, int]:
+    rounds = Rounds(plan, past, Always(range(devices)), update_bytes, seed)
     held = rounds.hold(1, at_s=0.0, rng=np.random.default_rng(seed))
     return held.lasted_s, held.delivered
 
@@ -40,7 +40,7 @@ def hold(given: Past, wanted: Plan, sizes: Sizes = SIZES, seed: int = 0, devices
 def test_a_fleet_that_always_takes_ten_seconds_takes_ten_seconds() -> None:
     same = past([part(device) for device in range(DEVICES)])
     assert hold(same, plan()) == (pytest.approx(10.0), 13)
-    found = forecast(plan(), same, range(DEVICES), SIZES, number=1, seed=0)
+    found = forecast(plan(), same, range(DEVICES), BYTES, number=1, seed=0)
     assert found.duration_s == pytest.approx((10.0, 10.0, 10.0))
     assert (found.lost.high, found.up_bytes.middle) == (0.0, 13_000.0)
 
@@ -49,15 +49,14 @@ def test_training_scales_with_steps_and_sending_with_bytes_and_nothing_else_does
     same = past([part(device) for device in range(DEVICES)])
     thrice = msgspec.structs.replace(plan(), local=parse_plan({"local": {"kind": "sgd", "epochs": 3}}).local)
     assert hold(same, thrice)[0] == pytest.approx(10.0 + 2 * 5.0)
-    assert hold(same, plan(), SIZES._replace(update=4000))[0] == pytest.approx(10.0 + 3 * 2.0)
-    assert hold(same, plan(), SIZES._replace(version=9_000_000))[0] == pytest.approx(10.0)
+    assert hold(same, plan(), 4000)[0] == pytest.approx(10.0 + 3 * 2.0)
 
 
 def test_devices_that_get_lost_are_replaced_and_without_any_the_round_waits_for_its_deadline() -> None:
     flaky = past([part(device, 5.0) if device % 2 else part(device, 2.0, "lost") for device in range(DEVICES)])
-    held = Rounds(plan(), flaky, Always(range(DEVICES)), SIZES, 0).hold(1, at_s=0.0, rng=np.random.default_rng(1))
+    held = Rounds(plan(), flaky, Always(range(DEVICES)), BYTES, 0).hold(1, at_s=0.0, rng=np.random.default_rng(1))
     assert held.lost > 0 and held.delivered >= 10 and held.asked > 13
-    few = Rounds(plan(), flaky, Always([0, 2]), SIZES, 0).hold(1, at_s=0.0, rng=np.random.default_rng(1))
+    few = Rounds(plan(), flaky, Always([0, 2]), BYTES, 0).hold(1, at_s=0.0, rng=np.random.default_rng(1))
     assert (few.lasted_s, few.is_merged) == (600.0, False)
 
 
@@ -65,7 +64,7 @@ def test_a_part_that_was_late_lasts_longer_than_it_was_seen_to() -> None:
     parts = [part(device, 10.0) for device in range(20)] + [part(device, 50.0) for device in range(20, 40)]
     late = past([*parts, *(part(device, 20.0, "late") for device in range(20))])
     rng = np.random.default_rng(0)
-    drawn = [late.drawn(0, plan(), SIZES, rng) for _ in range(400)]
+    drawn = [late.drawn(0, plan(), BYTES, rng) for _ in range(400)]
     assert not any(is_lost for _, is_lost in drawn)
     seconds = [seconds for seconds, _ in drawn]
     assert {10.0, 50.0} < set(seconds)
@@ -77,7 +76,7 @@ def test_a_device_with_a_past_does_mostly_as_it_did() -> None:
     own = [part(0, 100.0)] * 18 + [part(device, 1.0) for device in range(1, DEVICES)]
     rng, given = np.random.default_rng(0), past(own)
     slow, other = (
-        np.mean([given.drawn(device, plan(), SIZES, rng)[0] > 50 for _ in range(500)]) for device in (0, DEVICES - 1)
+        np.mean([given.drawn(device, plan(), BYTES, rng)[0] > 50 for _ in range(500)]) for device in (0, DEVICES - 1)
     )
     assert slow > 0.9 and other < 0.5
 
@@ -94,7 +93,7 @@ def world(seed: int, *, rounds: int = 50, slower: float = 1.0) -> tuple[Past, li
         lasts = {device: float(factor * speed[device] * np.exp(rng.normal(0, 0.3))) for device in asked}
         took = sorted(lasts.values())[9]
         if number > 20:
-            given = forecast(plan(), past(parts), range(DEVICES), SIZES, number=number, seed=seed)
+            given = forecast(plan(), past(parts), range(DEVICES), BYTES, number=number, seed=seed)
             judged.append(Judged(*given.duration_s, took))
         for device, lasted_s in lasts.items():
             ending = "delivered" if lasted_s <= took else "late"
@@ -124,7 +123,7 @@ def test_few_comparisons_prove_nothing() -> None:
 
 def test_the_same_arguments_give_the_same_forecast() -> None:
     given, _ = world(3, rounds=0)
-    one, same, other = (forecast(plan(), given, range(DEVICES), SIZES, number=1, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (forecast(plan(), given, range(DEVICES), BYTES, number=1, seed=seed) for seed in (1, 1, 2))
     assert one == same != other
 
 
@@ -138,7 +137,7 @@ def test_rounds_follow_one_another_while_anybody_is_ready() -> None:
         [Span(device, 3600.0, 5400.0) for device in range(DEVICES)],
         [part(device) for device in range(DEVICES)],
     )
-    held = Rounds(plan(pause_s=60), Past.of(trace), Ready(trace), SIZES, 0).several(rounds=100, until_s=trace.lasts_s)
+    held = Rounds(plan(pause_s=60), Past.of(trace), Ready(trace), BYTES, 0).several(rounds=100, until_s=trace.lasts_s)
     assert held[0].opened_s == 3600.0 and held[-1].opened_s < 5400.0
     assert all(one.is_merged for one in held)
     assert held[1].opened_s - held[0].opened_s == pytest.approx(held[0].lasted_s + 60)

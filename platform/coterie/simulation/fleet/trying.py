@@ -45,7 +45,7 @@ from coterie.simulation.learners.pair import why_not_simulated
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress
 from coterie.simulation.scenario import read_scenario
-from coterie.twin.replay import Held, Past, Ready, Rounds, Sizes
+from coterie.twin.replay import Held, Past, Ready, Rounds
 from coterie.twin.trace import Trace
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan, parse_plan
@@ -53,7 +53,7 @@ from coterie_learning.random import derive_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
-from coterie_wire.tensors import Tensors, decode_tensors, encoded_bytes
+from coterie_wire.tensors import Tensors, decode_tensors
 
 USER = "user"
 
@@ -195,8 +195,7 @@ def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: Simulatio
     update = sent_bytes(run.plan, run.model.spec).usual
     trace = _replayable(run)
     if trace is not None:
-        sizes = Sizes(update, encoded_bytes(run.model.spec.version))
-        replayed = list(_replayed(run.plan, trace, sizes, arguments))
+        replayed = list(_replayed(run.plan, trace, update, arguments))
         found = _Takes(
             [one.lasted_s for one in replayed], [one.lost for one in replayed], [one.up_bytes for one in replayed]
         )
@@ -221,10 +220,10 @@ def _replayable(run: FleetRun) -> Trace | None:
     return run.fleet if isinstance(run.fleet, Trace) and not is_asynchronous else None
 
 
-def _replayed(plan: Plan, trace: Trace, sizes: Sizes, arguments: SimulationArguments) -> Iterator[Held]:
+def _replayed(plan: Plan, trace: Trace, update_bytes: int, arguments: SimulationArguments) -> Iterator[Held]:
     past, ready = Past.of(trace), Ready(trace)
     for draw in range(DRAWS):
-        rounds = Rounds(plan, past, ready, sizes, derive_seed(arguments.seed, "replayed", draw))
+        rounds = Rounds(plan, past, ready, update_bytes, derive_seed(arguments.seed, "replayed", draw))
         yield from rounds.several(rounds=arguments.rounds, until_s=trace.lasts_s)
 
 
