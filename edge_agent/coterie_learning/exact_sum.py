@@ -4,8 +4,9 @@ A parameter is rounded to a multiple of 2^-32 when it is decoded, multiplied by 
 int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: larger values are refused
 before they are added, never saturated.
 
-Products are summed over several updates at once by a matrix product in float64, whose terms are integers of which the
-sum of the magnitudes is at most 2^53: it is exact in any order of additions.
+Products are summed over several updates at once by a matrix product in float32 or float64, whose terms are multiples of
+one power of two. Where the sum of their magnitudes is at most 2^24, or 2^53, times that, it is exact in any order of
+additions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from coterie_wire.tensors import Float32
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Digits = NDArray[np.float32] | NDArray[np.float64]
 
 GRID_BITS = 32
 GRID = 2.0**-GRID_BITS
@@ -31,9 +33,9 @@ MOST_WEIGHT = (1 << 24) - 1
 TOGETHER = 16
 """Updates that are multiplied with their weights and added by one matrix product."""
 CHUNK = 4_096
-"""Parameters of each of them that are processed at once, so that the processor's cache holds them as float64."""
-_EXACT = 1 << 53
-"""Every integer up to this is a float64."""
+"""Parameters of each of them that are processed at once, so that the processor's cache holds them as floats."""
+_EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}
+"""Every integer up to this is a number of the type."""
 
 
 class WeightedCodes(NamedTuple):
@@ -56,7 +58,7 @@ def add_numbers(total: Int64, updates: Sequence[WeightedNumbers]) -> None:
     weights = np.array([[update.weight for update in updates]])
     limbs = list(_limbs(weights, int(LARGEST) << GRID_BITS))
     levels = np.empty((len(updates), 1, min(CHUNK, total.size)), np.float32)
-    scratch = np.empty(levels.size)
+    scratch = np.empty(levels.size, limbs[0].digits.dtype)
     for start in range(0, total.size, CHUNK):
         piece = total[None, start : start + CHUNK]
         taken = levels[..., : piece.size]
@@ -77,7 +79,7 @@ def add_codes(total: Int64, updates: Sequence[WeightedCodes]) -> None:
     table = total.reshape(rows, width)
     limbs = list(_limbs(_grid_weights(updates), LARGEST_CODE))
     step_rows, step_columns = max(1, CHUNK // width), min(width, CHUNK)
-    scratch = np.empty(len(updates) * step_rows * step_columns)
+    scratch = np.empty(len(updates) * step_rows * step_columns, limbs[0].digits.dtype)
     for row in range(0, rows, step_rows):
         taken = slice(row, row + step_rows)
         of_rows = [Limb(limb.digits[taken], limb.shift) for limb in limbs]
@@ -110,7 +112,7 @@ def _grid_weights(updates: Sequence[WeightedCodes]) -> Int64:
 class Limb(NamedTuple):
     """Some of the bits of weights."""
 
-    digits: Float64
+    digits: Digits
     """[rows, updates], whole numbers."""
     shift: int
     """The place of their lowest bit."""
@@ -118,16 +120,19 @@ class Limb(NamedTuple):
 
 def _limbs(weights: Int64, largest: int) -> Iterator[Limb]:
     """`weights` [rows, updates] in as few as keep the sum of digits · `largest` in each row within what is exact."""
-    room = _EXACT // largest
-    if int(weights.sum(axis=1).max()) <= room:
-        yield Limb(weights.astype(np.float64), 0)
-        return
-    bits = (room // weights.shape[1]).bit_length() - 1
+    bits_set = np.bitwise_or.reduce(weights, axis=1)
+    units = np.maximum(bits_set & -bits_set, 1)  # by row, the power of two that all its weights are multiples of
+    most = int((weights.sum(axis=1) // units).max())
+    for dtype, exact in _EXACT.items():
+        if most <= exact // largest:
+            yield Limb(weights.astype(dtype), 0)
+            return
+    bits = (_EXACT[np.float64] // largest // weights.shape[1]).bit_length() - 1
     for shift in range(0, int(weights.max()).bit_length(), bits):
         yield Limb(((weights >> shift) & ((1 << bits) - 1)).astype(np.float64), shift)
 
 
-def _add_products(total: Int64, levels: NDArray[np.generic], limbs: Sequence[Limb], scratch: Float64) -> None:
+def _add_products(total: Int64, levels: NDArray[np.generic], limbs: Sequence[Limb], scratch: Digits) -> None:
     """`total` [rows, columns] + Σ weights · `levels` [updates, rows, columns], in place of `total`."""
     wide = scratch[: levels.size].reshape(levels.shape)
     wide[...] = levels

@@ -72,8 +72,9 @@ class OpenFile(NamedTuple):
         return OpenFile(self.descriptor, end - begin, self.begin + begin)
 
 
-SMALL_BYTES = 1 << 20
-"""A file up to this is read at once, which takes less time than many small reads."""
+SMALL_BYTES = 1 << 16
+"""A file up to this is read at once, which takes less time than many small reads; of more, memory would be got anew for
+each file, which takes longer."""
 
 
 @contextmanager

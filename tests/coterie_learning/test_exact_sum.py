@@ -80,14 +80,23 @@ def test_a_sum_of_products_is_that_of_integers(seed: int, size: int, found: list
     rows=st.integers(1, 5),
     width=st.sampled_from([1, 7, 300, CHUNK + 3]),
     found=st.lists(weights, min_size=1, max_size=TOGETHER),
+    significant=st.sampled_from([1, 4, 10, 24]),
 )
-def test_the_product_of_matrices_is_the_sum_of_integers(seed: int, rows: int, width: int, found: list[int]) -> None:
+def test_the_product_of_matrices_is_the_sum_of_integers(
+    seed: int, rows: int, width: int, found: list[int], significant: int
+) -> None:
+    """Also of scales of so few significant bits that float32 holds the sums."""
     rng = np.random.default_rng(seed)
+
+    def scales() -> Float32:
+        part, exponents = np.frexp((10 ** rng.uniform(-12, 0, rows)).astype(np.float32))
+        return np.ldexp(np.ceil(part * np.float32(2**significant)) * np.float32(2.0**-significant), exponents)
+
     updates = [
         WeightedCodes(
             Coded(
                 rng.integers(-128, 128, (rows, width), dtype=np.int8),
-                (10 ** rng.uniform(-12, 0, rows)).astype(np.float32),
+                scales(),
             ),
             weight,
         )
@@ -100,6 +109,21 @@ def test_the_product_of_matrices_is_the_sum_of_integers(seed: int, rows: int, wi
     total = np.zeros(rows * width, np.int64)
     add_codes(total, updates)
     np.testing.assert_array_equal(total.reshape(rows, width), expected)
+
+
+@pytest.mark.parametrize("unit", [0, 9])
+@pytest.mark.parametrize("found", [[2**17 - 1, 1], [2**17, 1], [2**17 + 2, 1]])
+def test_sums_on_both_sides_of_what_float32_holds_are_exact(found: list[int], unit: int) -> None:
+    """2^24, and 2^24 + 1, which float32 does not have; in multiples of any power of two."""
+    total = np.zeros(2, np.int64)
+    ones = np.array([GRID * 2**unit], np.float32)
+    updates = [
+        WeightedCodes(Coded(np.array([[code, -1]], np.int8), ones), weight)
+        for code, weight in zip([-128, -128 if found[0] < 2**17 else -1], found, strict=True)
+    ]
+    add_codes(total, updates)
+    expected = sum(update.coded.codes[0].astype(np.int64) * update.weight << unit for update in updates)
+    np.testing.assert_array_equal(total, expected)
 
 
 def test_what_is_weighed_most_and_is_largest_does_not_overflow() -> None:
