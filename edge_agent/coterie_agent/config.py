@@ -155,7 +155,7 @@ class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: Annotated[int, Meta(ge=1, le=1024)] = 32
     """Samples that one run of the model answers at most, of those that have gathered."""
     connections: Annotated[int, Meta(ge=1, le=1024)] = 64
-    """At once; each has a thread."""
+    """At once."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Processor threads of one run of the model."""
     run_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0

@@ -5,8 +5,6 @@ import socket
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
-from pathlib import Path
 
 import msgspec
 
@@ -15,7 +13,7 @@ from coterie_agent.site import RequestError, Site, SiteHandler
 
 READ_S = 30.0
 """How long a request may take to arrive, however steadily its bytes come."""
-_BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -41,63 +39,39 @@ class LoopbackServer(BoundedServer):
     def turn_away(self, request: Request) -> None:
         assert isinstance(request, socket.socket), "this is a stream"
         with suppress(OSError):
-            request.send(_BUSY, socket.MSG_DONTWAIT)
+            request.send(BUSY, socket.MSG_DONTWAIT)
 
 
-class UnixServer(LoopbackServer):
-    """The same on a Unix socket, which only its owner can open."""
+def check_host(host: str, origin: str | None) -> None:
+    """A Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own.
 
-    address_family = socket.AF_UNIX
+    And no other page's Origin, which browsers send with what may change something.
 
-    def __init__(self, site: Site, path: str) -> None:
-        """Replace what an earlier server left at `path`. Raises OSError, also where `path` is too long for a socket."""
-        self.bound(site.connections)
-        self._path = Path(path)
-        self._path.unlink(missing_ok=True)
-        ThreadingHTTPServer.__init__(self, path, partial(_Handler, None, site))  # type: ignore[arg-type]  # a path is meant
+    Raises RequestError ``local_api.foreign_host`` or ``local_api.foreign_origin``.
+    """
+    if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+        raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_host", "the Host header must name 127.0.0.1")
+    if origin is not None and origin != f"http://{host}":
+        raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_origin", "another page asks for this")
 
-    def server_bind(self) -> None:
-        """The file is its owner's alone before anybody can connect."""
-        self.socket.bind(str(self._path))
-        self._path.chmod(0o600)
-        self.server_name, self.server_port = "localhost", 0
 
-    def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Callers on a Unix socket have no address."""
-        connection, _ = self.socket.accept()
-        return connection, ("", 0)
-
-    def server_close(self) -> None:
-        super().server_close()
-        self._path.unlink(missing_ok=True)
+def check_token(authorization: str, token: str) -> None:
+    """Raises RequestError ``local_api.unauthorised``."""
+    given = authorization.removeprefix("Bearer ")
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        detail = "send the token of the file beside the agent's settings as: Authorization: Bearer TOKEN"
+        raise RequestError(HTTPStatus.UNAUTHORIZED, "local_api.unauthorised", detail)
 
 
 class _Handler(SiteHandler):
-    def __init__(self, token: str | None, site: Site, *connection: object) -> None:
-        """`token`; None: whoever can open the Unix socket may ask, which its file's mode decides."""
+    def __init__(self, token: str, site: Site, *connection: object) -> None:
         self._token = token
         super().__init__(site, *connection)
 
     def check_whose_page(self) -> None:
-        """A Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own.
-
-        And no other page's Origin, which browsers send with what may change something.
-
-        Raises RequestError ``local_api.foreign_host`` or ``local_api.foreign_origin``.
-        """
-        if self._token is None:
-            return
-        host = self.headers.get("Host", "")
-        if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_host", "the Host header must name 127.0.0.1")
-        if self.headers.get("Origin", f"http://{host}") != f"http://{host}":
-            raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_origin", "another page asks for this")
+        """Raises RequestError as `check_host` does."""
+        check_host(self.headers.get("Host", ""), self.headers.get("Origin"))
 
     def authorise(self) -> None:
         """Raises RequestError ``local_api.unauthorised``."""
-        if self._token is None:
-            return
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
-            detail = "send the token of the file beside the agent's settings as: Authorization: Bearer TOKEN"
-            raise RequestError(HTTPStatus.UNAUTHORIZED, "local_api.unauthorised", detail)
+        check_token(self.headers.get("Authorization", ""), self._token)

@@ -1,6 +1,7 @@
 """Predictions of the model that the device holds."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,8 @@ class HeldModel:
     form: str
     """Which form predicts: ``float32`` is the version, or the personal model, itself."""
     predictor: Predictor
+    run_s: float = math.inf
+    """How long a run on one sample takes here at least; infinite: it has not been measured."""
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Output]:
         """One prediction a row."""

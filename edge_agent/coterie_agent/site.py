@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 8 << 20
 MAX_CONNECTIONS = 32
 """Connections at once; each has a thread."""
 _IDLE_S = 10
-_COME_BACK_S = {HTTPStatus.SERVICE_UNAVAILABLE: 1, HTTPStatus.TOO_MANY_REQUESTS: 60}
+COME_BACK_S = {HTTPStatus.SERVICE_UNAVAILABLE: 1, HTTPStatus.TOO_MANY_REQUESTS: 60}
 """By what is answered, after how many seconds the same may succeed."""
 
 
@@ -103,13 +103,8 @@ class SiteHandler(BoundedHandler):
                 self._send(HTTPStatus.OK, page.content, page.content_type, PAGE_HEADERS)
             else:
                 self.serve()
-        except RequestError as error:
-            self._refuse(error.status, error.code, error.detail)
-        except AgentError as error:
-            is_data = error.exit_code is Exit.BAD_DATA
-            self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY if is_data else self.site.failed, error.code, error.detail)
-        except WireError as error:
-            self._refuse(self.site.failed, error.code, error.detail)
+        except (RequestError, AgentError, WireError) as error:
+            self._refuse(status_of(error, failed=self.site.failed), error.code, error.detail)
 
     def check_whose_page(self) -> None:
         """Raises RequestError where another page, or a name that is not this server's, is behind the request."""
@@ -129,13 +124,8 @@ class SiteHandler(BoundedHandler):
 
     def body(self) -> bytes:
         """What the request brings. Raises RequestError ``local_api.no_length`` or ``local_api.too_large``."""
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
-            raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
-        if len(length) > len(str(MAX_BODY_BYTES)) or int(length) > MAX_BODY_BYTES:  # int() takes 4,300 digits at most
-            detail = f"a body of {length[:20]} bytes; at most {MAX_BODY_BYTES} are read"
-            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
-        body = self.rfile.read(int(length))
+        given = self.headers.get("Content-Length", "0")
+        body = self.rfile.read(length_of_body(given, is_chunked="Transfer-Encoding" in self.headers))
         self.server.has_arrived(self.connection)
         return body
 
@@ -155,8 +145,8 @@ class SiteHandler(BoundedHandler):
             self.send_header(name, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(content)))
-        if status in _COME_BACK_S:
-            self.send_header("Retry-After", str(_COME_BACK_S[status]))
+        if status in COME_BACK_S:
+            self.send_header("Retry-After", str(COME_BACK_S[status]))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
@@ -170,6 +160,27 @@ class SiteHandler(BoundedHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # the name is the standard library's
         """Log nothing: these are requests of the owner's own programs."""
+
+
+def length_of_body(given: str, *, is_chunked: bool) -> int:
+    """Bytes of a body whose Content-Length is `given`.
+
+    Raises RequestError ``local_api.no_length`` or ``local_api.too_large``.
+    """
+    if not given.isdecimal() or is_chunked:
+        raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
+    if len(given) > len(str(MAX_BODY_BYTES)) or int(given) > MAX_BODY_BYTES:  # int() takes 4,300 digits at most
+        detail = f"a body of {given[:20]} bytes; at most {MAX_BODY_BYTES} are read"
+        raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
+    return int(given)
+
+
+def status_of(error: RequestError | AgentError | WireError, *, failed: HTTPStatus) -> HTTPStatus:
+    """Of the answer to what ended in `error`; `failed`: where the device cannot do now what is asked."""
+    if isinstance(error, RequestError):
+        return error.status
+    is_data = isinstance(error, AgentError) and error.exit_code is Exit.BAD_DATA
+    return HTTPStatus.UNPROCESSABLE_ENTITY if is_data else failed
 
 
 def decode(body: bytes, request: type[T]) -> T:

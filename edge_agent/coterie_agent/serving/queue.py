@@ -1,11 +1,11 @@
-"""Requests wait in one bounded queue, and one thread runs the model on as many at once as have gathered."""
+"""Requests wait in one bounded queue, and the model runs on as many at once as have gathered."""
 
+import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from coterie_agent.errors import AgentError
@@ -17,6 +17,8 @@ from coterie_wire.latency import Durations, Histogram
 from coterie_wire.predictions import Output, Prediction
 
 Predictions = list[Prediction | Output]
+QUICK_S = 0.002
+"""A run that takes no longer holds up reading, answering and deadlines less than handing it to a thread would."""
 
 
 class Busy(Exception):
@@ -26,14 +28,47 @@ class Busy(Exception):
         super().__init__(f"{waiting} samples wait already; try again in a moment, or ask more seldom")
 
 
-@dataclass(frozen=True)
 class Ticket:
     """A request in the queue."""
 
-    held: HeldModel
-    """The model that the rows were checked against, which answers them whatever comes meanwhile."""
-    rows: Sequence[Row]
-    answer: "Future[Predictions]" = field(default_factory=Future)
+    def __init__(self, held: HeldModel, rows: Sequence[Row], then: "Callable[[Predictions], None] | None") -> None:
+        """`then` is told the predictions, also if they come too late for `within`."""
+        self.held, self.rows = held, rows
+        """The model that the rows were checked against, which answers them whatever comes meanwhile."""
+        self._then = then
+        self._found: Predictions | AgentError | None = None
+        self._waiter: asyncio.Future[Predictions | AgentError | None] | None = None
+        self.has_left = False
+        """Whether nobody waits for it any longer."""
+
+    async def within(self, left_s: float) -> "Predictions | AgentError | None":
+        """The predictions, or why the model failed; None: neither comes within so many seconds."""
+        if self._found is not None or left_s <= 0:
+            return self._found
+        loop = asyncio.get_running_loop()
+        self._waiter = waiter = loop.create_future()
+        timer = loop.call_later(left_s, _give_up, waiter)
+        try:
+            found: Predictions | AgentError | None = await waiter
+        except asyncio.CancelledError:
+            self.has_left = True
+            raise
+        finally:
+            timer.cancel()
+        return found
+
+    def give(self, found: "Predictions | AgentError") -> None:
+        """What the model gave."""
+        self._found = found
+        if self._then is not None and not isinstance(found, AgentError):
+            self._then(found)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(found)
+
+
+def _give_up(waiter: "asyncio.Future[Predictions | AgentError | None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Ran(NamedTuple):
@@ -45,9 +80,9 @@ class Ran(NamedTuple):
 
 
 class PredictionQueue:
-    """The queue, and the thread's loop.
+    """The queue, and the runs of the model, on the thread of the event loop where they are quick.
 
-    No request waits for others to come: while the model runs those that come gather, and are the next batch.
+    No request waits for others to come: those that came since the last run are the next batch.
     """
 
     def __init__(
@@ -61,86 +96,96 @@ class PredictionQueue:
         self._beside, self._doubt = beside, doubt
         self._tickets: deque[Ticket] = deque()
         self._waiting = 0
-        self._changed = threading.Condition()
-        self._closed = False
+        self._is_running = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="predictions")
+        """For runs that are not quick; it begins with the first."""
+        self._lock = threading.Lock()
         self.runs = Durations()
         self._by_model: dict[Ran, Durations] = {}
         self.samples = self.batches = 0
 
-    def ask(self, held: HeldModel, rows: Sequence[Row]) -> "Future[Predictions]":
-        """The predictions of `rows` in time; cancel it to leave the queue. Raises Busy."""
-        ticket = Ticket(held, rows)
-        with self._changed:
-            if self._waiting + len(rows) > self._capacity:
-                raise Busy(self._waiting)
-            self._tickets.append(ticket)
-            self._waiting += len(rows)
-            self._changed.notify()
-        return ticket.answer
-
-    def run(self) -> None:
-        """Predict until `close`."""
-        while batch := self._next_batch():
-            answers = _predict(batch, self._measured)
-            if answers is not None and self._beside is not None:
-                self._beside.offer(batch[0].held, answers)
-            if answers is not None and self._doubt is not None:
-                self._doubt.count(batch[0].held, answers)
-
-    def close(self) -> None:
-        """End `run` when the model has run on what waits."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-
-    def _next_batch(self) -> list[Ticket]:
-        """The oldest requests for one model; empty once the queue is closed and all is done."""
-        with self._changed:
-            while True:
-                batch: list[Ticket] = []
-                size = 0
-                while self._tickets:
-                    ticket = self._tickets[0]
-                    if batch and (ticket.held is not batch[0].held or size + len(ticket.rows) > self._batch):
-                        break
-                    self._tickets.popleft()
-                    self._waiting -= len(ticket.rows)
-                    if ticket.answer.set_running_or_notify_cancel():
-                        batch.append(ticket)
-                        size += len(ticket.rows)
-                if batch or self._closed:
-                    return batch
-                self._changed.wait()
+    def ask(self, held: HeldModel, rows: Sequence[Row], then: Callable[[Predictions], None] | None = None) -> Ticket:
+        """Queue `rows` on the event loop that runs. Raises Busy."""
+        if self._waiting + len(rows) > self._capacity:
+            raise Busy(self._waiting)
+        ticket = Ticket(held, rows, then)
+        self._tickets.append(ticket)
+        self._waiting += len(rows)
+        if not self._is_running:
+            self._is_running = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._run, loop)
+        return ticket
 
     def take_latencies(self) -> Mapping[Ran, Histogram]:
-        """How long runs took since this was asked last, by what was run."""
-        with self._changed:
+        """How long runs took since this was asked last, by what was run. Called from another thread."""
+        with self._lock:
             taken, self._by_model = self._by_model, {}
         return {ran: durations.histogram() for ran, durations in taken.items()}
 
-    def _measured(self, held: HeldModel, samples: int, took_s: float) -> None:
+    def close(self) -> None:
+        """Begin no more runs on the thread, which ends with the one it is at."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Predict what waits first, and so on until nothing does."""
+        batch = self._next_batch()
+        if not batch:
+            self._is_running = False
+            return
+        held, rows = batch[0].held, [row for ticket in batch for row in ticket.rows]
+        if held.run_s * len(rows) <= QUICK_S:
+            self._answer(loop, batch, _predict(held, rows))
+            return
+        done = self._thread.submit(_predict, held, rows)
+        done.add_done_callback(lambda done: loop.call_soon_threadsafe(self._answer, loop, batch, done.result()))
+
+    def _next_batch(self) -> list[Ticket]:
+        """The oldest requests for one model; empty where nobody waits."""
+        batch: list[Ticket] = []
+        size = 0
+        while self._tickets:
+            ticket = self._tickets[0]
+            if batch and (ticket.held is not batch[0].held or size + len(ticket.rows) > self._batch):
+                break
+            self._tickets.popleft()
+            self._waiting -= len(ticket.rows)
+            if not ticket.has_left:
+                batch.append(ticket)
+                size += len(ticket.rows)
+        return batch
+
+    def _answer(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Ticket], found: "Answers | AgentError") -> None:
+        """Hand out what the model gave for `batch`, and go on."""
+        start = 0
+        for ticket in batch:
+            end = start + len(ticket.rows)
+            ticket.give(found if isinstance(found, AgentError) else list(found.predictions[start:end]))
+            start = end
+        if not isinstance(found, AgentError):
+            loop.call_soon(self._tell, batch[0].held, found)  # when it has been answered
+        loop.call_soon(self._run, loop)
+
+    def _tell(self, held: HeldModel, found: Answers) -> None:
+        self._measure(held, found)
+        if self._beside is not None:
+            self._beside.offer(held, found)
+        if self._doubt is not None:
+            self._doubt.count(held, found)
+
+    def _measure(self, held: HeldModel, found: Answers) -> None:
         ran = Ran(held.manifest.pair, held.manifest.version, held.form)
-        with self._changed:
-            self._by_model.setdefault(ran, Durations()).add(took_s)
-        self.runs.add(took_s)
-        self.samples += samples
+        with self._lock:
+            self._by_model.setdefault(ran, Durations()).add(found.took_s)
+        self.runs.add(found.took_s)
+        self.samples += len(found.rows)
         self.batches += 1
 
 
-def _predict(batch: Sequence[Ticket], measured: Callable[[HeldModel, int, float], None]) -> Answers | None:
-    """What was answered; None: the model failed."""
-    rows = [row for ticket in batch for row in ticket.rows]
+def _predict(held: HeldModel, rows: Sequence[Row]) -> Answers | AgentError:
     began = time.perf_counter()
     try:
-        predictions = batch[0].held.predict(rows)
+        predictions = held.predict(rows)
     except AgentError as error:
-        for ticket in batch:
-            ticket.answer.set_exception(error)
-        return None
-    took_s = time.perf_counter() - began
-    measured(batch[0].held, len(rows), took_s)
-    start = 0
-    for ticket in batch:
-        ticket.answer.set_result(predictions[start : start + len(ticket.rows)])
-        start += len(ticket.rows)
-    return Answers(rows, predictions, took_s)
+        return error
+    return Answers(rows, predictions, time.perf_counter() - began)

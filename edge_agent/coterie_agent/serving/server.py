@@ -1,25 +1,27 @@
 """The service's process: its threads, its addresses, and the file that tells programs of them."""
 
+import gc
 import logging
 import secrets
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
-from http import HTTPStatus
+from pathlib import Path
 
 import msgspec
 
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
-from coterie_agent.loopback import Address, LoopbackServer, UnixServer
+from coterie_agent.loopback import Address
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.door import Door, listen_tcp, listen_unix
 from coterie_agent.serving.doubt import Doubt
 from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.service import PredictionService
-from coterie_agent.site import Site
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
@@ -33,8 +35,6 @@ _KNOWN_S = 120.0
 """How long what the agent last wrote of its conditions is taken for the present."""
 _SWITCH_S = 0.0005
 """After how long a thread of Python gives way to another; with the usual 5 ms reading one request delays another."""
-_GRACE_S = 2.0
-"""For answers that are on their way when the service is told to stop."""
 
 
 class PredictionServer:
@@ -56,38 +56,32 @@ class PredictionServer:
         self._stopped = stopped
         self.failure: AgentError | None = None
         """What ended a thread, and with it the service."""
-        site = Site(
-            routes=self._service.routes(),
-            failed=HTTPStatus.SERVICE_UNAVAILABLE,
-            keeps_connections=True,
-            connections=settings.connections,
-        )
-        socket = str(home.root / settings.socket) if settings.socket else ""
         token = secrets.token_urlsafe(32)
-        self._servers = _listen(site, token, settings.port, socket)
-        url = f"http://127.0.0.1:{self._servers[0].server_port}"
-        self.address = Address(url=url, token=token, socket=socket)
+        self._socket = home.root / settings.socket if settings.socket else None
+        tcp, unix = _listen(settings.port, self._socket)
+        self._door = Door(self._service.routes(), token=token, connections=settings.connections, tcp=tcp, unix=unix)
+        url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
+        self.address = Address(url=url, token=token, socket=str(self._socket or ""))
         write_private(self._file, msgspec.json.encode(self.address))
 
     def run(self) -> None:
         """Serve until `stopped` is set, then answer what is on its way."""
         sys.setswitchinterval(_SWITCH_S)
-        predicting = self._start("predictions", self._service.queue.run)
+        gc.freeze()  # what is loaded stays; to look through it again and again would hold up answers
+        answering = self._start("requests", self._door.run)
         self._start("model", self._current.run)
         self._start("beside", self._beside.run)
-        for server in self._servers:
-            self._start("requests", server.run)
         log.info("predictions at %s, %s", self.address.url, self.address.socket or "no socket")
         while not self._stopped.wait(_WRITTEN_S):
             self._write_figures()
         self._file.unlink(missing_ok=True)
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
+        if self._socket is not None:
+            self._socket.unlink(missing_ok=True)
         self._current.close()
         self._beside.close()
+        self._door.close()
+        answering.join()
         self._service.queue.close()
-        predicting.join(_GRACE_S)
         self._write_figures()
         if self.failure is not None:
             raise self.failure
@@ -127,18 +121,18 @@ class PredictionServer:
         self._stopped.set()
 
 
-def _listen(site: Site, token: str, port: int, socket: str) -> list[LoopbackServer]:
-    """On 127.0.0.1, and on the Unix socket where there is to be one, whose file's mode stands for the token."""
+def _listen(port: int, path: Path | None) -> tuple[socket.socket, socket.socket | None]:
+    """On 127.0.0.1, and on the Unix socket where there is to be one."""
     try:
-        servers = [LoopbackServer(site, token=token, port=port)]
+        tcp = listen_tcp(port)
     except OSError as error:
         detail = f"port {port} of the predictions: {error.strerror}; choose another in agent.toml, [serving]"
         raise AgentError("serve.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
-    if socket:
-        try:
-            servers.append(UnixServer(site, socket))
-        except OSError as error:
-            servers[0].server_close()
-            detail = f"the socket {socket}: {error.strerror or error}; choose another path in agent.toml, [serving]"
-            raise AgentError("serve.bad_socket", detail, exit_code=Exit.BAD_CONFIG) from error
-    return servers
+    if path is None:
+        return tcp, None
+    try:
+        return tcp, listen_unix(path)
+    except OSError as error:
+        tcp.close()
+        detail = f"the socket {path}: {error.strerror or error}; choose another path in agent.toml, [serving]"
+        raise AgentError("serve.bad_socket", detail, exit_code=Exit.BAD_CONFIG) from error

@@ -1,10 +1,10 @@
 """What the prediction service's routes do: check, queue, wait until the deadline, fall back, count."""
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -17,12 +17,13 @@ from coterie_agent.ingest.row import RowCheck
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.door import Route
 from coterie_agent.serving.doubt import Doubt
 from coterie_agent.serving.messages import Answer, Ask
 from coterie_agent.serving.openapi import openapi
 from coterie_agent.serving.platform import Platform, form_of
-from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions
-from coterie_agent.site import RequestError, Route, decode
+from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions, Ticket
+from coterie_agent.site import RequestError, decode
 from coterie_agent.store.samples import Row
 from coterie_agent.store.serving import Counted, Serving
 from coterie_wire.fallback import PlatformAnswer
@@ -47,7 +48,7 @@ class LastAnswer(msgspec.Struct, frozen=True):
 
 
 class PredictionService:
-    """The routes, and what they count. Each is called from many threads."""
+    """The routes, and what they count. They run on one event loop; `status` is called from other threads too."""
 
     def __init__(
         self,
@@ -70,11 +71,11 @@ class PredictionService:
         """By method and path."""
         return {
             "POST /predict": self.predict,
-            "GET /status": lambda _: self.status(),
-            "GET /openapi.json": lambda _: msgspec.Raw(openapi()),
+            "GET /status": self._status,
+            "GET /openapi.json": self._openapi,
         }
 
-    def predict(self, body: bytes) -> Answer:
+    async def predict(self, body: bytes) -> Answer:
         """``POST /predict``.
 
         Raises RequestError ``local_api.malformed``, ``serve.busy`` or ``serve.late``, AgentError ``ingest.*``, and why
@@ -88,33 +89,32 @@ class PredictionService:
         deadline_ms = deadline_of(ask, self._settings, asks_platform=asks_platform)
         until = began + deadline_ms / 1000
         if held is None:
-            return self._without_model(ask, began, until)
+            return await self._without_model(ask, began, until)
         check = RowCheck.of_model(held.manifest.model, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
         try:
-            future = self.queue.ask(held, rows)
+            ticket = self.queue.ask(held, rows, partial(self._remember, ask.stream, held) if ask.stream else None)
         except Busy as busy:
             self._count(busy=1)
             raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
-        if ask.stream:
-            future.add_done_callback(partial(self._remember, ask.stream, held))
         patient_until = self._patient_until(began, until) if asks_platform else until
-        try:
-            return self._answered(held, future.result(_left(patient_until)), began)
-        except TimeoutError:
-            found = None if patient_until == until else self._ask_platform(rows, began, until, beside=future)
-        except AgentError:
-            answer = self._ask_platform(rows, began, until)
-            if not isinstance(answer, Answer):
+        found: Predictions | AgentError | Answer | None = await ticket.within(_left(patient_until))
+        if found is None and patient_until < until:
+            found = await self._ask_platform(rows, began, until, beside=ticket)
+        elif isinstance(found, AgentError):
+            found = await self._ask_platform(rows, began, until) or found
+        match found:
+            case Answer():
+                return found
+            case AgentError():
                 self._count(without_model=1)
-                raise
-            return answer
-        if isinstance(found, Answer):
-            return found
-        if found is not None:
-            return self._answered(held, found, began)
-        future.cancel()  # unless the model runs on it already, whose answer is the stream's last one then
-        return self._late(ask, deadline_ms, began)
+                raise found
+            case None:
+                ticket.has_left = (
+                    True  # unless the model runs on it already, whose answer is the stream's last one then
+                )
+                return self._late(ask, deadline_ms, began)
+        return self._answered(held, found, began)
 
     def status(self) -> Serving:
         """``GET /status``."""
@@ -135,6 +135,12 @@ class PredictionService:
             runs=queue.runs.histogram(),
         )
 
+    async def _status(self, _body: bytes) -> Serving:
+        return self.status()
+
+    async def _openapi(self, _body: bytes) -> msgspec.Raw:
+        return msgspec.Raw(openapi())
+
     def _answered(self, held: HeldModel, predictions: Predictions, began: float) -> Answer:
         took_s = time.perf_counter() - began
         self._count(answered=1, took_s=took_s)
@@ -145,21 +151,27 @@ class PredictionService:
         assert self._platform is not None
         return min(began + self._platform.after_s, until)
 
-    def _ask_platform(
-        self, rows: Sequence[Row], began: float, until: float, *, beside: "Future[Predictions] | None" = None
+    async def _ask_platform(
+        self, rows: Sequence[Row], began: float, until: float, *, beside: Ticket | None = None
     ) -> Answer | Predictions | None:
         """The platform's answer, or that of the model, `beside`, if it comes first; None: neither comes in time."""
         asked = None if self._platform is None else self._platform.ask(rows, remaining_s=_left(until))
-        waited: set[Future[Any]] = {future for future in (beside, asked) if future is not None}
-        while waited:
-            done, waited = wait(waited, _left(until), FIRST_COMPLETED)
-            if not done:
-                break
-            sound = [future for future in done if future.exception() is None]
-            if beside is not None and beside in sound:
-                return beside.result()
-            if asked is not None and asked in sound:
-                return self._answered_by_platform(asked.result(), began)
+        theirs = None if asked is None else asyncio.wrap_future(asked)
+        own = None if beside is None else asyncio.ensure_future(beside.within(_left(until)))
+        waited: set[asyncio.Future[Any]] = {future for future in (own, theirs) if future is not None}
+        try:
+            while waited:
+                done, waited = await asyncio.wait(waited, timeout=_left(until), return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+                is_sound = theirs is not None and theirs in done and theirs.exception() is None
+                if own is not None and own in done and isinstance(predictions := own.result(), list):
+                    return predictions
+                if theirs is not None and is_sound:
+                    return self._answered_by_platform(theirs.result(), began)
+        finally:
+            for future in waited:
+                future.cancel()
         if asked is not None:
             self._count(platform_failures=1)
         return None
@@ -175,12 +187,12 @@ class PredictionService:
             fallback="platform",
         )
 
-    def _without_model(self, ask: Ask, began: float, until: float) -> Answer:
+    async def _without_model(self, ask: Ask, began: float, until: float) -> Answer:
         """The platform's answer, which knows itself what samples its model takes. Raises why there is no model."""
         if self._platform is not None:
             check = RowCheck(None, labelled=False)
             rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
-            answer = self._ask_platform(rows, began, until)
+            answer = await self._ask_platform(rows, began, until)
             if isinstance(answer, Answer):
                 return answer
         self._count(without_model=1)
@@ -211,19 +223,16 @@ class PredictionService:
         """The last answer that can stand for this one: of the same stream, to as many samples."""
         if self._settings.fallback == "none":
             return None
-        with self._lock:
-            last = self._last.get(ask.stream)
+        last = self._last.get(ask.stream)
         return last if last is not None and len(last.predictions) == len(ask.samples) else None
 
-    def _remember(self, stream: str, held: HeldModel, future: "Future[Predictions]") -> None:
-        if future.cancelled() or future.exception() is not None:
-            return
-        last = LastAnswer(time.monotonic(), held.manifest.version, held.is_personal, future.result(), held.form)
-        with self._lock:
-            self._last[stream] = last
-            self._last.move_to_end(stream)
-            while len(self._last) > STREAMS:
-                self._last.popitem(last=False)
+    def _remember(self, stream: str, held: HeldModel, predictions: Predictions) -> None:
+        self._last[stream] = LastAnswer(
+            time.monotonic(), held.manifest.version, held.is_personal, predictions, held.form
+        )
+        self._last.move_to_end(stream)
+        while len(self._last) > STREAMS:
+            self._last.popitem(last=False)
 
     def _count(self, *, took_s: float | None = None, **counts: int) -> None:
         with self._lock:

@@ -1,9 +1,11 @@
 """Deadlines, fallbacks, back-pressure and batches, with a model that a test lets answer."""
 
+import asyncio
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -37,6 +39,7 @@ class Model:
     version: str = "v1"
     is_personal: bool = False
     form: str = "float32"
+    run_s: float = math.inf
     goes: threading.Event = field(default_factory=threading.Event)
     sizes: list[int] = field(default_factory=list)
     """Of the batches it ran on."""
@@ -45,9 +48,11 @@ class Model:
     def __post_init__(self) -> None:
         self.manifest = SimpleNamespace(model=SPEC, version=self.version, pair="digits")
         self.running = threading.Event()
+        self.thread = ""
 
     def predict(self, rows: list[Row]) -> list[Prediction]:
         self.running.set()
+        self.thread = threading.current_thread().name
         assert self.goes.wait(10)
         self.sizes.append(len(rows))
         if self.failure is not None:
@@ -90,6 +95,8 @@ class Remote:
 
 
 class World:
+    """The service on an event loop in a thread of its own, asked from others."""
+
     def __init__(self, *, platform: "Remote | None" = None, **settings: object) -> None:
         self.model = Model()
         self.current = Current(self.model)
@@ -98,11 +105,23 @@ class World:
             msgspec.convert({"deadline_ms": 10_000, **settings}, ServingSettings),
             platform=cast(Platform, platform),
         )
-        threading.Thread(target=self.service.queue.run, daemon=True).start()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     def ask(self, count: int = 1, **more: object) -> Any:
         samples = [{"x": [0.0] * 4}] * count
-        return self.service.predict(json.dumps({"samples": samples, **more}).encode())
+        return self.ask_with(json.dumps({"samples": samples, **more}).encode())
+
+    def ask_with(self, body: bytes) -> Any:
+        return asyncio.run_coroutine_threadsafe(self.service.predict(body), self._loop).result(30)
+
+    def close(self) -> None:
+        self.model.goes.set()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+        self.service.queue.close()
 
     def hold_up(self) -> threading.Thread:
         """Have the model run on a request until it is let go."""
@@ -126,8 +145,7 @@ def new_world() -> Iterator[Callable[..., World]]:
 
     yield make
     for world in worlds:
-        world.model.goes.set()
-        world.service.queue.close()
+        world.close()
 
 
 def test_an_answer_in_time_is_the_models(new_world: Callable[..., World]) -> None:
@@ -250,41 +268,42 @@ def test_a_model_that_fails_does_not_end_the_service(new_world: Callable[..., Wo
     assert world.ask().version == "v1"
 
 
-def test_what_gathers_while_the_model_runs_is_one_batch_of_each_model() -> None:
-    queue, old, new = PredictionQueue(capacity=1000, batch=4), Model("old"), Model("new")
-    asked = [(old, 1), (old, 2), (old, 2), (new, 9), (new, 1), (old, 1)]
-    rows = iter(range(100))
-    futures = [
-        queue.ask(cast(HeldModel, model), [Row(next(rows).to_bytes(16, "little"), 0) for _ in range(count)])
-        for model, count in asked
-    ]
-    futures[1].cancel()
+def rows_of(*numbers: int) -> list[Row]:
+    return [Row(number.to_bytes(16, "little"), 0) for number in numbers]
+
+
+@pytest.mark.parametrize("run_s", [0.0, 1.0], ids=["on the loop", "on its thread"])
+async def test_what_gathers_is_one_batch_of_each_model(run_s: float) -> None:
+    queue, old, new = PredictionQueue(capacity=1000, batch=4), Model("old", run_s=run_s), Model("new", run_s=run_s)
     old.goes.set()
     new.goes.set()
-    queue.close()
-    queue.run()
+    told: list[object] = []
+    asked = [(old, [0]), (old, [1, 2]), (old, [3, 4]), (new, [*range(5, 14)]), (new, [14]), (old, [15])]
+    tickets = [queue.ask(cast(HeldModel, model), rows_of(*numbers), told.append) for model, numbers in asked]
+    tickets[1].has_left = True
+    assert await tickets[1].within(0) is None
+    found = [await ticket.within(10) for ticket in tickets if not ticket.has_left]
     assert (old.sizes, new.sizes) == ([3, 1], [9, 1])
-    with pytest.raises(CancelledError):
-        futures[1].result()
-    told = [future.result() for future in futures if not future.cancelled()]
-    answered = [(one[0].label, [each.index for each in one]) for one in told]
+    answered = [(one[0].label, [each.index for each in one]) for one in cast(list[list[Prediction]], found)]
     assert answered == [("old", [0]), ("old", [3, 4]), ("new", [*range(5, 14)]), ("new", [14]), ("old", [15])]
+    assert told == found, "what left the queue is told nothing"
+    assert {old.thread, new.thread} == {threading.current_thread().name if run_s == 0 else "predictions_0"}
+    await asyncio.sleep(0)
     assert (queue.samples, queue.batches, queue.runs.histogram().total) == (14, 4, 4)
 
 
-def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
-    queue, model = PredictionQueue(capacity=256, batch=4), Model()
-    queue.ask(cast(HeldModel, model), [ROW] * 256)
+async def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
+    queue, model = PredictionQueue(capacity=256, batch=4), Model(run_s=0.0)
+    model.goes.set()
+    first = queue.ask(cast(HeldModel, model), [ROW] * 256)
     with pytest.raises(Busy):
         queue.ask(cast(HeldModel, model), [ROW])
-    model.goes.set()
-    queue.close()
-    queue.run()
-    queue.ask(cast(HeldModel, model), [ROW])
+    assert await first.within(10)
+    assert await queue.ask(cast(HeldModel, model), [ROW]).within(10)
 
 
-def test_runs_are_timed_by_what_ran_and_told_once() -> None:
-    world = World()
+def test_runs_are_timed_by_what_ran_and_told_once(new_world: Callable[..., World]) -> None:
+    world = new_world()
     world.model.goes.set()
     world.ask()
     world.ask()
@@ -374,5 +393,5 @@ def test_without_a_model_that_runs_the_platform_answers_what_has_no_names(new_wo
     world.current.held = None
     assert world.ask().fallback == "platform"
     with pytest.raises(AgentError, match="not known before"):
-        world.service.predict(b'{"samples": [{"x": {"pixels": [1.0]}}]}')
+        world.ask_with(b'{"samples": [{"x": {"pixels": [1.0]}}]}')
     assert world.counted()["platform_answers"] == 2
