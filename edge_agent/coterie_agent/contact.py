@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from coterie_agent.certifying import Certifying
 from coterie_agent.errors import AgentError, reason_of
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import CERTIFICATE_REFUSED, Refused
 from coterie_agent.renewing import Renewing
@@ -111,6 +112,7 @@ class Contact:
     identity: IdentityStore
     renewing: Renewing
     certifying: Certifying
+    exclusions: Exclusions
     tell: Telling
     peer_key: bytes | None = None
     """By which other devices know this one."""
@@ -235,6 +237,7 @@ class Contact:
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
+            self._hear_excluded(directive)
             if directive.federations is not None:
                 self.agreements.keep_only(directive.federations)
                 self.promises.keep_only(directive.federations)
@@ -277,6 +280,15 @@ class Contact:
                 log.warning("the platform signs with another key now, which the one before has named")
         except WireError as error:
             log.error("the platform names a key that its own did not sign: %s [%s]", error.detail, error.code)
+
+    def _hear_excluded(self, directive: Directive) -> None:
+        """Before the device meets anybody by `directive`."""
+        if directive.excluded is None:
+            return
+        try:
+            self.exclusions.hear(directive.excluded)
+        except WireError as error:
+            log.error("the platform's list of excluded devices is not its own: %s [%s]", error.detail, error.code)
 
     def _connect_anew(self) -> None:
         """Show the other credential at once: on the socket, and in a check-in, with which the former one ends."""
@@ -352,6 +364,7 @@ class Contact:
             standing=now.standing,
             help=now.asking,
             variants=now.forms if self._may_say_more else None,
+            excluded_at=self.exclusions.written_at if self._may_say_more else None,
             latencies=self._news_of_latencies() if self._may_say_more and not is_masked else (),
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from coterie_agent.discovery.book import AddressBook
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
@@ -46,6 +47,7 @@ class Delivering:
     peer_secret: bytes
     chunk_bytes: int
     record_sent: Callable[[str, int], None]
+    exclusions: Exclusions
     book: AddressBook | None = None
     paths: "DirectPaths | None" = None
     """By which supernodes are reached that do not answer at their addresses."""
@@ -176,6 +178,7 @@ class Delivering:
             secret=self.peer_secret,
             chunk_bytes=self.chunk_bytes,
             record_sent=self.record_sent,
+            exclusions=self.exclusions,
             is_away=to is not None,
             book=self.book,
             paths=self.paths,

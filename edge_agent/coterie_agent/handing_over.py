@@ -8,9 +8,11 @@ from msgspec import UNSET
 
 from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.errors import AgentError
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import MAX_LIST_BYTES
 from coterie_wire.relaying import (
     PATH,
     HandedOver,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
 
 RecordSent = Callable[[str, int], None]
-_MAX_ANSWER_BYTES = 64 << 10
 
 
 class NeighbourRefused(AgentError):
@@ -53,6 +54,7 @@ class HandingOver:
     secret: bytes
     chunk_bytes: int
     record_sent: RecordSent
+    exclusions: Exclusions
     is_away: bool = False
     """The platform does not answer: what the supernode takes it takes as the leader of its island."""
     book: AddressBook | None = None
@@ -80,9 +82,10 @@ class HandingOver:
             offset=offset,
             classes=self.classes,
             away=True if self.is_away else UNSET,
+            exclusions=self.exclusions.news_for(route.supernode),
         )
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
-        with way_to(self.book, route.supernode, route.key, route.address, "updates") as address:
+        with way_to(self.book, self.exclusions, route.supernode, route.key, route.address, "updates") as address:
             self.record_sent(self.what, len(chunk))
             answer = self._ask(address, body)
         if answer.refusal is not None:
@@ -94,11 +97,12 @@ class HandingOver:
     def _ask(self, address: str, body: bytes) -> HandedOver:
         direct = self.route.direct
         if self.paths is None or direct is None or direct.device != self.route.supernode:
-            reply = ask_neighbour(address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
+            reply = ask_neighbour(address, PATH, body, at_most_bytes=MAX_LIST_BYTES)
         else:
-            reply = self.paths.ask_nearest(address, direct, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
+            reply = self.paths.ask_nearest(address, direct, PATH, body, at_most_bytes=MAX_LIST_BYTES)
         try:
             answer, _ = read_with_body(unseal(reply, secret=self.secret, by=self.route.key), HandedOver)
         except WireError as error:
             raise Unreachable(f"what answers at {address} is not the supernode: {error.detail}") from error
+        self.exclusions.hear_from(self.route.supernode, answer.exclusions)
         return answer

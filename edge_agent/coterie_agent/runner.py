@@ -4,7 +4,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -21,6 +21,7 @@ from coterie_agent.device_log.rule import sends_log
 from coterie_agent.device_log.thread import LogThread
 from coterie_agent.discovery.book import AddressBook, Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.forgetting import forget_platform
 from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.gossip.opened import Gossip, open_gossip
@@ -111,10 +112,11 @@ class Runner:
         certifying = Certifying(CertificateFiles(self.home), link)
         link.certify = certifying.certify
         self._hold_model()
-        discovery = self._discovery(identity, link)
+        exclusions = self._exclusions()
+        discovery = self._discovery(identity, link, exclusions)
         book = None if discovery is None else discovery.book
-        island = self._island(identity, book) if self.config.relay.serve else None
-        relay_desk = None if island is None else self._relay_desk(identity, island, book)
+        island = self._island(identity, exclusions) if self.config.relay.serve else None
+        relay_desk = None if island is None else self._relay_desk(identity, island)
         watch = self._watch(relay_desk)
         watch.look()  # so that the first check-in has current values
         owner = OwnerApi(
@@ -132,15 +134,15 @@ class Runner:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
         beside: dict[str, PeerDesk[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.desk}
-        gossip, door = self._gossip(identity, book), None
+        gossip, door = self._gossip(identity, exclusions), None
         if gossip is not None:
             door = self._meetings_door(gossip, beside)
             self._start("meetings-door", door.run)
         portions = self._portion_desk() if self.config.direct.connect else None
         paths = None if portions is None else self._paths(identity, link, portions, relay_desk, gossip)
         threads = [
-            self._start("contact", self._contact(identity, link, renewing, certifying).run),
-            self._start("worker", self._worker(identity, link, gossip, book, paths).run),
+            self._start("contact", self._contact(identity, link, renewing, certifying, exclusions).run),
+            self._start("worker", self._worker(identity, link, exclusions, gossip, book, paths).run),
             self._start("companion", self._companion(identity, link, paths, portions).run),
             self._start("answering", self._answering(identity, link).run),
             self._start("updating", self._updating(link).run),
@@ -216,13 +218,25 @@ class Runner:
             ).look
         return watch
 
-    def _discovery(self, identity: Identity, link: HttpLink) -> Discovery | None:
+    def _exclusions(self) -> Exclusions:
+        """What the device has heard, also before this process began."""
+        store = self.store.exclusions
+        exclusions = Exclusions(self.store.identity.trusted, store.keep)
+        kept = store.find()
+        if kept is not None:
+            try:
+                exclusions.hear(kept)
+            except WireError as error:  # the platform's key has changed
+                log.info("the list of excluded devices that was kept does not hold: %s", error.detail)
+        return exclusions
+
+    def _discovery(self, identity: Identity, link: HttpLink, exclusions: Exclusions) -> Discovery | None:
         """Raises AgentError ``discovery.*``, where the settings ask for what this device cannot do."""
         discovery = open_discovery(
             self.config.discovery,
             own=identity.device,
             store=self.store.neighbours,
-            trusted=self.store.identity.trusted,
+            exclusions=exclusions,
             secret=load_peer_key(self.home),
             addresses=CurrentAddresses(partial(self._doors, identity)),
             link=link,
@@ -247,6 +261,7 @@ class Runner:
         self,
         identity: Identity,
         link: HttpLink,
+        exclusions: Exclusions,
         gossip: Gossip | None,
         book: AddressBook | None,
         paths: "DirectPaths | None",
@@ -261,22 +276,22 @@ class Runner:
             situation=self.situation,
             peer_secret=load_peer_key(self.home),
             record_sent=self._record_sent,
+            exclusions=exclusions,
             gossip=gossip,
             book=book,
             paths=paths,
         )
 
-    def _gossip(self, identity: Identity, book: AddressBook | None) -> Gossip | None:
+    def _gossip(self, identity: Identity, exclusions: Exclusions) -> Gossip | None:
         """None: the owner lets the device meet nobody."""
         if not self.config.gossip.meet:
             return None
         return open_gossip(
             device=identity.device,
-            trusted=self.store.identity.trusted,
+            exclusions=exclusions,
             secret=load_peer_key(self.home),
             record_sent=self._record_sent,
             is_relay=self.config.relay.serve,
-            excluded=_excluded_by(book),
         )
 
     def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerDesk[Any]]) -> PeerDoor:
@@ -290,16 +305,16 @@ class Runner:
             beside={**beside, **others},
         )
 
-    def _island(self, identity: Identity, book: AddressBook | None) -> Membership:
+    def _island(self, identity: Identity, exclusions: Exclusions) -> Membership:
         return Membership(
             device=identity.device,
             trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
             store=self.store.island,
-            excluded=_excluded_by(book),
+            exclusions=exclusions,
         )
 
-    def _relay_desk(self, identity: Identity, island: Membership, book: AddressBook | None) -> RelayDesk:
+    def _relay_desk(self, identity: Identity, island: Membership) -> RelayDesk:
         return RelayDesk(
             device=identity.device,
             trusted=self.store.identity.trusted,
@@ -308,7 +323,7 @@ class Runner:
             sums_folder=self.home.relay_sums,
             members=self.config.relay.members,
             island=island,
-            excluded=_excluded_by(book),
+            exclusions=island.exclusions,
         )
 
     def _relay(
@@ -346,7 +361,9 @@ class Runner:
             return None
         return OfferToMeet(address=with_port(gossip.address or own_address(identity.url), gossip.port))
 
-    def _contact(self, identity: Identity, link: HttpLink, renewing: Renewing, certifying: Certifying) -> Contact:
+    def _contact(
+        self, identity: Identity, link: HttpLink, renewing: Renewing, certifying: Certifying, exclusions: Exclusions
+    ) -> Contact:
         open_socket = partial(
             SocketLink,
             identity.url,
@@ -374,6 +391,7 @@ class Runner:
             identity=self.store.identity,
             renewing=renewing,
             certifying=certifying,
+            exclusions=exclusions,
             certifies=identity.url.startswith("https:"),
             tell=self.config.peers.tell,
             peer_key=public_key(load_peer_key(self.home)),
@@ -492,11 +510,6 @@ class Runner:
 
     def _record_sent(self, what: str, size_bytes: int) -> None:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day
-
-
-def _excluded_by(book: AddressBook | None) -> Callable[[], Container[str]]:
-    """Devices that the platform has excluded, as far as the book has heard; without one nobody hears of any."""
-    return frozenset if book is None else lambda: book.excluded
 
 
 def _send_signal(link: HttpLink, signal: SendSignal) -> None:

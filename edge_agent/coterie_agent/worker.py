@@ -32,6 +32,7 @@ from coterie_agent.delivering import Delivering
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.evaluating import Evaluations
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.opened import Gossip
 from coterie_agent.link.failure import Refused, is_retryable
@@ -88,6 +89,7 @@ class Worker:
     situation: Situation
     peer_secret: bytes
     record_sent: Callable[[str, int], None]
+    exclusions: Exclusions
     gossip: Gossip | None = None
     """Where the owner lets the device meet its peers."""
     book: AddressBook | None = None
@@ -118,6 +120,7 @@ class Worker:
             peer_secret=self.peer_secret,
             chunk_bytes=self.config.chunk_bytes,
             record_sent=self.record_sent,
+            exclusions=self.exclusions,
             book=self.book,
             paths=self.paths,
         )

@@ -17,6 +17,7 @@ from nacl.signing import SigningKey, VerifyKey
 
 from coterie_wire.bundle import SignedManifest, read_signed
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.exclusion import check_not_excluded
 from coterie_wire.message import Count, Identifier, Message
 from coterie_wire.relaying import Address, PublicKey
 from coterie_wire.structs import from_json
@@ -28,7 +29,6 @@ LIFE_S = 24 * 3600.0
 NEAR = 8
 """Records of an answer at most: the k of Kademlia."""
 ID_BYTES = 20
-MAX_EXCLUDED = 10_000
 Place: TypeAlias = Annotated[bytes, Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 """Of a device in the table, see `place_of`."""
 
@@ -47,22 +47,13 @@ class PeerTicket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds since 1970."""
 
 
-class Excluded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Devices whose tickets may not have expired, and hold no more: revoked, gone, or in quarantine."""
-
-    protocol: Count
-    devices: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_EXCLUDED)]
-    written_at: float
-    """Seconds since 1970; of two lists the newer one holds."""
-
-
 class PeerTicketGiven(Message, frozen=True):
     """What the device shows others, and whom it is not to answer."""
 
     ticket: SignedManifest
     """A signed `PeerTicket`."""
     excluded: SignedManifest
-    """A signed `Excluded`."""
+    """A signed `coterie_wire.exclusion.Excluded`."""
 
 
 class AddressRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,12 +152,6 @@ def read_ticket(signed: SignedManifest, *keys: bytes, excluded: Container[str], 
         raise WireError("discovery.expired", f"the ticket of device {ticket.device} has expired")
     check_not_excluded(ticket.device, excluded)
     return ticket
-
-
-def check_not_excluded(device: str, excluded: Container[str]) -> None:
-    """Raises WireError ``discovery.excluded`` where the platform has excluded the device since it named it."""
-    if device in excluded:
-        raise WireError("discovery.excluded", f"the platform has excluded device {device}")
 
 
 def read_record(signed: SignedRecord, *keys: bytes, excluded: Container[str], now: float) -> Located:

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from coterie_wire.bundle import Sha256, SignedManifest, read_signed
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import ExclusionNews
 from coterie_wire.message import Count, Identifier
 from coterie_wire.relaying import Peer
 
@@ -130,6 +131,7 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: Count
     """Grows with each; an answer repeats it."""
     messages: Annotated[tuple[RaftMessage, ...], Meta(max_length=64)]
+    exclusions: ExclusionNews = ExclusionNews()
 
 
 class Calling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

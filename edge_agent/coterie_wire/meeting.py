@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_wire.bundle import Sha256, SignedManifest
+from coterie_wire.exclusion import ExclusionNews
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.relaying import Address, Peer
 
@@ -83,6 +84,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The list that a share was made for."""
     weight: Annotated[int, Meta(ge=0, lt=1 << 16)] = 0
     """Of the caller's share."""
+    exclusions: ExclusionNews = ExclusionNews()
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,3 +100,4 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The list of the meeting that was asked about, once it is fixed."""
     taken: bool = False
     """Whether the share counts."""
+    exclusions: ExclusionNews = ExclusionNews()

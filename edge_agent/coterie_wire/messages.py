@@ -185,6 +185,9 @@ class CheckIn(Message, frozen=True):
     None: it takes none."""
     latencies: Annotated[tuple[Latency, ...], Meta(max_length=MAX_LATENCIES)] = ()
     """How quick the device is, in place of what it told before; empty: as it told."""
+    excluded_at: Annotated[float, Meta(ge=0)] | None = None
+    """When the list of excluded devices was written that the device has, in seconds since 1970; 0: it has none; None:
+    it takes none."""
 
 
 class PrivacyBudget(Message, frozen=True):
@@ -292,6 +295,9 @@ class Directive(Message, frozen=True):
     """What is to be done about the agent itself; None: nothing."""
     log: LogAsked | None = None
     """An operator asks for the device's log."""
+    excluded: SignedManifest | None = None
+    """A newer list of excluded devices than the device has, where it has to do with others: a signed
+    `coterie_wire.exclusion.Excluded`."""
     hides: bool = False
     """A plan of the device's federations hides in a sum what devices measure, which the device then tells nowhere else,
     before its first round too."""

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_wire.conditions import Reason
+from coterie_wire.exclusion import ExclusionNews
 from coterie_wire.message import Identifier
 from coterie_wire.paths import MAX_SIGNAL_BYTES, MAX_SIGNALS, PathName
 
@@ -39,6 +40,7 @@ class PassOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """To be kept for a minute for those whom they are for."""
     to: Identifier | None = None
     """None: nobody is to be asked."""
+    exclusions: ExclusionNews = ExclusionNews()
 
 
 class PassedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,3 +51,4 @@ class PassedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For the caller, from others."""
     refusal: Reason | None = None
     """Why nobody was asked, or did not answer."""
+    exclusions: ExclusionNews = ExclusionNews()

@@ -18,6 +18,7 @@ from nacl.signing import SigningKey, VerifyKey
 from coterie_wire.bundle import Sha256, SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.exclusion import ExclusionNews
 from coterie_wire.message import Count, Identifier, Message
 from coterie_wire.structs import from_json
 
@@ -232,6 +233,7 @@ class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Those whose rows of the output layer the update holds, where the plan customises it."""
     away: bool | UnsetType = UNSET
     """The platform does not answer; so whoever leads the island is to take it, whose ticket this is."""
+    exclusions: ExclusionNews = ExclusionNews()
 
 
 class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -243,6 +245,7 @@ class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why nothing was taken."""
     ask: Identifier | UnsetType = UNSET
     """The voter of the island that has it, or takes it."""
+    exclusions: ExclusionNews = ExclusionNews()
 
 
 def public_key(secret: bytes) -> bytes:

@@ -10,8 +10,9 @@ from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_c
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.device_log import DeliverLog, LogAsked, LogLine, ReportLog
-from coterie_wire.discovery import AskPeerTicket, Excluded, PeerTicket, PeerTicketGiven
+from coterie_wire.discovery import AskPeerTicket, PeerTicket, PeerTicketGiven
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
+from coterie_wire.exclusion import Excluded
 from coterie_wire.fallback import AskPlatform, PlatformAnswer
 from coterie_wire.helping import (
     AskHelp,

@@ -157,7 +157,12 @@ class ScriptedDevice:
     version: str | None = None
 
     def check_in(
-        self, now: datetime, *, blockers: tuple[Reason, ...] = (), progress: DeviceProgress | None = None
+        self,
+        now: datetime,
+        *,
+        blockers: tuple[Reason, ...] = (),
+        progress: DeviceProgress | None = None,
+        excluded_at: float | None = None,
     ) -> Directive:
         """Check in, and once more after the sweep has come by, which may have woken the device."""
         self.say(now, blockers=blockers, progress=progress)
@@ -165,7 +170,12 @@ class ScriptedDevice:
         return self.say(now, blockers=blockers, progress=progress)
 
     def say(
-        self, now: datetime, *, blockers: tuple[Reason, ...] = (), progress: DeviceProgress | None = None
+        self,
+        now: datetime,
+        *,
+        blockers: tuple[Reason, ...] = (),
+        progress: DeviceProgress | None = None,
+        excluded_at: float | None = None,
     ) -> Directive:
         """One check-in, by itself."""
         settle(now=now)
@@ -177,6 +187,7 @@ class ScriptedDevice:
             progress=progress,
             version=self.version,
             metadata=DataMetadata(samples=40),
+            excluded_at=excluded_at,
         )
         return directives.check_in(device=self.row, message=message, now=now)
 

@@ -10,6 +10,7 @@ import pytest
 
 from coterie_agent.certifying import Certifying
 from coterie_agent.contact import Contact
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.model import held_manifest
@@ -128,6 +129,7 @@ def contact(store: Store, situation: Situation, platform: "Link", *, asks_platfo
         identity=store.identity,
         renewing=Renewing(store.identity, platform),
         certifying=Certifying(CertificateFiles(Home(Path("/nowhere"))), platform),
+        exclusions=Exclusions(store.identity.trusted),
         tell="counts",
         platform_offer=store.platform_offer,
         asks_platform=asks_platform,

@@ -11,16 +11,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from coterie_agent.discovery.table import RoutingTable
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.store.neighbours import Found, Neighbour, NeighbourStore, Ticket
-from coterie_wire.bundle import SignedManifest, read_signed
+from coterie_wire.bundle import SignedManifest
 from coterie_wire.discovery import (
     LIFE_S,
     AddressRecord,
-    Excluded,
     Located,
     PeerTicket,
     PeerTicketGiven,
@@ -59,6 +57,7 @@ class AddressBook:
     store: NeighbourStore
     trusted: Callable[[], tuple[bytes, ...]]
     """The platform's keys."""
+    exclusions: Exclusions
     secret: bytes
     addresses: Callable[[], Mapping[Door, str]]
     """Where the device answers now; empty: it is not to be found."""
@@ -68,7 +67,6 @@ class AddressBook:
     _records: dict[str, Located] = field(default_factory=dict)
     _ticket: Ticket | None = None
     _ticket_until: float = 0.0
-    _signed_excluded: SignedManifest | None = None
     _own_record: SignedRecord | None = None
     _dated: float = 0.0
     """When the own record says that it was written."""
@@ -87,10 +85,6 @@ class AddressBook:
     """By device, the address at which it did not answer last."""
     news: Callable[[], None] = lambda: None
     """Called when there is somebody to ask or to look for."""
-    excluded: frozenset[str] = frozenset()
-    """Devices that the platform has excluded, by the newest list that was heard of."""
-    excluded_at: float = 0.0
-    """When that list was written, in seconds since 1970."""
 
     def __post_init__(self) -> None:
         self.table: RoutingTable[Located] = RoutingTable(place_of(self.own))
@@ -115,8 +109,8 @@ class AddressBook:
         """What the platform gave just now. Raises WireError ``bundle.*`` or ``discovery.*``."""
         ticket = Ticket(given, self.clock())
         with self._lock:
-            self.hear_excluded(given.excluded)
             self._use(ticket)
+            self.forget_expired()
             self.store.keep_ticket(ticket)
 
     @property
@@ -168,11 +162,11 @@ class AddressBook:
 
     def admit(self, signed: SignedManifest) -> PeerTicket:
         """Who shows this ticket. Raises WireError ``bundle.*`` or ``discovery.*``."""
-        return read_ticket(signed, *self.trusted(), excluded=self.excluded, now=self.clock())
+        return read_ticket(signed, *self.trusted(), excluded=self.exclusions.devices, now=self.clock())
 
     def check(self, signed: SignedRecord) -> Located:
         """A record as others have it; nothing is kept. Raises WireError ``bundle.*`` or ``discovery.*``."""
-        return read_record(signed, *self.trusted(), excluded=self.excluded, now=self.clock())
+        return read_record(signed, *self.trusted(), excluded=self.exclusions.devices, now=self.clock())
 
     def take(self, signed: SignedRecord, found: Found) -> Located:
         """Check a record, and keep it where it is newer than what is known. Raises WireError as `check` does."""
@@ -223,32 +217,10 @@ class AddressBook:
 
     def forget_expired(self) -> None:
         """Records that hold no more, or whose devices were excluded."""
-        now, excluded = self.clock(), self.excluded
+        now, excluded = self.clock(), self.exclusions.devices
         with self._lock:
             ended = [one for one in self._records.values() if one.expires_at < now or one.device in excluded]
             self._forget(ended)
-
-    # Who is excluded.
-
-    @property
-    def signed_excluded(self) -> SignedManifest | None:
-        """That list, to be passed on."""
-        return self._signed_excluded
-
-    def hear_excluded(self, signed: SignedManifest) -> None:
-        """A list that another device, or the platform, has. Raises WireError ``bundle.*``."""
-        with self._lock:
-            if self._signed_excluded is not None and signed.manifest == self._signed_excluded.manifest:
-                return
-            excluded = read_signed(signed, Excluded, *self.trusted())
-            if excluded.written_at <= self.excluded_at:
-                return
-            self._exclude(excluded, signed)
-            self.forget_expired()
-            if self._ticket is not None:
-                given = msgspec.structs.replace(self._ticket.given, excluded=signed)
-                self._ticket = msgspec.structs.replace(self._ticket, given=given)
-                self.store.keep_ticket(self._ticket)
 
     # Where those are that the device wants to call.
 
@@ -296,8 +268,7 @@ class AddressBook:
 
         What raises Unreachable in the block has it looked for. Raises Unreachable where the platform has excluded it.
         """
-        if device in self.excluded:
-            raise Unreachable(f"the platform has excluded device {device}")
+        self.exclusions.check_may_call(device)
         self._hear_directory(device, key, told)
         address = self._address(device, key, told, door)
         try:
@@ -338,17 +309,9 @@ class AddressBook:
 
     def _use(self, ticket: Ticket) -> None:
         """Raises WireError ``bundle.*`` or ``discovery.*`` where it does not hold, or the list that came with it."""
-        keys, signed = self.trusted(), ticket.given.excluded
-        read = read_ticket(ticket.given.ticket, *keys, excluded=(), now=self.clock())
-        self._exclude(read_signed(signed, Excluded, *keys), signed)
+        read = read_ticket(ticket.given.ticket, *self.trusted(), excluded=(), now=self.clock())
+        self.exclusions.hear(ticket.given.excluded)
         self._ticket, self._ticket_until = ticket, read.expires_at
-
-    def _exclude(self, excluded: Excluded, signed: SignedManifest) -> None:
-        self.excluded, self.excluded_at, self._signed_excluded = (
-            frozenset(excluded.devices),
-            excluded.written_at,
-            signed,
-        )
 
     def _is_as_told(self, located: Located) -> bool:
         told = self._told.get(located.key)
@@ -377,6 +340,11 @@ class AddressBook:
             self.store.drop(one.device)
 
 
-def way_to(book: AddressBook | None, device: str, key: bytes, told: str, door: Door) -> AbstractContextManager[str]:
+def way_to(
+    book: AddressBook | None, exclusions: Exclusions, device: str, key: bytes, told: str, door: Door
+) -> AbstractContextManager[str]:
     """As `AddressBook.way_to`; without a book a device is where the platform `told`."""
-    return nullcontext(told) if book is None else book.way_to(device, key, told, door)
+    if book is not None:
+        return book.way_to(device, key, told, door)
+    exclusions.check_may_call(device)
+    return nullcontext(told)

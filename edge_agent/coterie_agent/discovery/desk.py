@@ -38,11 +38,12 @@ class Desk:
         is_outdated = enquiry.record is not None and not self._keep(caller, enquiry.record)
         target = int.from_bytes(enquiry.target, "big")
         near = [one for one in self.book.nearest(target) if is_outdated or one.device != caller.device][:NEAR]
+        exclusions = self.book.exclusions
         answer = Known(
             number=enquiry.number,
             own=self.book.record,
             near=tuple(one.signed for one in near),
-            excluded=self.book.signed_excluded if self.book.excluded_at > enquiry.excluded_at else None,
+            excluded=exclusions.signed if exclusions.written_at > enquiry.excluded_at else None,
         )
         sealed = seal(with_body(answer), secret=secret, to=caller.key)
         self.record_sent("address record", len(sealed))

@@ -45,7 +45,11 @@ class Enquirer:
             raise Unreachable("this device has no ticket of the platform that holds, by which others would know it")
         number = secrets.token_bytes(16)
         enquiry = Enquiry(
-            key, number, target.to_bytes(ID_BYTES, "big"), excluded_at=self._book.excluded_at, record=self._book.record
+            key,
+            number,
+            target.to_bytes(ID_BYTES, "big"),
+            excluded_at=self._book.exclusions.written_at,
+            record=self._book.record,
         )
         try:
             body = with_body(ticket, seal(with_body(enquiry), secret=secret, to=key))
@@ -69,7 +73,8 @@ class Enquirer:
     def _hear_excluded(self, known: Known) -> None:
         assert known.excluded is not None
         try:
-            self._book.hear_excluded(known.excluded)
+            self._book.exclusions.hear(known.excluded)
+            self._book.forget_expired()
         except WireError as error:
             log.info("a list of excluded devices is not used: %s [%s]", error.detail, error.code)
 

@@ -12,6 +12,7 @@ from coterie_agent.discovery.enquiring import Enquirer
 from coterie_agent.discovery.local_network import LocalNetwork
 from coterie_agent.discovery.seeking import Link, SeekingThread
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.situation import Situation
 from coterie_agent.store.neighbours import NeighbourStore
 
@@ -44,7 +45,7 @@ def open_discovery(
     *,
     own: str,
     store: NeighbourStore,
-    trusted: Callable[[], tuple[bytes, ...]],
+    exclusions: Exclusions,
     secret: bytes,
     addresses: Callable[[], Mapping[Door, str]],
     link: Link,
@@ -58,7 +59,15 @@ def open_discovery(
         detail = 'nobody can call this device: in agent.toml take [gossip] meet or [relay] serve, or mode = "find"'
         raise AgentError("discovery.no_door", detail, exit_code=Exit.BAD_CONFIG)
     shown = addresses if settings.mode == "announce" else dict
-    book = AddressBook(own=own, store=store, trusted=trusted, secret=secret, addresses=shown, clock=time.time)
+    book = AddressBook(
+        own=own,
+        store=store,
+        trusted=exclusions.trusted,
+        exclusions=exclusions,
+        secret=secret,
+        addresses=shown,
+        clock=time.time,
+    )
     seeking = SeekingThread(book=book, enquirer=Enquirer(book, record_sent), link=link, situation=situation)
     network = None
     if settings.local_network:

@@ -35,7 +35,7 @@ class PeerCalls:
     ) -> None:
         """`book`: where peers are found that are not where the roster says; None: nowhere."""
         self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
-        self._reaching, self._book = reaching, book
+        self._reaching, self._book, self._exclusions = reaching, book, reaching.exclusions
 
     def call(
         self,
@@ -50,15 +50,18 @@ class PeerCalls:
     ) -> Replied:
         """Raises Unreachable where no answer comes that is the peer's own."""
         number = secrets.token_bytes(16)
-        call = Call(self._device, peer.device, number, roster, meeting, asks, members, weight)
+        news = self._exclusions.news_for(peer.device)
+        call = Call(self._device, peer.device, number, roster, meeting, asks, members, weight, news)
         sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
         body = with_body(Envelope(self._round, self._device), sealed)
-        with way_to(self._book, peer.device, peer.key, peer.address, "meetings") as address:
+        with way_to(self._book, self._exclusions, peer.device, peer.key, peer.address, "meetings") as address:
             self._record_sent("model to a peer" if content else "question to a peer", len(body))
             return self._ask(peer, address, body, number)
 
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
         def read(reply: bytes) -> Replied:
-            return Replied(*own_answer(reply, Answer, peer, number, secret=self._secret))
+            replied = Replied(*own_answer(reply, Answer, peer, number, secret=self._secret))
+            self._exclusions.hear_from(peer.device, replied.answer.exclusions)
+            return replied
 
         return self._reaching.ask(peer, address, body, read)

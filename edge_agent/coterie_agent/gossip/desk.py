@@ -3,13 +3,16 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from coterie_agent.exclusions import Exclusions
 from coterie_wire.bundle import SignedManifest, read_signed
-from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import check_not_excluded
 from coterie_wire.meeting import Answer, Call, Envelope, Roster
 from coterie_wire.relaying import Peer, read_with_body, seal, unseal, with_body
 
@@ -33,8 +36,8 @@ class Desk:
     secret: bytes
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which rosters expire."""
-    excluded: Callable[[], Container[str]] = frozenset
-    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
+    exclusions: Exclusions
+    """Devices that the platform has excluded since are turned away."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _roster: Roster | None = None
     _digest: str = ""
@@ -90,7 +93,7 @@ class Desk:
             if roster is None or peer is None or envelope.round != roster.round:
                 raise WireError("meeting.not_a_peer", f"device {envelope.sender} is not in the round's roster")
             self._check_time(roster)
-        check_not_excluded(peer.device, self.excluded())
+        check_not_excluded(peer.device, self.exclusions.devices)
         return peer
 
     def peer(self, device: str) -> Peer | None:
@@ -106,6 +109,8 @@ class Desk:
         with self.lock:
             self._hear_once(call)
             answer, content = self._answer(call, payload)
+        self.exclusions.hear_from(peer.device, call.exclusions)
+        answer = msgspec.structs.replace(answer, exclusions=self.exclusions.news_for(peer.device))
         return seal(with_body(answer, content), secret=self.secret, to=peer.key)
 
     def _answer(self, call: Call, payload: bytes) -> tuple[Answer, bytes]:

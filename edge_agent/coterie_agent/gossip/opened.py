@@ -1,9 +1,10 @@
 """All that an agent has for meetings, as its owner's settings have it."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip.desk import Desk
 from coterie_agent.gossip.passing_desk import PassingDesk
 from coterie_agent.gossip.reaching import Reaching
@@ -31,14 +32,13 @@ class Gossip:
 def open_gossip(
     *,
     device: str,
-    trusted: Callable[[], tuple[bytes, ...]],
+    exclusions: Exclusions,
     secret: bytes,
     record_sent: Callable[[str, int], None],
     is_relay: bool,
-    excluded: Callable[[], Container[str]] = frozenset,
 ) -> Gossip:
-    """`device`: its name at the platform; `excluded`: devices that are not answered."""
-    desk = Desk(device=device, trusted=trusted, secret=secret, excluded=excluded)
-    reaching = Reaching(own=device, secret=secret, record_sent=record_sent)
+    """`device`: its name at the platform."""
+    desk = Desk(device=device, trusted=exclusions.trusted, secret=secret, exclusions=exclusions)
+    reaching = Reaching(own=device, secret=secret, record_sent=record_sent, exclusions=exclusions)
     passing = PassingDesk(meetings=desk, reaching=reaching, record_sent=record_sent) if is_relay else None
     return Gossip(desk, reaching, passing)

@@ -44,13 +44,16 @@ class PassingDesk:
         if senders != {peer.device} or told.relay != self.meetings.device:
             raise WireError("meeting.not_a_peer", "it is not from who sealed it, or not for this relay")
         self.keep(told.signals)
+        exclusions = self.reaching.exclusions
+        exclusions.hear_from(peer.device, told.exclusions)
         refusal, answer = None, b""
         if told.to is not None:
             try:
                 answer = self._asked(told.to, body)
             except Unreachable as error:
                 refusal = Reason("meeting.not_reached", error.detail[:400])
-        passed = PassedOn(told.number, tuple(self.kept_for(peer.device)), refusal)
+        kept = tuple(self.kept_for(peer.device))
+        passed = PassedOn(told.number, kept, refusal, exclusions.news_for(peer.device))
         return seal(with_body(passed, answer), secret=secret, to=peer.key)
 
     def keep(self, signals: Iterable[PeerSignal]) -> None:
@@ -73,6 +76,7 @@ class PassingDesk:
 
     def _asked(self, device: str, body: bytes) -> bytes:
         """Raises Unreachable, and WireError ``meeting.not_a_peer``."""
+        self.reaching.exclusions.check_may_call(device)
         peer = self.meetings.peer(device)
         if peer is None or device == self.meetings.device:
             raise WireError("meeting.not_a_peer", f"device {device} is not another peer of the round")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip.answers import own_answer
 from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
@@ -49,6 +50,8 @@ class Reaching:
     """Its name at the platform."""
     secret: bytes
     record_sent: Callable[[str, int], None]
+    exclusions: Exclusions
+    """What is heard of devices that the platform has excluded since, which are not called."""
     paths: "DirectPaths | None" = None
     """None: it opens none."""
     clock: Callable[[], float] = time.monotonic
@@ -66,7 +69,7 @@ class Reaching:
     @property
     def relays(self) -> Sequence[Peer]:
         """Peers that pass on what others cannot send each other."""
-        return self._peers.relays
+        return [relay for relay in self._peers.relays if relay.device not in self.exclusions.devices]
 
     def way_to(self, device: str) -> Way | None:
         """None: it is no peer, or opens no direct paths."""
@@ -103,12 +106,20 @@ class Reaching:
         With `opens_path` false it is asked at its address, or by a path that is open already. Raises Unreachable.
         """
         number = secrets.token_bytes(16)
-        told = PassOn(self.own, relay.device, number, tuple(signals), None if to is None else to.device)
+        told = PassOn(
+            self.own,
+            relay.device,
+            number,
+            tuple(signals),
+            None if to is None else to.device,
+            self.exclusions.news_for(relay.device),
+        )
         sealed = seal(with_body(told, body), secret=self.secret, to=relay.key)
         asked = with_body(Envelope(self._peers.round, self.own), sealed)
 
         def read(reply: bytes) -> tuple[Sequence[PeerSignal], bytes]:
             passed, answer = own_answer(reply, PassedOn, relay, number, secret=self.secret)
+            self.exclusions.hear_from(relay.device, passed.exclusions)
             if passed.refusal is not None:
                 raise Unreachable(f"device {relay.device} does not pass it on: {passed.refusal.sentence}")
             return passed.signals, answer

@@ -6,18 +6,19 @@ import secrets
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from coterie_agent.errors import AgentError
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.island.raft import Raft, Saved
 from coterie_agent.link.failure import is_retryable
 from coterie_agent.store.island import IslandStore
 from coterie_agent.store.journal import IslandStatus
-from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import check_not_excluded
 from coterie_wire.island import Calling, Holding, Island, Parcel, RaftMessage, read_island
 from coterie_wire.relaying import Lead, Peer, read_with_body, seal, unseal, with_body
 from coterie_wire.structs import from_json
@@ -25,7 +26,7 @@ from coterie_wire.structs import from_json
 log = logging.getLogger(__name__)
 AGREED_S = 3.0
 """How long a device is kept waiting for others to agree that its update is held."""
-MAX_PARCEL_BYTES = 1 << 20
+MAX_PARCEL_BYTES = 1 << 21
 MAX_MESSAGES = 16
 """That wait for a voter which does not answer; older ones say less than newer ones."""
 _UNKNOWN = bytes(16)
@@ -44,8 +45,8 @@ class Membership:
     rng: random.Random = field(default_factory=random.SystemRandom)
     monotonic: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time
-    excluded: Callable[[], Container[str]] = frozenset
-    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
+    exclusions: Exclusions
+    """Devices that the platform has excluded since are turned away."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _kept: Lead | None = None
     _island: Island | None = None
@@ -200,7 +201,7 @@ class Membership:
         voter = None if island is None or island.name != calling.island else island.voter(calling.sender)
         if voter is None or voter.device == self.device:
             raise WireError("island.not_a_voter", f"device {calling.sender} is no voter of an island of this device")
-        check_not_excluded(voter.device, self.excluded())
+        check_not_excluded(voter.device, self.exclusions.devices)
         return voter
 
     def receive(self, voter: Peer, sealed: bytes) -> bytes:
@@ -230,7 +231,8 @@ class Membership:
         return True
 
     def _wrap(self, island: str, to: str, told: bytes, number: int, messages: Sequence[RaftMessage]) -> Parcel:
-        return Parcel(island, self.device, to, self._session, told, number, tuple(messages))
+        news = self.exclusions.news_for(to)
+        return Parcel(island, self.device, to, self._session, told, number, tuple(messages), news)
 
     def _open(self, voter: Peer, sealed: bytes) -> Parcel:
         if len(sealed) > MAX_PARCEL_BYTES:
@@ -239,6 +241,7 @@ class Membership:
         island = self._island
         if island is None or (parcel.island, parcel.sender, parcel.to) != (island.name, voter.device, self.device):
             raise WireError("island.not_for_me", "the parcel is for another device, or another island")
+        self.exclusions.hear_from(voter.device, parcel.exclusions)
         return parcel
 
     def _receive(self, parcel: Parcel) -> None:

@@ -94,5 +94,7 @@ class IslandThread:
 
     def _ask(self, voter: Peer, body: bytes) -> bytes:
         """Raises Unreachable."""
-        with way_to(self.book, voter.device, voter.key, voter.address, "updates") as address:
+        with way_to(
+            self.book, self.membership.exclusions, voter.device, voter.key, voter.address, "updates"
+        ) as address:
             return ask_neighbour(address, ISLAND_PATH, body, at_most_bytes=MAX_PARCEL_BYTES, within_s=_WITHIN_S)

@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,12 +14,13 @@ import msgspec
 from msgspec import UNSET
 
 from coterie_agent.errors import AgentError
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.island.membership import Membership
 from coterie_agent.relay.shelf import Kept, Shelf
 from coterie_wire.bundle import SignedManifest, read_signed, verify_manifest
 from coterie_wire.conditions import Reason
-from coterie_wire.discovery import check_not_excluded
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import check_not_excluded
 from coterie_wire.island import Holding
 from coterie_wire.relaying import (
     HandedOver,
@@ -69,8 +70,8 @@ class Desk:
     """By which it stands in for others, and they for it, while the platform is away."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which tickets expire."""
-    excluded: Callable[[], Container[str]] = frozenset
-    """Devices that the platform has excluded since, as far as this one has heard: they are turned away."""
+    exclusions: Exclusions
+    """Devices that the platform has excluded since are turned away."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lead: Lead | None = None
     _shelf: Shelf | None = None
@@ -111,7 +112,7 @@ class Desk:
         is_for_me = ticket.supernode == self.device or self._stands_in_for(ticket.supernode)
         if not is_for_me or ticket.expires_at < self.clock():
             raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
-        check_not_excluded(ticket.member, self.excluded())
+        check_not_excluded(ticket.member, self.exclusions.devices)
         return ticket
 
     def receive(self, ticket: Ticket, sealed: bytes) -> bytes:
@@ -124,6 +125,8 @@ class Desk:
         else:
             with self._lock:
                 answer = self._take(ticket, told, chunk)
+        self.exclusions.hear_from(ticket.member, told.exclusions)
+        answer = msgspec.structs.replace(answer, exclusions=self.exclusions.news_for(ticket.member))
         return seal(with_body(answer), secret=self.secret, to=ticket.member_key)
 
     def holds(self) -> int:

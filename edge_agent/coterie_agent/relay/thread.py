@@ -120,6 +120,7 @@ class RelayThread:
                 secret=self.desk.secret,
                 chunk_bytes=self.chunk_bytes,
                 record_sent=self.record_sent,
+                exclusions=self.desk.exclusions,
                 book=self.book,
                 paths=self.paths,
             ).run(stop=self.situation.is_offline)

@@ -260,6 +260,9 @@ CREATE TABLE log_request (
     bytes INTEGER NOT NULL, seal BLOB
 );
 """
+_EXCLUSIONS = """
+CREATE TABLE exclusions (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -287,6 +290,7 @@ _SCHEMAS = (
     _PHONES,
     _AGREEMENTS,
     _LOG_REQUESTS,
+    _EXCLUSIONS,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

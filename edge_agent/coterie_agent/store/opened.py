@@ -11,6 +11,7 @@ from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.contents import Contents
 from coterie_agent.store.database import Database
 from coterie_agent.store.evaluating import EvaluationStore
+from coterie_agent.store.exclusions import ExclusionStore
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.identity_log import IdentityLogStore
 from coterie_agent.store.island import IslandStore
@@ -58,6 +59,7 @@ class Store:
     agreements: AgreementStore
     peers: PeersStore
     neighbours: NeighbourStore
+    exclusions: ExclusionStore
     island: IslandStore
     teaching: TeacherProbabilitiesStore
     variants: VariantStore
@@ -97,6 +99,7 @@ def open_store(home: Home) -> Iterator[Store]:
             agreements=AgreementStore(durable),
             peers=PeersStore(durable),
             neighbours=NeighbourStore(hints),
+            exclusions=ExclusionStore(durable),
             island=IslandStore(durable),
             teaching=TeacherProbabilitiesStore(durable),
             variants=VariantStore(durable),

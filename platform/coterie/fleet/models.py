@@ -141,6 +141,8 @@ class Device(Archivable, ProjectRoot):
             models.Index(fields=["state", "last_seen_at"], name="device_by_silence"),
             models.Index(fields=["enrolled_at"], name="device_by_enrolment"),
             models.Index(fields=["train_step_s"], name="device_by_train_step"),
+            models.Index(fields=["ended_at"], name="device_by_end", condition=Q(ended_at__isnull=False)),
+            models.Index(fields=["paused_at"], name="device_by_quarantine", condition=Q(quarantine__gt="")),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=["enrolled", "revoked", "left"]), name="device_state_known"),

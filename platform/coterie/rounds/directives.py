@@ -16,6 +16,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.certificates import is_certificate_due
 from coterie.fleet.counting import latest_count
 from coterie.fleet.credentials import is_able, is_due
+from coterie.fleet.exclusions import Exclusions
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
@@ -95,7 +96,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         message.version for _, message, _ in calls if message.variants is not None and message.version is not None
     }
     offered = offered_variants(takers) if takers else {}
-    succession = Succession()
+    succession, exclusions = Succession(), Exclusions(now)
     directives, reports = [], []
     paces = paces_of(around.values(), fleet=fleet)
     for device, message, by_socket in calls:
@@ -137,6 +138,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             statements = succession.statements(device.trusted_key)
             if statements:
                 directive = msgspec.structs.replace(directive, next_keys=statements)
+        if message.excluded_at is not None and _deals_with_others(directive):
+            directive = msgspec.structs.replace(directive, excluded=exclusions.newer_than(message.excluded_at))
         offer = offer_to(device, federation)
         if offer is not None:
             directive = msgspec.structs.replace(directive, platform_answers=offer)
@@ -209,6 +212,12 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
 def _is_idle(directive: Directive, *, fleet: int) -> bool:
     """Whether nothing has the device come more often than others."""
     return directive.assignment is None and directive.check_in_s >= idle_interval_s(fleet=fleet)
+
+
+def _deals_with_others(directive: Directive) -> bool:
+    """Whether the device calls others, or is called by them."""
+    part = directive.assignment
+    return directive.lead is not None or (part is not None and (part.route is not None or part.gathering is not None))
 
 
 def _hides(around: Surroundings) -> bool:

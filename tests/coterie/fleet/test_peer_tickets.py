@@ -7,13 +7,15 @@ import pytest
 
 from coterie.core.identity import verify_key
 from coterie.fleet import device_api
+from coterie.fleet.exclusions import LIFE
 from coterie.fleet.models import Device
-from coterie.fleet.peer_tickets import LIFE, NoPeerKey, TicketWithheld
+from coterie.fleet.peer_tickets import NoPeerKey, TicketWithheld
 from coterie.fleet.services import EnrolledDevice, leave_fleet, quarantine_device, resume_device, revoke_device
 from coterie.rounds.directives import check_in
 from coterie_wire.bundle import read_signed
 from coterie_wire.conditions import Conditions
-from coterie_wire.discovery import AskPeerTicket, Excluded, PeerTicket, read_ticket
+from coterie_wire.discovery import AskPeerTicket, PeerTicket, read_ticket
+from coterie_wire.exclusion import Excluded
 from coterie_wire.messages import Capabilities, CheckIn
 from coterie_wire.version import PROTOCOL
 

@@ -8,11 +8,13 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from coterie.core.identity import verify_key
+from coterie.fleet.services import revoke_device
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Assignment, RoundEvent
 from coterie.rounds.signalling import NoBusiness, send_signal
 from coterie.rounds.uploads import offer_update
 from coterie_wire.bundle import read_signed
+from coterie_wire.exclusion import Excluded
 from coterie_wire.meeting import Gathering, OfferToMeet, Roster
 from coterie_wire.messages import Capabilities, OfferUpdate
 from coterie_wire.paths import SendSignal
@@ -68,6 +70,23 @@ def test_all_who_may_meet_have_the_same_roster() -> None:
     roster = read_signed(there[0].roster, Roster, verify_key())
     assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 1, 3)}
     assert roster.expires_at > now.timestamp()
+
+
+def test_who_meets_others_is_told_at_its_next_check_in_who_was_excluded() -> None:
+    now, revoked_at = later(0), later(9)
+    peers = [Peer(f"device-{place}", place) for place in range(3)]
+    opened(peers, {"kind": "gossip"}, now)
+    told = peers[0].say(now, excluded_at=0.0).excluded
+    assert told is not None
+    known_at = read_signed(told, Excluded, verify_key()).written_at
+    assert peers[0].say(later(9), excluded_at=known_at).excluded is None
+    revoke_device(device=peers[2].row, now=revoked_at)
+    news = peers[0].say(later(10), excluded_at=known_at).excluded
+    assert news is not None
+    assert read_signed(news, Excluded, verify_key()).devices == (str(peers[2].row.pk),)
+    assert peers[1].say(later(10)).excluded is None, "an older agent takes none"
+    alone = ScriptedDevice(make_device("alone"))
+    assert alone.say(later(10), excluded_at=0.0).excluded is None, "it has to do with nobody"
 
 
 def test_a_device_in_quarantine_or_out_of_the_fleet_is_in_none() -> None:

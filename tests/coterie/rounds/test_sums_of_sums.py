@@ -16,6 +16,7 @@ from coterie.rounds.errors import FoldEnded, SumRouteEnded
 from coterie.rounds.handing_in import hand_in_sum
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.relay.desk import Desk
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
@@ -85,6 +86,7 @@ def relay(place: int, name: str, folder: Path, *tags: str) -> Relay:
         folder=folder / name / "relay",
         sums_folder=folder / name / "relay-sums",
         members=10,
+        exclusions=Exclusions(lambda: (verify_key(),)),
         clock=lambda: later(0).timestamp(),
     )
     return Relay(device, desk)

@@ -17,6 +17,7 @@ from coterie.rounds.handing_in import hand_in
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie.rounds.signalling import NoBusiness, send_signal
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.relay.desk import Desk
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
@@ -73,6 +74,7 @@ class Site:
             folder=folder / "relay",
             sums_folder=folder / "relay-sums",
             members=10,
+            exclusions=Exclusions(lambda: (verify_key(),)),
             clock=lambda: later(0).timestamp(),
         )
         for device in (*self.members, self.leader):
@@ -347,6 +349,7 @@ def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Pat
         folder=tmp_path / "other",
         sums_folder=tmp_path / "other-sums",
         members=10,
+        exclusions=Exclusions(lambda: (verify_key(),)),
         clock=lambda: later(0).timestamp(),
     )
     desk.lead(other.say(later(4)).lead)

@@ -10,6 +10,7 @@ from coterie_agent.discovery.book import AddressBook
 from coterie_agent.discovery.desk import Desk
 from coterie_agent.discovery.enquiring import Enquirer
 from coterie_agent.discovery.seeking import SeekingThread
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.situation import Situation
@@ -17,7 +18,8 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.neighbours import NeighbourStore
 from coterie_wire.bundle import SignedManifest, new_signing_key, sign_content, verify_key_of
 from coterie_wire.conditions import Conditions
-from coterie_wire.discovery import LIFE_S, RECORDS_PATH, AskPeerTicket, Excluded, PeerTicket, PeerTicketGiven
+from coterie_wire.discovery import LIFE_S, RECORDS_PATH, AskPeerTicket, PeerTicket, PeerTicketGiven
+from coterie_wire.exclusion import Excluded
 from coterie_wire.message import Message
 from coterie_wire.relaying import public_key
 from coterie_wire.version import PROTOCOL
@@ -70,6 +72,7 @@ class Device:
             own=name,
             store=NeighbourStore(self.database),
             trusted=lambda: (verify_key_of(PLATFORM),),
+            exclusions=Exclusions(lambda: (verify_key_of(PLATFORM),)),
             secret=secret_of(name),
             addresses=dict,
             clock=lambda: self.now + self.ahead_s,

@@ -186,12 +186,12 @@ def test_an_excluded_device_is_out_with_whoever_hears_of_it_from_another(make: M
     for device in (a, b, c):
         device.platform.is_away = True
     introduce(a, c)
-    assert a.book.excluded == {"b"}
+    assert a.book.exclusions.devices == {"b"}
     assert "b" not in {one.device for one in a.book.known()}
     with pytest.raises(Unreachable, match="403"):
         b.enquirer.ask(a.key, a.address, 0)
-    a.book.hear_excluded(excluded(at=NOW - 5))
-    assert a.book.excluded == {"b"}, "an older list changes nothing"
+    a.book.exclusions.hear(excluded(at=NOW - 5))
+    assert a.book.exclusions.devices == {"b"}, "an older list changes nothing"
 
 
 @pytest.mark.parametrize(

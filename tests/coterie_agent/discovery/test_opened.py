@@ -8,6 +8,7 @@ from coterie_agent.config import DiscoverySettings, load_config
 from coterie_agent.discovery.book import Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.report import make_report, status_lines
 from coterie_agent.situation import Situation
 from coterie_agent.store.neighbours import Neighbour
@@ -23,7 +24,7 @@ def opened(store: Store, settings: DiscoverySettings, addresses: dict[Door, str]
         settings,
         own="d1",
         store=store.neighbours,
-        trusted=store.identity.trusted,
+        exclusions=Exclusions(store.identity.trusted),
         secret=bytes(32),
         addresses=lambda: addresses,
         link=Platform("d1", lambda: 0.0),

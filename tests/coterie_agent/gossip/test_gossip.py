@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
-from coterie_agent.discovery.book import AddressBook
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip import desk
 from coterie_agent.gossip.attending import Attended, Attending
 from coterie_agent.gossip.calling import PeerCalls
@@ -20,15 +19,13 @@ from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
-from coterie_agent.store.database import Database
-from coterie_agent.store.neighbours import NeighbourStore
 from coterie_learning.clipping import ClippedMeeting
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting, MeetingRules
 from coterie_learning.walkers import walkers_of
 from coterie_wire.bundle import SignedManifest, sign_content
-from coterie_wire.discovery import Excluded
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import Excluded
 from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Roster
 from coterie_wire.relaying import Peer, public_key, read_with_body, seal, unseal, with_body
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
@@ -49,33 +46,25 @@ class Device:
     def __init__(self, name: str) -> None:
         self.name = name
         self.kind: type[Meeting] = Meeting
-        self.desk = Desk(device=name, trusted=lambda: (PLATFORM_KEY,), secret=SECRETS[name], clock=lambda: NOW)
+        self.exclusions = Exclusions(lambda: (PLATFORM_KEY,))
+        self.desk = Desk(
+            device=name,
+            trusted=self.exclusions.trusted,
+            secret=SECRETS[name],
+            exclusions=self.exclusions,
+            clock=lambda: NOW,
+        )
         self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
         threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
-        self.calls = self._calls(None)
+        reaching = Reaching(own=name, secret=SECRETS[name], record_sent=_uncounted, exclusions=self.exclusions)
+        self.calls = PeerCalls(
+            device=name, secret=SECRETS[name], round_=ROUND, record_sent=_uncounted, reaching=reaching
+        )
         self.difference = {spec.name: np.full(spec.shape, ord(name) / 1000, np.float32) for spec in SPEC.parameters}
-
-    def _calls(self, book: AddressBook | None) -> PeerCalls:
-        name, secret = self.name, SECRETS[self.name]
-        reaching = Reaching(own=name, secret=secret, record_sent=_uncounted)
-        return PeerCalls(device=name, secret=secret, round_=ROUND, record_sent=_uncounted, reaching=reaching, book=book)
 
     @property
     def peer(self) -> Peer:
         return Peer(self.name, public_key(SECRETS[self.name]), f"127.0.0.1:{self.server.server_port}")
-
-    def hear_excluded(self, told: SignedManifest, database: Database) -> None:
-        book = AddressBook(
-            own=self.name,
-            store=NeighbourStore(database),
-            trusted=self.desk.trusted,
-            secret=self.desk.secret,
-            addresses=dict,
-            clock=lambda: NOW,
-        )
-        book.hear_excluded(told)
-        self.desk.excluded = lambda: book.excluded
-        self.calls = self._calls(book)
 
     def close(self) -> None:
         self.server.shutdown()
@@ -150,13 +139,45 @@ def test_who_does_not_come_is_left_out(devices: dict[str, Device]) -> None:
     assert len({content for _, content in found.values()}) == 1
 
 
-def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Device], tmp_path: Path) -> None:
-    told = sign_content(msgspec.json.encode(Excluded(1, ("c",), NOW)), SIGNING_KEY)
+def excluding(*names: str, by: bytes = SIGNING_KEY, at: float = NOW) -> SignedManifest:
+    return sign_content(msgspec.json.encode(Excluded(1, names, at)), by)
+
+
+def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Device]) -> None:
     for name in ("a", "b"):
-        devices[name].hear_excluded(told, Database(tmp_path / name))
+        devices[name].exclusions.hear(excluding("c"))
     found = meet(devices, NAMES, wait_s=1.0)
     assert [met for met, _ in found.values()] == [2, 2, 1]
     assert found["a"] == found["b"]
+
+
+def test_devices_that_meet_hear_from_one_another_who_is_excluded(devices: dict[str, Device]) -> None:
+    """Only a has heard of it, before the platform went away; c is out from the next meeting on."""
+    devices["a"].exclusions.hear(excluding("c"))
+    meet(devices, ("a", "b"), wait_s=1.0)
+    assert devices["b"].exclusions.devices == {"c"}
+    found = meet(devices, ("b", "c"), wait_s=1.0)
+    assert [met for met, _ in found.values()] == [1, 1]
+
+
+def test_a_device_that_nobody_can_call_tells_those_that_it_calls_who_is_excluded(devices: dict[str, Device]) -> None:
+    a, b = devices["a"], devices["b"]
+    a.exclusions.hear(excluding("c"))
+    for _ in range(2):  # the first answer says that b has not heard of it
+        a.calls.call(b.peer, "who is there", roster=a.desk.digest, meeting=0)
+    assert b.exclusions.devices == {"c"}
+
+
+def test_a_list_of_excluded_devices_that_the_platform_has_not_signed_excludes_nobody(
+    devices: dict[str, Device],
+) -> None:
+    a, b = devices["a"], devices["b"]
+    forged = excluding("a", by=SECRETS["c"], at=NOW + 9)
+    a.exclusions.written_at, a.exclusions.signed = NOW + 9, forged
+    for _ in range(2):
+        replied = a.calls.call(b.peer, "who is there", roster=a.desk.digest, meeting=0)
+    assert replied.answer.exclusions.written_at == 0
+    assert b.exclusions.devices == frozenset()
 
 
 def test_one_that_sends_poison_is_named_and_moves_the_others_no_further_than_they_lie_apart(

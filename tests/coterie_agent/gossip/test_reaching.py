@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from coterie_agent.direct.paths import DirectPaths
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip import signalling
 from coterie_agent.gossip.calling import PeerCalls, Replied
 from coterie_agent.gossip.opened import open_gossip
@@ -41,7 +42,7 @@ class Member:
         self.sent: list[str] = []
         self.gossip = open_gossip(
             device=name,
-            trusted=lambda: (PLATFORM_KEY,),
+            exclusions=Exclusions(lambda: (PLATFORM_KEY,)),
             secret=SECRETS[name],
             record_sent=self._record_sent,
             is_relay=name == "relay",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.home import Home
 from coterie_agent.island.membership import Membership
 from coterie_agent.island.thread import IslandThread
@@ -45,7 +46,11 @@ class Supernode:
         home = Home(self._folder)
         store = self._stack.enter_context(open_store(home))
         self.membership = Membership(
-            device=self.name, trusted=lambda: (BUNDLE.platform_key,), secret=SECRETS[self.name], store=store.island
+            device=self.name,
+            trusted=lambda: (BUNDLE.platform_key,),
+            secret=SECRETS[self.name],
+            store=store.island,
+            exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
         )
         self.situation = Situation()
         self.desk = Desk(
@@ -56,6 +61,7 @@ class Supernode:
             sums_folder=home.relay_sums,
             members=10,
             island=self.membership,
+            exclusions=self.membership.exclusions,
         )
         own = self._island.voter(self.name)
         assert own is not None

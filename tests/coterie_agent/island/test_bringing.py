@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from coterie_agent.delivering import Delivering
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.http import HttpLink
@@ -55,6 +56,7 @@ def handing_over(route: Route, *, is_away: bool = True) -> HandingOver:
         secret=MEMBER,
         chunk_bytes=200,
         record_sent=lambda _what, _bytes: None,
+        exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
         is_away=is_away,
     )
 
@@ -119,6 +121,7 @@ def test_a_device_goes_on_until_it_finds_the_leader_and_rests_until_the_platform
         peer_secret=MEMBER,
         chunk_bytes=200,
         record_sent=lambda _what, _bytes: None,
+        exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
     )
     with pytest.raises(Unreachable):
         delivering.run(assignment, offer)  # it does not know yet that the platform is away

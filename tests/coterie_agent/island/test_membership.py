@@ -12,9 +12,12 @@ from coterie_agent.link.neighbour import ask_neighbour
 from coterie_agent.situation import Situation, comes_back
 from coterie_agent.store.database import Database
 from coterie_agent.store.opened import open_store
+from coterie_wire.bundle import sign_content
 from coterie_wire.errors import WireError
+from coterie_wire.exclusion import Excluded
 from coterie_wire.island import ISLAND_PATH, Calling, Holding, Parcel
 from coterie_wire.relaying import Lead, public_key, read_with_body, seal, unseal, with_body
+from tests.coterie_agent.bundles import SIGNING_KEY
 from tests.coterie_agent.island.supernodes import AWAY, BUNDLE, SECRETS, Supernode, lead_with, led
 from tests.system.eventually import eventually
 
@@ -93,9 +96,18 @@ def test_a_voter_that_the_platform_has_excluded_is_not_answered(island: dict[str
     assert known is not None
     calling = with_body(Calling(known.name, "two"))
     assert one.admit(calling).device == "two"
-    one.excluded = lambda: {"two"}
+    one.exclusions.hear(sign_content(msgspec.json.encode(Excluded(1, ("two",), 1e9)), SIGNING_KEY))
     with pytest.raises(WireError, match="has excluded device two"):
         one.admit(calling)
+
+
+def test_voters_tell_each_other_who_is_excluded(island: dict[str, Supernode]) -> None:
+    island["one"].membership.exclusions.hear(
+        sign_content(msgspec.json.encode(Excluded(1, ("another",), 1e9)), SIGNING_KEY)
+    )
+    for voter in island.values():
+        voter.lose_the_platform()
+    eventually(lambda: all(voter.membership.exclusions.devices == {"another"} for voter in island.values()))
 
 
 def test_a_device_that_has_not_tried_to_reach_the_platform_is_not_cut_off() -> None:

@@ -13,6 +13,7 @@ import pytest
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
+from coterie_agent.exclusions import Exclusions
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import PeerDoor
@@ -23,8 +24,9 @@ from coterie_learning.fold import Counted, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
-from coterie_wire.bundle import sign_content
-from coterie_wire.discovery import AddressRecord, Excluded, PeerTicket, write_record
+from coterie_wire.bundle import SignedManifest, sign_content
+from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
+from coterie_wire.exclusion import Excluded
 from coterie_wire.paths import SendSignal, first_line
 from coterie_wire.relaying import (
     PATH,
@@ -58,6 +60,10 @@ def update(seed: int) -> bytes:
     return Int8().encode(delta, seed=seed).payload
 
 
+def excluding(*devices: str) -> SignedManifest:
+    return sign_content(msgspec.json.encode(Excluded(1, devices, NOW)), SIGNING_KEY)
+
+
 class Door:
     """A supernode that listens, and a neighbour's way to it."""
 
@@ -69,6 +75,7 @@ class Door:
             folder=folder / "relay",
             sums_folder=folder / "relay-sums",
             members=members,
+            exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
             clock=lambda: NOW,
         )
         self.server = PeerDoor(0, self.desk, path=PATH)
@@ -87,6 +94,7 @@ class Door:
         *,
         secret: bytes = MEMBER,
         told: bytes | None = None,
+        exclusions: Exclusions | None = None,
         book: AddressBook | None = None,
         paths: DirectPaths | None = None,
     ) -> SignedReceipt:
@@ -101,6 +109,7 @@ class Door:
             secret=secret,
             chunk_bytes=200,
             record_sent=lambda _what, _bytes: None,
+            exclusions=exclusions or Exclusions(lambda: (BUNDLE.platform_key,)),
             book=book,
             paths=paths,
         ).run(stop=lambda: False)
@@ -148,6 +157,7 @@ def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(doo
         own="member",
         store=store.neighbours,
         trusted=lambda: (BUNDLE.platform_key,),
+        exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
         secret=MEMBER,
         addresses=dict,
         clock=lambda: NOW,
@@ -164,24 +174,28 @@ def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(doo
 
 def test_a_neighbour_that_the_platform_has_excluded_is_turned_away_with_a_ticket_that_holds(door: Door) -> None:
     door.hand_over(update(1))
-    door.desk.excluded = lambda: {"member"}
+    door.desk.exclusions.hear(excluding("member"))
     with pytest.raises(Unreachable, match="403"):
         door.hand_over(update(1))
 
 
-def test_a_supernode_that_the_platform_has_excluded_is_sent_nothing(door: Door, store: Store) -> None:
-    book = AddressBook(
-        own="member",
-        store=store.neighbours,
-        trusted=lambda: (BUNDLE.platform_key,),
-        secret=MEMBER,
-        addresses=dict,
-        clock=lambda: NOW,
-    )
-    door.hand_over(update(1), book=book)
-    book.hear_excluded(sign_content(msgspec.json.encode(Excluded(1, ("supernode",), NOW)), SIGNING_KEY))
+def test_a_supernode_that_the_platform_has_excluded_is_sent_nothing(door: Door) -> None:
+    heard = Exclusions(lambda: (BUNDLE.platform_key,))
+    door.hand_over(update(1), exclusions=heard)
+    heard.hear(excluding("supernode"))
     with pytest.raises(Unreachable, match="has excluded device supernode"):
-        door.hand_over(update(1), book=book)
+        door.hand_over(update(1), exclusions=heard)
+
+
+def test_a_neighbour_and_its_supernode_tell_each_other_who_is_excluded(door: Door) -> None:
+    """Whichever of the two has heard of it: the supernode hears with the second piece at the latest."""
+    neighbour = Exclusions(lambda: (BUNDLE.platform_key,))
+    neighbour.hear(excluding("another"))
+    door.hand_over(update(1), exclusions=neighbour)
+    assert door.desk.exclusions.devices == {"another"}
+    other = Exclusions(lambda: (BUNDLE.platform_key,))
+    door.hand_over(update(1), exclusions=other)
+    assert other.devices == {"another"}
 
 
 def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:
@@ -298,6 +312,7 @@ class Above:
             secret=INNER,
             chunk_bytes=500,
             record_sent=lambda _what, _bytes: None,
+            exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
         ).run(stop=lambda: False)
         assert receipt is not None
         return receipt
