@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from coterie_agent.budget import Budget
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
-from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.retrying import Retrying
 from coterie_agent.situation import Now, Situation
@@ -62,16 +62,12 @@ class AnsweringThread:
         try:
             self._answer(asked)
             self._retrying.succeed()
-        except StoreFailed as error:
-            if not is_retryable(error):
-                raise  # the store could not record it
-            self._retrying.wait_out(error)
         except (AgentError, WireError) as error:
-            if isinstance(error, Refused) and error.is_revoked:
-                self.situation.end(error)
-            elif isinstance(error, AgentError) and is_retryable(error):
-                self._retrying.wait_out(error)
-            elif self._retrying.give_back(asked.answer, error):
+            if self._retrying.deals_with(error):
+                return
+            if isinstance(error, StoreFailed):
+                raise  # the store could not record it
+            if self._retrying.give_back(asked.answer, error):
                 self._finish(asked, "declined", error.detail)
 
     def _answer(self, asked: Asked) -> None:

@@ -39,6 +39,16 @@ class Retrying:
         while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
             self.situation.wait(now.edition, left)
 
+    def deals_with(self, error: AgentError | WireError) -> bool:
+        """Whether it passes, and was waited out, or the credential has ended, and the agent with it."""
+        if isinstance(error, Refused) and error.is_revoked:
+            self.situation.end(error)
+        elif isinstance(error, AgentError) and is_retryable(error):
+            self.wait_out(error)
+        else:
+            return False
+        return True
+
     def give_back(self, assignment: str, error: AgentError | WireError) -> bool:
         """Tell the platform why, so that it need not wait for the device; False: not yet, or the credential has ended.
 
@@ -47,10 +57,5 @@ class Retrying:
         try:
             self.link.call(ReleaseAssignment(assignment=assignment, reason=reason_of(error)), Done)
         except AgentError as failure:
-            if isinstance(failure, Refused) and failure.is_revoked:
-                self.situation.end(failure)
-                return False
-            if is_retryable(failure):
-                self.wait_out(failure)
-                return False
+            return not self.deals_with(failure)
         return True

@@ -35,7 +35,7 @@ from coterie_agent.evaluating import Evaluations
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.opened import Gossip
-from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, held_manifest, parts
 from coterie_agent.promised import Promised
@@ -195,14 +195,12 @@ class Worker:
         try:
             self._perform(action)
             self._retrying.succeed()
-        except StoreFailed as error:
-            if not is_retryable(error):
-                raise  # not caused by the assignment, and the store could not record it
-            self._retrying.wait_out(error)
         except (AgentError, WireError) as error:
-            if isinstance(error, Refused) and error.is_revoked:
-                self.situation.end(error)
-            elif isinstance(error, AgentError) and (is_retryable(error) or _can_wait(action, error)):
+            if self._retrying.deals_with(error):
+                return
+            if isinstance(error, StoreFailed):
+                raise  # not caused by the assignment, and the store could not record it
+            if isinstance(error, AgentError) and _can_wait(action, error):
                 self._retrying.wait_out(error)
             elif isinstance(action, Train | Upload | Drop):
                 if error.code == OUT_OF_BUDGET:

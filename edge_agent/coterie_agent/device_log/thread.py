@@ -14,7 +14,6 @@ from coterie_agent.device_log.redacting import Redactor
 from coterie_agent.device_log.rule import word_on
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
-from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.loopback import Address
 from coterie_agent.retrying import Retrying
@@ -98,11 +97,7 @@ class LogThread:
         log.info("sent %d lines of this device's log to the platform", len(found.lines))
 
     def _fail(self, asked: LogAsked, error: AgentError) -> None:
-        if isinstance(error, Refused) and error.is_revoked:
-            self.situation.end(error)
-        elif is_retryable(error):
-            self._retrying.wait_out(error)
-        else:
+        if not self._retrying.deals_with(error):
             log.info("the platform does not take this device's log: %s [%s]", error.detail, error.code)
             self.store.log_requests.end(asked.request, "withdrawn", now=self.unix_time())
 

@@ -10,7 +10,7 @@ from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.island.thread import current_lead
-from coterie_agent.link.failure import Refused, Unreachable, is_retryable
+from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.relay.desk import Desk
 from coterie_agent.retrying import Retrying
@@ -77,11 +77,8 @@ class RelayThread:
             self._send(order)
             self._retrying.succeed()
         except (AgentError, WireError) as error:
-            if isinstance(error, Refused) and error.is_revoked:
-                self.situation.end(error)
-            elif isinstance(error, AgentError) and is_retryable(error):
-                self._retrying.wait_out(error)
-            else:  # the platform does not hear of it, and has the neighbours send their updates themselves
+            if not self._retrying.deals_with(error):
+                # The platform does not hear of it, and has the neighbours send their updates themselves.
                 log.error("the sum of %d updates is not sent: %s [%s]", len(order.shares), error.detail, error.code)
                 self._done = _way(order)
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from coterie_learning.code_streams import StreamPayload, chunks_of, deflated, stream_specs
-from coterie_learning.codec import Codec, Encoded, PayloadBytes
+from coterie_learning.codec import Codec, Encoded, PayloadBytes, check_update
 from coterie_learning.flat import layout_name, parameters_of
 from coterie_learning.levels import MOST, SCALE, Granularity, Rounded, joined_scales, scale_places
 from coterie_learning.packings import Packing, SignsAndMagnitudes
 from coterie_learning.payloads import CodedPayload
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensor_files import TensorFile
-from coterie_wire.tensors import planned_file
+from coterie_wire.tensors import Tensors, planned_file
 
 
 class Streamed(Codec, frozen=True):
@@ -37,8 +37,13 @@ class Streamed(Codec, frozen=True):
         """How many codes are not zero at most."""
         return parameters_of(expected)
 
-    def encoded(self, rounded: Mapping[str, Rounded]) -> Encoded:
-        """The payload of the tensors, and what they have lost."""
+    def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:
+        """The tensors of an update as codes times scales."""
+        raise NotImplementedError
+
+    def encode(self, update: Tensors, *, seed: int) -> Encoded:
+        check_update(update)
+        rounded = self.rounded(update, seed=seed)
         codes = deflated({name: one.codes for name, one in rounded.items()}, self.packing)
         scales = joined_scales({name: one.scales for name, one in rounded.items()})
         return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})

@@ -6,13 +6,13 @@ et al. 2019, arXiv 1901.09847, Algorithm 2).
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from coterie_learning.codec import Encoded, check_update
 from coterie_learning.codec._streamed import Streamed
-from coterie_learning.levels import Granularity, round_tensors, scale_count
+from coterie_learning.levels import Granularity, Rounded, round_tensors, scale_count
 from coterie_learning.packings import Packing, Pairs
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors
@@ -40,9 +40,8 @@ class Int4(Streamed, frozen=True, tag="int4"):
     def scaled_by(self) -> Granularity:
         return self.granularity
 
-    def encode(self, update: Tensors, *, seed: int) -> Encoded:
-        check_update(update)
-        return self.encoded(round_tensors(update, self.levels, self.granularity, seed=seed))
+    def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:
+        return round_tensors(update, self.levels, self.granularity, seed=seed)
 
     def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
         sizes = [(math.prod(spec.shape), scale_count(spec.shape, self.granularity)) for spec in expected]

@@ -6,12 +6,12 @@ Pruning by magnitude, quantisation and a Huffman code, one behind the other: Dee
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.codec import Encoded, check_update
 from coterie_learning.codec._streamed import Streamed
 from coterie_learning.levels import MOST, Rounded, round_to_nearest
 from coterie_wire.bundle import TensorSpec
@@ -37,9 +37,8 @@ class Pruned(Streamed, frozen=True, tag="pruned"):
     def feeds_back(self) -> bool:
         return self.feedback
 
-    def encode(self, update: Tensors, *, seed: int) -> Encoded:  # noqa: ARG002 - nothing is drawn
-        check_update(update)
-        return self.encoded({name: self._rounded(tensor) for name, tensor in update.items()})
+    def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:  # noqa: ARG002 - nothing is drawn
+        return {name: self._rounded(tensor) for name, tensor in update.items()}
 
     def _rounded(self, tensor: Float32) -> Rounded:
         kept = self._kept(tensor)

@@ -6,12 +6,12 @@ Algorithm 2), which wide steps need.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.codec import Encoded, check_update
 from coterie_learning.codec._streamed import Streamed
 from coterie_learning.flat import parameters_of
 from coterie_learning.levels import MOST, Rounded, root_mean_square, round_to_nearest
@@ -47,9 +47,8 @@ class SparseLevels(Streamed, frozen=True, tag="sparse_levels"):
     def feeds_back(self) -> bool:
         return self.feedback
 
-    def encode(self, update: Tensors, *, seed: int) -> Encoded:  # noqa: ARG002 - nothing is drawn
-        check_update(update)
-        return self.encoded({name: self._rounded(tensor) for name, tensor in update.items()})
+    def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:  # noqa: ARG002 - nothing is drawn
+        return {name: self._rounded(tensor) for name, tensor in update.items()}
 
     def _rounded(self, tensor: Float32) -> Rounded:
         if tensor.size < SHORT:

@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from coterie_learning.codec import Encoded, check_update
 from coterie_learning.codec._streamed import Streamed
 from coterie_learning.flat import flat, parameters_of, specs_of, unflat
 from coterie_learning.levels import MOST, Rounded, largest_scale, round_to_nearest
@@ -45,10 +44,9 @@ class TopK(Streamed, frozen=True, tag="top_k"):
     def feeds_back(self) -> bool:
         return self.feedback
 
-    def encode(self, update: Tensors, *, seed: int) -> Encoded:  # noqa: ARG002 - nothing is drawn
-        check_update(update)
+    def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:  # noqa: ARG002 - nothing is drawn
         chosen = _largest(update, self.share)
-        return self.encoded({name: self._rounded(tensor, chosen[name]) for name, tensor in update.items()})
+        return {name: self._rounded(tensor, chosen[name]) for name, tensor in update.items()}
 
     def _rounded(self, tensor: Float32, chosen: NDArray[np.bool_]) -> Rounded:
         kept = np.where(chosen, tensor, np.float32(0))
