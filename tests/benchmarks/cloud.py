@@ -34,6 +34,7 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, worker_job
 from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.bootstrap_job import BootstrapArguments
+from coterie.cloud.course import Course
 from coterie.cloud.early_end import early_end
 from coterie.cloud.exchange.frames import Frame, largest
 from coterie.cloud.exchange.server import SECRET, WORKER
@@ -195,7 +196,7 @@ def _codes() -> Iterator[Figure]:
                 factors = str([list(pair) for pair in code.shares_of(worker)])
                 sent.append(_vector_of(shares.answer(Frame({**words, "factors": factors}, state))))
             learner.optimiser.zero_grad()
-            whole = shares.layout.gather(learner.backward(next(learner.batches(0))))
+            whole = shares.layout.gather(learner.backward(learner.batches(0)[0]))
             worst = 0.0
             for replied in combinations(range(workers), workers - stragglers):
                 found = sum(factor * sent[worker] for worker, factor in (code.decode(replied) or {}).items())
@@ -242,6 +243,7 @@ def _step_s(code: GradientCode, late_s: float) -> float:
     spawn = multiprocessing.get_context("spawn")
     with _job({"kind": "coded"}, width=64) as job, asyncio.Runner() as runner:
         master = Master(job, code)
+        course = Course(master.learner)
         secret = secrets.token_hex(8)
         port = runner.run(master.open(secret))
         processes = [
@@ -250,10 +252,10 @@ def _step_s(code: GradientCode, late_s: float) -> float:
         ]
         for process in processes:
             process.start()
-        runner.run(master.synchronous_epoch(0))  # until all are there
+        runner.run(master.synchronous_epoch(0, course))  # until all are there
         begun = time.perf_counter()
-        runner.run(master.synchronous_epoch(1))
-        steps = len(list(master.learner.batches(1)))
+        runner.run(master.synchronous_epoch(1, course))
+        steps = len(master.learner.batches(1))
         seconds = (time.perf_counter() - begun) / steps
         for process in processes:
             process.kill()

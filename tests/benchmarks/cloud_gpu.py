@@ -145,7 +145,7 @@ def _samples_a_second(learner: Learner, *, steps: int) -> float:
 
 def _optimisers(case: str, learner: Learner) -> Iterator[Figure]:
     """A step of the fused one against PyTorch's default one, on the same gradients."""
-    learner.backward(next(learner.batches(0)))
+    learner.backward(learner.batches(0)[0])
     plain = torch.optim.AdamW(list(learner.cloud.parameters.values()), lr=1e-3)
     plain_s, fused_s = _step_s(plain), _step_s(learner.optimiser)
     yield Figure(

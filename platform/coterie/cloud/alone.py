@@ -1,12 +1,17 @@
 """Strategy `one_process`: this process trains the model by itself."""
 
+from collections.abc import Mapping
+
 import numpy as np
+from torch import Tensor
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
 from coterie.cloud.learner import Learner, Rows
 from coterie.cloud.training_state import restore_training, save_training
+from coterie.cloud.writer import Writer
 
 
 def train_alone(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
@@ -19,14 +24,20 @@ def train_alone(arguments: BootstrapArguments, report: ReportProgress) -> Bootst
         learner.optimiser.step()
         return loss
 
-    def train(epoch: int) -> Epoch:
-        return Epoch(float(np.mean([step(rows) for rows in learner.batches(epoch)])))
+    def train(epoch: int, course: Course) -> Epoch:
+        for _, rows in course.steps(epoch):
+            course.losses.append(step(rows))
+        return Epoch(float(np.mean(course.losses)))
 
-    def save() -> bytes:
-        return save_training(learner.cloud, learner.optimiser, learner.computing.random_states())
+    def save(course: Course) -> bytes:
+        beside = {**learner.computing.random_states(), **course.remembered()}
+        return save_training(learner.cloud, learner.optimiser, beside)
 
-    def restore(saved: bytes) -> None:
-        learner.computing.restore_random(restore_training(learner.cloud, learner.optimiser, saved))
+    def restore(saved: bytes) -> Mapping[str, Tensor]:
+        beside = restore_training(learner.cloud, learner.optimiser, saved)
+        learner.computing.restore_random(beside)
+        return beside
 
     stored = stored_epochs(arguments.checkpoints)
-    return train_epochs(learner, train, Kept(save, restore), report, stored=stored)
+    with Writer() as writer:
+        return train_epochs(learner, train, Kept(save, restore), report, writer, stored=stored)

@@ -71,6 +71,8 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """What this host's part is where workers are on several; None: all are here."""
     checkpoints: WritePath | None = None
     """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
+    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 
 class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

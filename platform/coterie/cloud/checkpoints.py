@@ -1,4 +1,4 @@
-"""Checkpoints of training: its state after each epoch, in one file that is replaced as a whole."""
+"""Checkpoints of training: its state between two epochs or two steps, in one file that is replaced as a whole."""
 
 import hashlib
 import logging
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from coterie.cloud.epochs import EpochsSoFar
+from coterie.cloud.epochs import EpochsSoFar, Moment
 from coterie_wire.structs import from_msgpack
 
 logger = logging.getLogger(__name__)
@@ -16,11 +16,18 @@ DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Everything that the next epoch depends on."""
+    """Everything that the rest of a training depends on."""
 
     standing: EpochsSoFar
     trainee: bytes
     """The state that training needs to continue, as a tensor file."""
+    steps: int = 0
+    """Of the epoch after those of `standing`, how many are done."""
+
+    @property
+    def moment(self) -> Moment:
+        """When it was written."""
+        return Moment(self.standing.epochs, self.steps)
 
 
 def read_checkpoint(path: Path) -> Stored | None:

@@ -6,6 +6,7 @@ What is in memory goes by gloo, and what is on GPUs by NCCL, each of whose worke
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -15,14 +16,19 @@ from torch import Tensor
 from torch.export import ExportedProgram
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.checkpoints import read_file, replace_file
+from coterie.cloud.bootstrap_job import Together
+from coterie.cloud.checkpoints import Stored, read_file
 from coterie.cloud.computing import CPU
-from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.course import Course
+from coterie.cloud.epoch_loop import Epoch, Kept, Train, stored_epochs, train_epochs
+from coterie.cloud.epochs import Moment
 from coterie.cloud.learner import Learner
 from coterie.cloud.meter import Meter
-from coterie.cloud.parts import forget_other_parts, part_path, part_paths
+from coterie.cloud.pace import Look
+from coterie.cloud.parts import OwnParts, forget_other_parts, part_paths
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie.cloud.writer import Writer
 from coterie_learning.random import derive_seed
 
 PATIENCE = timedelta(hours=6)
@@ -89,17 +95,22 @@ def gloo_with(meeting: Meeting, options: object) -> dist.ProcessGroupGloo:
     return dist.ProcessGroupGloo(meeting.store, meeting.group_rank, meeting.group_size, options)  # type: ignore[arg-type]
 
 
+def _gloo_options(together: Together | None) -> object:
+    options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # there is no other way to name the interface
+    options._timeout = PATIENCE
+    device = {"interface": "lo"} if together is None else {"hostname": together.address}
+    options._devices = [dist.ProcessGroupGloo.create_device(**device)]
+    return options
+
+
 @contextmanager
 def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
     """Meet the other workers; of a gang on one host, what they say goes over the loopback interface alone."""
-    options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # there is no other way to name the interface
-    options._timeout = PATIENCE
     together = arguments.training.together
+    options = _gloo_options(together)
     if together is None:
-        options._devices = [dist.ProcessGroupGloo.create_device(interface="lo")]
         store: dist.Store = dist.FileStore(arguments.meeting, count)  # type: ignore[attr-defined, name-defined]
     else:
-        options._devices = [dist.ProcessGroupGloo.create_device(hostname=together.address)]
         listens = arguments.number == 0
         meeting = dist.TCPStore(together.leader, together.port, count, listens, MEETING)  # type: ignore[attr-defined]
         store = dist.PrefixStore(together.secret, meeting)  # type: ignore[attr-defined]
@@ -115,9 +126,11 @@ def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
 class Part(NamedTuple):
     """How a worker's part of a checkpoint is written and read."""
 
-    save: Callable[[], bytes]
-    find: Callable[[Sequence[Path]], Callable[[], None] | None]
-    """Given the files of all parts in the order of workers: what restores this worker; None where it cannot be."""
+    save: Callable[[Course], bytes]
+    """All that this worker goes on with, what the course remembers included."""
+    find: Callable[[Sequence[Path]], Callable[[], Mapping[str, Tensor]] | None]
+    """Given the files of all parts in the order of workers: what restores this worker and gives what its course
+    remembers; None where it cannot be."""
 
 
 def nothing_beside() -> Mapping[str, Tensor]:
@@ -134,66 +147,96 @@ def replica(
     """Of a worker that has the whole model: everything, with what `save` gives, for the same number of workers."""
     learner = rank.learner
 
-    def saved() -> bytes:
-        return save_training(learner.cloud, learner.optimiser, {**save(), **learner.computing.random_states()})
+    def saved(course: Course) -> bytes:
+        beside = {**save(), **learner.computing.random_states(), **course.remembered()}
+        return save_training(learner.cloud, learner.optimiser, beside)
 
-    def find(paths: Sequence[Path]) -> Callable[[], None] | None:
+    def find(paths: Sequence[Path]) -> Callable[[], Mapping[str, Tensor]] | None:
         state = read_file(paths[rank.number]) if len(paths) == rank.count else None
         if state is None:
             return None
 
-        def load() -> None:
+        def load() -> Mapping[str, Tensor]:
             beside = restore_training(learner.cloud, learner.optimiser, state)
             learner.computing.restore_random(beside)
             restore(beside)
+            return beside
 
         return load
 
     return Part(saved, find)
 
 
-def run_rank(rank: Rank, train: Callable[[int], Epoch], report: ReportProgress, part: Part) -> WorkerResult:
-    """Train in step with the others: the first worker judges each epoch and decides whether there is another.
+def run_rank(rank: Rank, train: Train, report: ReportProgress, part: Part) -> WorkerResult:
+    """Train in step with the others: the first worker judges each epoch and decides whether there is another, and
+    after which steps all of them save.
 
-    After each epoch every worker has written its part before the first writes the checkpoint that counts. Raises
-    Diverged in the first.
+    Every worker has written its part before the first writes the checkpoint that counts. Raises Diverged in the first.
     """
-    learner = rank.learner
-    directory = None if learner.arguments.checkpoints is None else Path(learner.arguments.checkpoints)
-    stored = stored_epochs(learner.arguments.checkpoints)
-    done = 0 if stored is None else stored.standing.epochs
+    checkpoints = rank.learner.arguments.checkpoints
+    stored = stored_epochs(checkpoints)
+    at = Moment() if stored is None else stored.moment
+    parts, load = None, None
+    if checkpoints is not None:
+        directory = Path(checkpoints)
+        if rank.number == 0:
+            forget_other_parts(directory, at)
+        parts = _Parts(rank, OwnParts(directory, rank.number, rank.count, at))
+        load = part.find(part_paths(directory, at)) if stored is not None else None
+    begin = stored if _agreed(stored is None or load is not None) else None
+    remembered = load() if begin is not None and load is not None else {}
+    with Writer() as writer:
 
-    def train_and_save(epoch: int) -> Epoch:
-        found = train(epoch)
-        if directory is not None:
-            replace_file(part_path(directory, rank.number, rank.count, epoch + 1), part.save())
-            dist.barrier()
-            # The one in between is what the checkpoint still counts on.
-            part_path(directory, rank.number, rank.count, epoch - 1).unlink(missing_ok=True)
-        return found
+        def save(course: Course) -> bytes:
+            assert parts is not None, "there are checkpoints"
+            writer.then(partial(parts.write, course.moment, part.save(course)))
+            return b""
 
-    if directory is not None and rank.number == 0:
-        forget_other_parts(directory, done)
-    load = part.find(part_paths(directory, done)) if directory is not None and done else None
-    everyone_has = _agreed(done == 0 or load is not None)
-    begin = stored if everyone_has else None
-    if begin is not None and load is not None:
-        load()
-    if rank.number > 0:
-        epoch = 0 if begin is None else done
+        if rank.number == 0:
+            return _lead(rank, train, report, writer, begin, Kept(save, lambda _saved: remembered, _tell_look))
+
+        def save_too() -> None:
+            writer.wait()
+            save(course)
+
+        course = Course(rank.learner, look=None if parts is None else _told_look, save=save_too)
+        if begin is not None:
+            course.restore(begin.moment, remembered)
+        epoch = course.moment.epochs
         while _told() == GO:
-            train_and_save(epoch)
+            train(epoch, course)
             epoch += 1
+            if parts is not None:
+                save_too()
         return WorkerResult()
 
-    def lead(epoch: int) -> Epoch:
-        _tell(GO)
-        return train_and_save(epoch)
 
-    kept = Kept(save=bytes, restore=lambda _state: None)  # what the workers keep is what training goes on with
-    trained = train_epochs(learner, lead, kept, report, stored=begin, workers=rank.count)
+def _lead(
+    rank: Rank, train: Train, report: ReportProgress, writer: Writer, begin: Stored | None, kept: Kept
+) -> WorkerResult:
+    def lead(epoch: int, course: Course) -> Epoch:
+        _tell(GO)
+        return train(epoch, course)
+
+    trained = train_epochs(rank.learner, lead, kept, report, writer, stored=begin, workers=rank.count)
     _tell(STOP)
     return WorkerResult(trained)
+
+
+class _Parts:
+    """One worker's, written by a thread that speaks with those of the others in a group of their own."""
+
+    def __init__(self, rank: Rank, own: OwnParts) -> None:
+        self._own = own
+        self._writers: dist.ProcessGroup = dist.new_group(
+            backend=BACKEND, pg_options=_gloo_options(rank.learner.arguments.together), timeout=PATIENCE
+        )
+
+    def write(self, at: Moment, content: bytes) -> None:
+        """All workers have written theirs when this returns."""
+        self._own.write(at, content)
+        dist.barrier(group=self._writers)
+        self._own.forget_older(at)
 
 
 def _agreed(mine: bool) -> bool:
@@ -211,3 +254,14 @@ def _told() -> int:
     word = torch.tensor([STOP])
     dist.broadcast(word, src=0)
     return int(word.item())
+
+
+def _tell_look(look: Look) -> None:
+    dist.broadcast(torch.tensor([int(look.due), look.steps]), src=0)
+
+
+def _told_look(_steps: int) -> Look:
+    words = torch.zeros(2, dtype=torch.int64)
+    dist.broadcast(words, src=0)
+    due, steps = words.tolist()
+    return Look(bool(due), steps)

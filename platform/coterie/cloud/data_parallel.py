@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.collective import Rank, gang_of, replica, run_rank
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Forward, Rows, share_of
 from coterie.cloud.meter import Meter
@@ -128,14 +129,13 @@ def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress
         output: Tensor = model(*inputs)
         return output
 
-    def train(epoch: int) -> Epoch:
-        losses = []
-        for rows in learner.batches(epoch):
+    def train(epoch: int, course: Course) -> Epoch:
+        for _, rows in course.steps(epoch):
             learner.optimiser.zero_grad()
-            losses.append(_backward(rank, rows, forward))
+            course.losses.append(_backward(rank, rows, forward))
             learner.optimiser.step()
         sent, hook.sent[0] = hook.sent[0], 0
-        return _epoch(rank, losses, sent)
+        return _epoch(rank, course.losses, sent)
 
     return run_rank(rank, train, report, replica(rank, save=hook.save, restore=hook.restore))
 
@@ -146,15 +146,21 @@ def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgres
     transfers = Transfers(rank.learner.cloud, layers, Sums(rank, layers), most=most)
     sent_bytes = sum(4 * len(layer.numbers) for layer in layers)
 
-    def train(epoch: int) -> Epoch:
-        losses = []
-        for rows in rank.learner.batches(epoch):
-            losses.append(_backward(rank, rows, transfers.forward))
+    def train(epoch: int, course: Course) -> Epoch:
+        taken = 0
+        for _, rows in course.steps(epoch):
+            course.losses.append(_backward(rank, rows, transfers.forward))
             transfers.backward_is_done()
+            taken += 1
         transfers.finish()
-        return _epoch(rank, losses, sent_bytes * len(losses))
+        return _epoch(rank, course.losses, sent_bytes * taken)
 
-    return run_rank(rank, train, report, replica(rank))
+    def finished() -> Mapping[str, Tensor]:
+        """Between two steps, gradients are on their way; a checkpoint has what they change."""
+        transfers.finish()
+        return {}
+
+    return run_rank(rank, train, report, replica(rank, save=finished))
 
 
 def _backward(rank: Rank, rows: Rows, forward: Forward) -> float:

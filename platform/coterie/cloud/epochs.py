@@ -22,6 +22,18 @@ class RowSplit(NamedTuple):
     validation: NDArray[np.int64]
 
 
+class Moment(NamedTuple):
+    """How far a training is."""
+
+    epochs: int = 0
+    """How many are done."""
+    steps: int = 0
+    """Of the next one, how many are done."""
+
+    def __str__(self) -> str:
+        return f"{self.epochs}+{self.steps}" if self.steps else str(self.epochs)
+
+
 class Best(msgspec.Struct, frozen=True):
     """The best epoch so far, as judged by the rows held back."""
 

@@ -4,14 +4,16 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
 from coterie.cloud.exchange.frames import Frame, largest, pack
 from coterie.cloud.exchange.server import Exchange, Reply
@@ -23,6 +25,7 @@ from coterie.cloud.learner import Learner
 from coterie.cloud.strategy.coded import Coded
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments
+from coterie.cloud.writer import Writer
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_values
 
@@ -37,19 +40,20 @@ def train_synchronously(arguments: BootstrapArguments, report: ReportProgress) -
 def _trained(runner: asyncio.Runner, master: "Master", report: ReportProgress) -> BootstrapResult:
     learner, deaths = master.learner, Deaths()
 
-    def restore(saved: bytes) -> None:
-        restore_training(learner.cloud, learner.optimiser, saved)
+    def save(course: Course) -> bytes:
+        return save_training(learner.cloud, learner.optimiser, course.remembered())
 
-    kept = Kept(lambda: save_training(learner.cloud, learner.optimiser), restore)
-    with _volunteers(runner, master, deaths):
+    def restore(saved: bytes) -> Mapping[str, Tensor]:
+        return restore_training(learner.cloud, learner.optimiser, saved)
 
-        def train(epoch: int) -> Epoch:
-            found = runner.run(master.synchronous_epoch(epoch))
-            deaths.forget()
-            return found
+    def train(epoch: int, course: Course) -> Epoch:
+        found = runner.run(master.synchronous_epoch(epoch, course))
+        deaths.forget()
+        return found
 
-        stored = stored_epochs(learner.arguments.checkpoints)
-        return train_epochs(learner, train, kept, report, stored=stored, workers=master.workers)
+    stored = stored_epochs(learner.arguments.checkpoints)
+    with _volunteers(runner, master, deaths), Writer() as writer:
+        return train_epochs(learner, train, Kept(save, restore), report, writer, stored=stored, workers=master.workers)
 
 
 @contextmanager
@@ -90,10 +94,10 @@ class Master:
         self.exchange = Exchange(self.workers, secret=secret, most_bytes=largest(2 * self._layout.size))
         return await self.exchange.open()
 
-    async def synchronous_epoch(self, epoch: int) -> Epoch:
+    async def synchronous_epoch(self, epoch: int, course: Course) -> Epoch:
         """Each step waits until the code tells its gradient; replies that come later are dropped."""
-        losses, waited = [], 0.0
-        for step, _ in enumerate(self.learner.batches(epoch)):
+        taken, waited = 0, 0.0
+        for step, _ in course.steps(epoch):
             begun = time.perf_counter()
             self._number += 1
             for worker in range(self.workers):
@@ -109,10 +113,10 @@ class Master:
             )
             idle = set.intersection(*(_idle(replies[worker]) for worker in factors))
             waited += time.perf_counter() - begun - max(_compute_s(replies[worker]) for worker in factors)
-            losses.append(self._layout.spread(total, idle))
+            course.losses.append(self._layout.spread(total, idle))
             self.learner.optimiser.step()
-        sent = len(losses) * self._reply_bytes
-        return Epoch(float(np.mean(losses)), max(0.0, waited), sent)
+            taken += 1
+        return Epoch(float(np.mean(course.losses)), max(0.0, waited), taken * self._reply_bytes)
 
     def _ask(self, worker: int, number: int, epoch: int, step: int, factors: list[tuple[int, float]]) -> None:
         words = {

@@ -1,6 +1,6 @@
 """What every strategy trains: a cloud model with its samples, the order in which they come, and its optimiser."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,16 +55,21 @@ class Learner:
         self.held_back = self.dataset.take(self.rows.validation)
         self.optimiser = self.computing.adamw(self.cloud.parameters.values(), arguments.learning_rate)
         self._generator, self._drawn = np.random.default_rng(arguments.seed), 0
+        self._order: Sequence[Rows] = ()
+        """The batches that were drawn last."""
 
-    def batches(self, epoch: int) -> Iterator[Rows]:
+    def batches(self, epoch: int) -> Sequence[Rows]:
         """The batches of `epoch`, from 0, each the rows of its samples; every process draws the same ones."""
+        if epoch == self._drawn - 1:
+            return self._order
         if epoch < self._drawn:
             self._generator, self._drawn = np.random.default_rng(self.arguments.seed), 0
         while self._drawn < epoch:
             self._generator.permutation(self.rows.training)
             self._drawn += 1
         self._drawn += 1
-        return iter(list(batches(self.rows.training, size=self.arguments.batch_size, generator=self._generator)))
+        self._order = list(batches(self.rows.training, size=self.arguments.batch_size, generator=self._generator))
+        return self._order
 
     def backward(self, rows: Rows, *, factor: float = 1.0, forward: Forward | None = None) -> float:
         """Add `factor` times the gradient of the mean loss of `rows` to the parameters' gradients; gives that loss."""

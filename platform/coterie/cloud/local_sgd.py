@@ -8,13 +8,14 @@ from torch.distributed.algorithms.model_averaging.utils import average_parameter
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.collective import Rank, gang_of, replica, run_rank
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Rows, share_of
 from coterie.cloud.strategy.local_sgd import LocalSgd, Period
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_wire.structs import from_values
 
-PERIOD, FIRST_LOSS, INTERVAL, LOSSES = "period", "first_loss", "interval_steps", "interval_losses"
+PERIOD, SINCE, FIRST_LOSS, INTERVAL, LOSSES = "period", "since", "first_loss", "interval_steps", "interval_losses"
 
 
 class Averaging:
@@ -54,10 +55,11 @@ class Averaging:
         self._interval_steps, self._losses = 0, torch.zeros((), dtype=torch.float32)
 
     def save(self) -> Mapping[str, Tensor]:
-        """Its state between two epochs."""
+        """Its state between two steps."""
         first = self._period.first_loss
         return {
             PERIOD: torch.tensor(self._period.steps),
+            SINCE: torch.tensor(self._since),
             INTERVAL: torch.tensor(self._interval_steps),
             LOSSES: self._losses,
         } | ({} if first is None else {FIRST_LOSS: torch.tensor(first, dtype=torch.float32)})
@@ -66,6 +68,7 @@ class Averaging:
         """The inverse of `save`."""
         first = saved.get(FIRST_LOSS)
         self._period = Period(int(saved[PERIOD]), None if first is None else float(first))
+        self._since = int(saved[SINCE])
         self._interval_steps, self._losses = int(saved[INTERVAL]), saved[LOSSES]
 
 
@@ -78,14 +81,14 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
 
         size = sum(4 * parameter.numel() for parameter in learner.cloud.parameters.values())
 
-        def train(epoch: int) -> Epoch:
-            losses, averaging.averagings = [], 0
-            for rows in learner.batches(epoch):
-                losses.append(_step(rank, share_of(rows, rank.number, rank.count)))
-                averaging.step(losses[-1])
+        def train(epoch: int, course: Course) -> Epoch:
+            averaging.averagings = 0
+            for _, rows in course.steps(epoch):
+                course.losses.append(_step(rank, share_of(rows, rank.number, rank.count)))
+                averaging.step(course.losses[-1])
             averaging.average()
             rank.average_statistics()
-            mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
+            mean = rank.mean(torch.tensor(course.losses, dtype=torch.float64).mean())
             return Epoch(float(mean), rank.meter.read(), size * averaging.averagings)
 
         return run_rank(rank, train, report, replica(rank, save=averaging.save, restore=averaging.restore))

@@ -1,23 +1,25 @@
 """What one worker has of a model that no worker has as a whole, written to and read from checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.checkpoints import read_file
 from coterie.cloud.collective import Part, Rank
 from coterie.cloud.computing import RANDOM, RANDOM_OF_GPU
+from coterie.cloud.course import LOSSES, Course
 from coterie.cloud.parts import Span, join_parts
 from coterie.cloud.training_state import MOMENTS, STEPS
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Array, encode_tensors
 
-STATE = "state"
+STATE, OWN = "state", "own-"
 WHOLE = Span(0, 1 << 62)
 
 
@@ -39,18 +41,21 @@ class ModelShare(NamedTuple):
         """Its part of a checkpoint, which any number of workers can read."""
         return Part(self._save, self._find)
 
-    def _save(self) -> bytes:
-        states = self.rank.learner.computing.random_states()
-        tensors: dict[str, Array] = {f"{kind}.{self.rank.number}": state.numpy() for kind, state in states.items()}
-        tensors |= {f"{STATE}.{name}": self.buffers[name].cpu().numpy() for name in self.writes}
+    def _save(self, course: Course) -> bytes:
+        mine = {**self.rank.learner.computing.random_states(), **course.remembered()}
+        tensors: dict[str, Array] = {f"{kind}.{self.rank.number}": array_of(tensor) for kind, tensor in mine.items()}
+        # Within an epoch, each worker has statistics of its own.
+        own = self.buffers.items() if course.moment.steps else ()
+        tensors |= {f"{self._own}.{name}": array_of(buffer) for name, buffer in own}
+        tensors |= {f"{STATE}.{name}": array_of(self.buffers[name]) for name in self.writes}
         for name, parameter in self.parameters.items():
-            tensors[f"{STATE}.{name}"] = local(parameter).detach().cpu().numpy()
+            tensors[f"{STATE}.{name}"] = array_of(local(parameter))
             # A parameter that no gradient reached has no moments.
             memory = self.optimiser.state[parameter]
-            tensors |= {f"{key}.{name}": local(value).cpu().numpy() for key, value in memory.items()}
+            tensors |= {f"{key}.{name}": array_of(local(value)) for key, value in memory.items()}
         return encode_tensors({name: array for name, array in tensors.items() if array.size})
 
-    def _find(self, paths: Sequence[Path]) -> Callable[[], None] | None:
+    def _find(self, paths: Sequence[Path]) -> Callable[[], Mapping[str, Tensor]] | None:
         def read() -> Iterator[bytes]:
             for path in paths:
                 content = read_file(path)
@@ -62,16 +67,24 @@ class ModelShare(NamedTuple):
             found = join_parts(read(), self._wanted)
         except _Missing:
             return None
-        return (lambda: self._restore(found, workers=len(paths))) if found else None
+        return partial(self._restore, found, workers=len(paths)) if found else None
 
     def _wanted(self, name: str) -> Span | None:
         kind, _, of = name.partition(".")
         if kind in (RANDOM, RANDOM_OF_GPU):
             return WHOLE if of == str(self.rank.number) else None
+        if kind.startswith(OWN):
+            return WHOLE if kind == self._own else None
+        if kind == LOSSES:
+            return WHOLE
         return self.rows.get(of, WHOLE if of in self.buffers else None)
 
-    def _restore(self, found: Mapping[str, Array], *, workers: int) -> None:
-        tensors = {name: torch.from_numpy(np.array(array)) for name, array in found.items()}
+    @property
+    def _own(self) -> str:
+        return f"{OWN}{self.rank.number}"
+
+    def _restore(self, found: Mapping[str, Array], *, workers: int) -> Mapping[str, Tensor]:
+        tensors = {name: tensor_of(array) for name, array in found.items()}
         if workers == self.rank.count:
             mine = {
                 kind: tensors[f"{kind}.{self.rank.number}"]
@@ -83,7 +96,8 @@ class ModelShare(NamedTuple):
             torch.manual_seed(derive_seed(self.rank.learner.arguments.seed, "worker", self.rank.number, workers))
         with torch.no_grad():
             for name, buffer in self.buffers.items():
-                buffer.copy_(tensors[f"{STATE}.{name}"])
+                shared = tensors[f"{STATE}.{name}"]
+                buffer.copy_(tensors.get(f"{self._own}.{name}", shared) if workers == self.rank.count else shared)
             for name, parameter in self.parameters.items():
                 if local(parameter).numel():
                     local(parameter).copy_(tensors[f"{STATE}.{name}"])
@@ -91,6 +105,13 @@ class ModelShare(NamedTuple):
                     moments = {moment: _like(parameter, tensors.get(f"{moment}.{name}")) for moment in MOMENTS}
                     steps = tensors[f"{STEPS}.{name}"].to(self.rank.device)
                     self.optimiser.state[parameter] = {**moments, STEPS: steps}
+        if f"{LOSSES}.0" not in tensors:
+            return {}
+        if workers == self.rank.count:
+            return {LOSSES: tensors[f"{LOSSES}.{self.rank.number}"]}
+        # Their mean is the loss of a step, however many workers there are.
+        each = torch.stack([tensors[f"{LOSSES}.{worker}"].view(torch.float64) for worker in range(workers)])
+        return {LOSSES: each.mean(dim=0).view(torch.int64)}
 
 
 class _Missing(Exception):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coterie.cloud.checkpoints import replace_file
+from coterie.cloud.epochs import Moment
 from coterie_wire.tensors import Array, decode_tensors, read_header
 
 
@@ -26,22 +28,49 @@ def share_of_rows(rows: int, worker: int, workers: int) -> Span:
     return Span(min(rows, worker * size), min(rows, (worker + 1) * size))
 
 
-def part_paths(directory: Path, epochs: int) -> list[Path]:
-    """The parts that were written after so many epochs, in the order of workers; none where one is missing."""
-    found = sorted(directory.glob(f"part-*-of-*.{epochs}"), key=_place)
+def part_paths(directory: Path, at: Moment) -> list[Path]:
+    """The parts that were written at a moment, in the order of workers; none where one is missing."""
+    found = sorted(directory.glob(f"part-*-of-*.{at}"), key=_place)
     return found if found and [_place(path) for path in found] == [(n, len(found)) for n in range(len(found))] else []
 
 
-def part_path(directory: Path, worker: int, workers: int, epochs: int) -> Path:
+def part_path(directory: Path, worker: int, workers: int, at: Moment) -> Path:
     """Where a worker, or a server, writes its part."""
-    return directory / f"part-{worker}-of-{workers}.{epochs}"
+    return directory / f"part-{worker}-of-{workers}.{at}"
 
 
-def forget_other_parts(directory: Path, epochs: int) -> None:
+def forget_other_parts(directory: Path, at: Moment) -> None:
     """Remove the parts of attempts that came further than the checkpoint which counts, and of older ones."""
     for path in directory.glob("part-*"):
-        if path.suffix != f".{epochs}":
+        if path.suffix != f".{at}":
             path.unlink(missing_ok=True)
+
+
+class OwnParts:
+    """What one worker, or server, has written of a training, of which it keeps the last two.
+
+    The checkpoint that counts is the last one of which all parts are written, or, while that is being written, the one
+    before.
+    """
+
+    def __init__(self, directory: Path, worker: int, workers: int, begin: Moment) -> None:
+        """`begin`: the moment of the checkpoint that the training goes on from."""
+        self._directory, self._worker, self._workers = directory, worker, workers
+        self._kept = [self.path(begin)]
+
+    def path(self, at: Moment) -> Path:
+        """Where its part of a moment is."""
+        return part_path(self._directory, self._worker, self._workers, at)
+
+    def write(self, at: Moment, content: bytes) -> None:
+        """It is on the disk when this returns."""
+        replace_file(self.path(at), content)
+
+    def forget_older(self, at: Moment) -> None:
+        """All parts of `at` are written, and the checkpoint before counts."""
+        self._kept = [path for path in self._kept if path != self.path(at)] + [self.path(at)]
+        while len(self._kept) > 2:
+            self._kept.pop(0).unlink(missing_ok=True)
 
 
 def join_parts(files: Iterable[bytes], wanted: Callable[[str], Span | None]) -> dict[str, Array]:

@@ -4,7 +4,6 @@ Stage s is with worker s modulo the number of workers. The shapes that cross are
 nothing but numbers.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleIn
 from coterie.child.job import ReportProgress
 from coterie.cloud.blocks import Block, Cut, blocks_at, even_cuts, find_cuts
 from coterie.cloud.collective import Rank, gang_of, run_rank
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.errors import CannotSplit
 from coterie.cloud.learner import Rows
@@ -227,13 +227,17 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
         rank = Rank(arguments, strategy.count)
         stages = Stages(rank, strategy)
 
-        def train(epoch: int) -> Epoch:
+        def train(epoch: int, course: Course) -> Epoch:
             stages.release()
+            sent_bytes = 0
             with rank.meter.waiting():
-                steps: Sequence[tuple[float, int]] = [stages.step(rows) for rows in rank.learner.batches(epoch)]
-            loss = rank.mean(torch.tensor(np.mean([loss for loss, _ in steps]), dtype=torch.float64)) * rank.count
+                for _, rows in course.steps(epoch):
+                    loss, sent = stages.step(rows)
+                    course.losses.append(loss * rank.count)
+                    sent_bytes += sent
+            mean = rank.mean(torch.tensor(np.mean(course.losses), dtype=torch.float64))
             stages.gather()
-            return Epoch(float(loss), rank.meter.read(), sum(sent for _, sent in steps))
+            return Epoch(float(mean), rank.meter.read(), sent_bytes)
 
         return run_rank(rank, train, report, stages.share().part())
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
@@ -11,6 +10,7 @@ from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.computing import ON_CPU, Computing
 from coterie.compile.dtypes import DTYPES
 from coterie.compile.errors import UnsupportedParameter
@@ -134,16 +134,16 @@ class CloudProgram:
 
     def save(self) -> bytes:
         """The state as a tensor file."""
-        return encode_tensors({name: tensor.detach().cpu().numpy() for name, tensor in self.state.items()})
+        return encode_tensors({name: array_of(tensor) for name, tensor in self.state.items()})
 
     def load(self, content: bytes) -> None:
         """Take the state of a tensor file that `save` wrote."""
         for name, array in decode_tensors(content, expected=self.tensor_specs()).items():
             if self.state[name].is_meta:
-                self.put(name, torch.from_numpy(np.array(array)))
+                self.put(name, tensor_of(array))
             else:
                 with torch.no_grad():
-                    self.state[name].copy_(torch.from_numpy(np.array(array)))
+                    self.state[name].copy_(tensor_of(array))
 
     def put(self, name: str, numbers: Tensor) -> None:
         """Have `numbers` be a parameter; on device ``meta``, have it none."""

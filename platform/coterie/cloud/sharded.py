@@ -13,6 +13,7 @@ from coterie.child.job import ReportProgress
 from coterie.child.memory import give_large_back
 from coterie.cloud.blocks import Block, blocks_at, find_cuts
 from coterie.cloud.collective import Rank, gang_of, run_rank
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import share_of
 from coterie.cloud.model_share import WHOLE, ModelShare, local
@@ -139,11 +140,11 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
         shards = load_shards(arguments, strategy.count)
         rank = shards.rank
 
-        def train(epoch: int) -> Epoch:
+        def train(epoch: int, course: Course) -> Epoch:
             shards.release()
-            losses = []
+            taken = 0
             with rank.meter.waiting():
-                for rows in rank.learner.batches(epoch):
+                for _, rows in course.steps(epoch):
                     share = share_of(rows, rank.number, rank.count)
                     weight = rank.count * len(share) / len(rows)
                     shards.optimiser.zero_grad()
@@ -151,10 +152,11 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
                     loss = rank.learner.backward(share if weight else rows[:1], factor=weight, forward=shards.forward)
                     shards.sum_numbers()
                     shards.optimiser.step()
-                    losses.append(loss * weight)
+                    course.losses.append(loss * weight)
+                    taken += 1
             rank.average_statistics()
-            mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
+            mean = rank.mean(torch.tensor(course.losses, dtype=torch.float64).mean())
             shards.gather()
-            return Epoch(float(mean), rank.meter.read(), shards.sent_bytes * len(losses))
+            return Epoch(float(mean), rank.meter.read(), shards.sent_bytes * taken)
 
         return run_rank(rank, train, report, shards.share().part())

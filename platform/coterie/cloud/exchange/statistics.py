@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.program import CloudProgram
 
 
@@ -18,7 +18,7 @@ class Statistics:
 
     def gather(self) -> NDArray[np.float64]:
         """The vector, [size]."""
-        parts = [tensor.cpu().numpy().reshape(-1) for tensor in self._tensors]
+        parts = [array_of(tensor).reshape(-1) for tensor in self._tensors]
         found: NDArray[np.float64] = np.concatenate([np.zeros(0), *parts], dtype=np.float64)
         return found
 
@@ -26,6 +26,6 @@ class Statistics:
         """Take the numbers of a vector [size]; whole numbers and truth values are rounded."""
         start = 0
         for tensor in self._tensors:
-            part = torch.from_numpy(np.array(vector[start : start + tensor.numel()])).reshape(tensor.shape)
+            part = tensor_of(vector[start : start + tensor.numel()]).reshape(tensor.shape)
             tensor.copy_(part if tensor.is_floating_point() else part.round())
             start += tensor.numel()

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.exchange.statistics import Statistics
 from coterie.cloud.program import CloudProgram
 from coterie_wire.tensors import Array
@@ -23,13 +24,13 @@ class Layout:
 
     def state(self) -> Mapping[str, Array]:
         """The model, as it travels to workers."""
-        return {name: tensor.detach().cpu().numpy() for name, tensor in self._cloud.state.items()}
+        return {name: array_of(tensor) for name, tensor in self._cloud.state.items()}
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take the model. Raises KeyError or RuntimeError where it is another one."""
         with torch.no_grad():
             for name, tensor in self._cloud.state.items():
-                tensor.copy_(torch.from_numpy(np.array(state[name])))
+                tensor.copy_(tensor_of(state[name]))
 
     def idle(self) -> set[int]:
         """The places of the parameters that no gradient reached."""
@@ -38,7 +39,7 @@ class Layout:
     def gather(self, loss: float) -> NDArray[np.float64]:
         """The vector after a backward pass; a parameter that no gradient reached has zeros."""
         gradients = [
-            np.zeros(parameter.numel()) if parameter.grad is None else parameter.grad.cpu().numpy().reshape(-1)
+            np.zeros(parameter.numel()) if parameter.grad is None else array_of(parameter.grad).reshape(-1)
             for parameter in self._parameters
         ]
         parts = [*gradients, self._statistics.gather(), [loss]]

@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -63,26 +62,18 @@ async def answer_all(port: int, hello: Mapping[str, str], answer: Answer, *, mos
         raise ConnectionError("the job's first process is gone") from error
 
 
-class _Order(NamedTuple):
-    """The batches of an epoch."""
-
-    epoch: int
-    batches: list[Rows]
-
-
 class Shares:
     """Gradients of shares of batches, at the model that comes with a question."""
 
     def __init__(self, learner: Learner, workers: int) -> None:
         self._learner, self._workers = learner, workers
         self.layout = Layout(learner.cloud)
-        self._order: _Order | None = None
 
     def answer(self, frame: Frame) -> bytes:
         """The sum of the shares' vectors, each by its factor and by its part of the batch."""
         begun = time.perf_counter()
         words = frame.words
-        rows = self._batches(int(words[EPOCH]))[int(words[STEP])]
+        rows = self._learner.batches(int(words[EPOCH]))[int(words[STEP])]
         total: NDArray[np.float64] = np.zeros(self.layout.size)
         idle: set[int] = set(self.layout.parameters)
         for share, factor in json.loads(words[FACTORS]):
@@ -97,11 +88,6 @@ class Shares:
         if words[EXACT] == "1":
             tensors[REMAINDER] = (total - high).astype(np.float32)
         return pack({**said, COMPUTE_S: repr(time.perf_counter() - begun)}, tensors)
-
-    def _batches(self, epoch: int) -> list[Rows]:
-        if self._order is None or self._order.epoch != epoch:
-            self._order = _Order(epoch, list(self._learner.batches(epoch)))
-        return self._order.batches
 
     def _seed(self, words: Mapping[str, str], share: int) -> None:
         """Whoever computes a share has the same dropout."""

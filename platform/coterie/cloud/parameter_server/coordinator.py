@@ -11,15 +11,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
 from coterie.child.job import ReportProgress
+from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.epochs import Moment
 from coterie.cloud.errors import CheckpointLost, WorkersDied
 from coterie.cloud.exchange.frames import Frame, largest, pack
 from coterie.cloud.exchange.server import Exchange
@@ -43,6 +47,7 @@ from coterie.cloud.parameter_server.words import (
     SENT_BYTES,
     SIZES,
     STATISTICS,
+    STEP,
     TRAIN,
     WHAT,
 )
@@ -51,6 +56,7 @@ from coterie.cloud.priority.layers import names_together
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.strategy.parameter_server import ParameterServer
 from coterie.cloud.worker_job import WorkerArguments
+from coterie.cloud.writer import Writer
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_values
 from coterie_wire.tensors import Array
@@ -62,19 +68,20 @@ NOTHING: Mapping[str, Array] = {}
 def train_with_servers(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
     """Train from the last checkpoint on. Raises WorkersDied, CheckpointLost, Diverged, or what `Learner` raises."""
     strategy = from_values(arguments.strategy, ParameterServer)  # the kind whose work this is
-    with asyncio.Runner() as runner, _parts(arguments.checkpoints) as directory:
+    with asyncio.Runner() as runner, _parts(arguments.checkpoints) as directory, Writer() as writer:
         coordinator = Coordinator(arguments, strategy, directory)
         stored = stored_epochs(arguments.checkpoints)
-        done = 0 if stored is None else stored.standing.epochs
-        forget_other_parts(directory, done)
-        attempts = _Attempts(runner, coordinator)
+        at = Moment() if stored is None else stored.moment
+        forget_other_parts(directory, at)
+        attempts = _Attempts(runner, coordinator, writer)
         try:
-            if done and done < arguments.epochs and not attempts.find(done):
+            if stored is not None and at.epochs < arguments.epochs and not attempts.find(at):
                 stored = None
                 attempts.end()
-            kept = Kept(save=bytes, restore=lambda _state: None)  # what servers keep is what training goes on with
+            # What servers keep is what training goes on with.
+            kept = Kept(attempts.save, restore=lambda _saved: {})
             return train_epochs(
-                coordinator.learner, attempts.train, kept, report, stored=stored, workers=strategy.workers
+                coordinator.learner, attempts.train, kept, report, writer, stored=stored, workers=strategy.workers
             )
         finally:
             attempts.end()
@@ -90,23 +97,52 @@ def _parts(checkpoints: str | None) -> Iterator[Path]:
             yield Path(directory)
 
 
+class Done(NamedTuple):
+    """Steps, as a worker saw them."""
+
+    communication_s: float
+    sent_bytes: int
+
+
 class _Attempts:
     """Servers and workers that run, until a server dies."""
 
-    def __init__(self, runner: asyncio.Runner, coordinator: "Coordinator") -> None:
-        self._runner, self._coordinator = runner, coordinator
+    def __init__(self, runner: asyncio.Runner, coordinator: "Coordinator", writer: Writer) -> None:
+        self._runner, self._coordinator, self._writer = runner, coordinator, writer
         self._worker_deaths, self._server_deaths = Deaths(), Deaths()
         self._running: list[Volunteers] = []
         self._lost: CoterieError | None = None
         """What is said of a server that died."""
+        self._kept = Moment()
+        """Of the newest checkpoint of which all servers have written their parts."""
 
-    def find(self, epoch: int) -> bool:
-        """Have all begin at an epoch; whether its checkpoint is there. Raises WorkersDied, or what servers raise."""
-        return self._insist(lambda: self._begin(epoch))
+    def find(self, at: Moment) -> bool:
+        """Have all begin at a moment; whether its checkpoint is there. Raises WorkersDied, or what servers raise."""
+        self._kept = at
+        found = self._insist(lambda: self._begin(at))
+        if not found:
+            self._kept = Moment()
+        return found
 
-    def train(self, epoch: int) -> Epoch:
+    def train(self, epoch: int, course: Course) -> Epoch:
         """Raises WorkersDied, CheckpointLost, or what members raise."""
-        return self._insist(lambda: self._train(epoch))
+        batches = self._coordinator.learner.batches(epoch)
+        communication_s, sent_bytes = 0.0, 0
+        for span in course.spans(epoch, len(batches)):
+            reach = partial(self._reach, epoch, span.stop)
+            done = self._insist(reach)
+            communication_s += done.communication_s
+            sent_bytes += done.sent_bytes
+            course.samples += sum(len(batches[step]) for step in span)
+        self._writer.wait()  # the checkpoint before counts before its parts may go
+        loss = self._insist(lambda: self._conclude(epoch, len(batches)))
+        return Epoch(loss, communication_s, sent_bytes)
+
+    def save(self, course: Course) -> bytes:
+        """Have servers write their parts; when an epoch is over, they have."""
+        if course.moment.steps:
+            self._insist(lambda: self._conclude(*course.moment))
+        return b""
 
     def _insist(self, act: Callable[[], T]) -> T:
         """Again where a server has died."""
@@ -119,15 +155,24 @@ class _Attempts:
                 self.end()
                 self._server_deaths.add(int(str(error.fields["worker"])), str(error.fields["output"]))
 
-    def _train(self, epoch: int) -> Epoch:
-        if not self._running and not self._begin(epoch):
+    def _reach(self, epoch: int, stop: int) -> Done:
+        """Have all steps of `epoch` done before `stop`."""
+        if not self._running and not self._begin(self._kept):
             raise CheckpointLost
-        found = self._runner.run(self._coordinator.train(epoch))
+        return self._runner.run(self._coordinator.train(epoch, stop))
+
+    def _conclude(self, epoch: int, steps: int) -> float:
+        if not self._running:
+            self._reach(epoch, steps)
+        whole = steps == len(self._coordinator.learner.batches(epoch))
+        at = Moment(epoch + 1) if whole else Moment(epoch, steps)
+        loss = self._runner.run(self._coordinator.conclude(at))
+        self._kept = at
         self._worker_deaths.forget()
         self._server_deaths.forget()
-        return found
+        return loss
 
-    def _begin(self, epoch: int) -> bool:
+    def _begin(self, at: Moment) -> bool:
         coordinator, secret = self._coordinator, secrets.token_hex(16)
         port = self._runner.run(coordinator.open(secret))
         loop = self._runner.get_loop()
@@ -148,7 +193,7 @@ class _Attempts:
             members(coordinator.servers, Deaths(most=1), lost),
             members(coordinator.workers, self._worker_deaths, failed),
         ]
-        return self._runner.run(coordinator.begin(epoch))
+        return self._runner.run(coordinator.begin(at))
 
     def end(self) -> None:
         """End all of them."""
@@ -186,39 +231,49 @@ class Coordinator:
         self.exchange = Exchange(self.servers.stop, secret=secret, most_bytes=largest(numbers))
         return await self.exchange.open()
 
-    async def begin(self, epoch: int) -> bool:
-        """Have servers keep the model: as it was before any epoch, or from their parts of `epoch`'s checkpoint.
+    async def begin(self, at: Moment) -> bool:
+        """Have servers keep the model: as it was before any step, or from their parts of a checkpoint.
 
         Gives whether all of those were found. Raises WorkersDied, or what servers raise.
         """
-        steps = len(list(self.learner.batches(epoch)))
+        steps = len(self.learner.batches(at.epochs))
         words = {
             WHAT: BEGIN,
-            EPOCH: str(epoch),
-            FIRST: str(epoch * steps),
+            EPOCH: str(at.epochs),
+            STEP: str(at.steps),
+            FIRST: str(at.epochs * steps + at.steps),
             SIZES: json.dumps(self._division.sizes),
             DIRECTORY: str(self._directory),
         }
+        anew = at == Moment()
         questions = {
-            member: (words, NOTHING if epoch else self._initial(number)) for number, member in enumerate(self.servers)
+            member: (words, self._initial(number) if anew else NOTHING) for number, member in enumerate(self.servers)
         }
         answers = await self._ask(questions)
         self._ports = [int(answers[member].words[PORT]) for member in self.servers]
         return all(answer.words[FOUND] == "1" for answer in answers.values())
 
-    async def train(self, epoch: int) -> Epoch:
-        """Have workers compute an epoch, and servers write their parts. Raises WorkersDied, or what members raise."""
+    async def train(self, epoch: int, stop: int) -> Done:
+        """Have workers compute what is missing of an epoch before step `stop`. Raises WorkersDied, or what they do."""
         begun = time.perf_counter()
-        words = {WHAT: TRAIN, EPOCH: str(epoch), PORTS: json.dumps(self._ports)}
+        words = {WHAT: TRAIN, EPOCH: str(epoch), STEP: str(stop), PORTS: json.dumps(self._ports)}
         told = await self._ask(dict.fromkeys(self.workers, (words, NOTHING)))
-        seconds = time.perf_counter() - begun
-        kept = await self._ask({member: ({WHAT: CONCLUDE, EPOCH: str(epoch)}, NOTHING) for member in self.servers})
-        for number, member in enumerate(self.servers):
-            self._take(number, kept[member].tensors)
-        loss = float(kept[self.servers[STATISTICS_SERVER]].words[LOSS])
         communicated = float(np.mean([float(answer.words[COMMUNICATION_S]) for answer in told.values()]))
         sent = max(int(answer.words[SENT_BYTES]) for answer in told.values())
-        return Epoch(loss, min(communicated, seconds), sent)
+        return Done(min(communicated, time.perf_counter() - begun), sent)
+
+    async def conclude(self, at: Moment) -> float:
+        """Have servers write their parts; after an epoch, take the model. Gives its loss, then; within one, 0.
+
+        Raises WorkersDied, or what servers raise.
+        """
+        words = {WHAT: CONCLUDE, EPOCH: str(at.epochs), STEP: str(at.steps)}
+        kept = await self._ask(dict.fromkeys(self.servers, (words, NOTHING)))
+        if at.steps:
+            return 0.0
+        for number, member in enumerate(self.servers):
+            self._take(number, kept[member].tensors)
+        return float(kept[self.servers[STATISTICS_SERVER]].words[LOSS])
 
     async def _ask(self, questions: Mapping[int, tuple[Mapping[str, str], Mapping[str, Array]]]) -> dict[int, Frame]:
         """The answer of each member; one that was started anew is asked again."""
@@ -242,14 +297,14 @@ class Coordinator:
 
     def _numbers(self, number: int) -> Array:
         piece = self._division.pieces[number]
-        flat = [parameter.detach().numpy().reshape(-1) for parameter in self._layers[piece.layer]]
-        found: Array = np.concatenate(flat)[piece.start : piece.stop]
+        flat = [array_of(parameter).reshape(-1) for parameter in self._layers[piece.layer]]
+        found: Array = np.concatenate(flat)[piece.start : piece.stop]  # type: ignore[assignment]  # they are float32
         return found
 
     @torch.no_grad()
     def _take(self, server: int, tensors: Mapping[str, Array]) -> None:
         start = 0
-        numbers = torch.from_numpy(np.array(tensors[NUMBERS]))
+        numbers = tensor_of(tensors[NUMBERS])
         for number in self._division.pieces_of(server):
             piece = self._division.pieces[number]
             layer, mine = self._layers[piece.layer], numbers[start : start + piece.size]

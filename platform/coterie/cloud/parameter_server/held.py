@@ -97,6 +97,15 @@ class Averages:
         self._losses += sum(one.loss for one in pushed)
         self._count += 1
 
+    def save(self) -> Tensor:
+        """What it has of the losses, [2] as bits of float64."""
+        return torch.tensor([self._losses, float(self._count)], dtype=torch.float64).view(torch.int64)
+
+    def restore(self, saved: Tensor) -> None:
+        """The inverse of `save`."""
+        losses, count = saved.view(torch.float64).tolist()
+        self._losses, self._count = losses, int(count)
+
     def read_loss(self) -> float:
         """The mean of the steps since it was last read."""
         losses, count = self._losses, self._count

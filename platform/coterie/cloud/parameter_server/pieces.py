@@ -7,6 +7,7 @@ from concurrent.futures import Future
 import torch
 from torch import Tensor
 
+from coterie.cloud.arrays import tensor_of
 from coterie.cloud.exchange.frames import Frame
 from coterie.cloud.meter import Meter
 from coterie.cloud.parameter_server.division import STATISTICS_SERVER, Division
@@ -94,7 +95,7 @@ def _part(layer: Layer, piece: Piece) -> Tensor:
 
 
 def _put(layer: Layer, piece: Piece, frame: Frame) -> None:
-    _part(layer, piece).copy_(torch.from_numpy(numbers_of(frame).copy()))
+    _part(layer, piece).copy_(tensor_of(numbers_of(frame)))
 
 
 def numbers_of(frame: Frame) -> Float32:

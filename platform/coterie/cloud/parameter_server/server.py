@@ -15,7 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coterie.cloud.checkpoints import read_file, replace_file
+from coterie.cloud.arrays import array_of, tensor_of
+from coterie.cloud.checkpoints import read_file
+from coterie.cloud.epochs import Moment
 from coterie.cloud.exchange.frames import Frame, largest, pack, read_frame
 from coterie.cloud.exchange.server import HELLO_BYTES, LOOPBACK, SECRET, WORKER
 from coterie.cloud.exchange.worker import answer_all
@@ -31,6 +33,7 @@ from coterie.cloud.parameter_server.words import (
     IDLE,
     KEY,
     LOSS,
+    LOSSES,
     NUMBER,
     NUMBERS,
     PIECE,
@@ -42,7 +45,7 @@ from coterie.cloud.parameter_server.words import (
     WHAT,
     WHERE,
 )
-from coterie.cloud.parts import part_path
+from coterie.cloud.parts import OwnParts
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.strategy.parameter_server import ParameterServer
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
@@ -70,7 +73,7 @@ class Server:
     _division: Division
     _shard: Shard
     _port: int
-    _directory: Path
+    _parts: OwnParts
 
     def __init__(self, arguments: WorkerArguments, strategy: ParameterServer) -> None:
         self._arguments, self._strategy = arguments, strategy
@@ -83,35 +86,39 @@ class Server:
         self._listener: asyncio.Server | None = None
 
     async def answer(self, frame: Frame) -> bytes:
-        """What the first process asks: to begin with an epoch, or to conclude one."""
+        """What the first process asks: to begin at a moment, or to write its part of a checkpoint.
+
+        When an epoch is over it gives all that it keeps, too.
+        """
         words = frame.words
         said = {NUMBER: words[NUMBER]}
+        at = Moment(int(words[EPOCH]), int(words[STEP]))
         if words[WHAT] == BEGIN:
-            found = self._begin(words, frame.tensors)
+            found = self._begin(at, words, frame.tensors)
             if self._listener is None:
                 self._listener = await asyncio.start_server(self._serve, LOOPBACK, 0)
                 self._port = self._listener.sockets[0].getsockname()[1]
             return pack({**said, PORT: str(self._port), FOUND: str(int(found))}, {})
-        epochs = int(words[EPOCH]) + 1
-        replace_file(self._part(epochs), self._saved())
-        # The one in between is what the checkpoint still counts on.
-        self._part(epochs - 2).unlink(missing_ok=True)
+        self._parts.write(at, self._saved(at))
+        self._parts.forget_older(at)
+        if at.steps:
+            return pack(said, {})
         loss = 0.0 if self._averages is None else self._averages.read_loss()
         return pack({**said, LOSS: repr(loss)}, self._numbers())
 
-    def _begin(self, words: Mapping[str, str], tensors: Mapping[str, Array]) -> bool:
+    def _begin(self, at: Moment, words: Mapping[str, str], tensors: Mapping[str, Array]) -> bool:
         """From the numbers that come with the question, else from its part of a checkpoint; whether there are any."""
         sizes = from_json(words[SIZES].encode(), tuple[tuple[int, ...], ...])
         most, strategy = numbers_in(self._strategy.piece_kib), self._strategy
         self._division = divide(sizes, most=most, servers=strategy.servers)
-        self._directory = Path(words[DIRECTORY])
-        saved = {name: _tensor(array) for name, array in tensors.items()}
+        self._parts = OwnParts(Path(words[DIRECTORY]), self._number, self._division.servers, at)
+        saved = {name: tensor_of(array) for name, array in tensors.items()}
         if not saved:
-            content = read_file(self._part(int(words[EPOCH])))
+            content = read_file(self._parts.path(at))
             if content is None:
                 return False
             stored = decode_tensors(content, expected=tuple(read_header(content).specs.values()))
-            saved = {name: _tensor(array) for name, array in stored.items()}
+            saved = {name: tensor_of(array) for name, array in stored.items()}
         self._keep(saved)
         rule = Synchronous() if strategy.updates == "synchronous" else OneByOne(strategy.bound)
         held: dict[int, Held] = dict(self._weights)
@@ -131,6 +138,8 @@ class Server:
             for number, mine in zip(pieces, numbers, strict=True)
         }
         self._averages = Averages(saved[STATISTICS]) if self._number == STATISTICS_SERVER else None
+        if self._averages is not None and LOSSES in saved:
+            self._averages.restore(saved[LOSSES])
         moments = {
             name: iter(
                 torch.split(
@@ -139,30 +148,29 @@ class Server:
                 )
             )
             for name, tensor in saved.items()
-            if name not in (NUMBERS, STATISTICS)
+            if name not in (NUMBERS, STATISTICS, LOSSES)
         }
         if moments:
             for weights in self._weights.values():
                 weights.restore({name: next(of) for name, of in moments.items()})
 
-    def _saved(self) -> bytes:
+    def _saved(self, at: Moment) -> bytes:
         tensors: dict[str, list[Tensor]] = {}
         for weights in self._weights.values():
             for name, tensor in weights.save():
                 tensors.setdefault(name, []).append(tensor)
-        together = {name: torch.cat(of).numpy() for name, of in tensors.items()}
+        together = {name: array_of(torch.cat(of)) for name, of in tensors.items()}
+        if self._averages is not None and at.steps:
+            together[LOSSES] = array_of(self._averages.save())
         return encode_tensors(together | self._statistics())
 
     def _numbers(self) -> dict[str, Array]:
         """All that it keeps, as the model has it."""
         numbers = [weights.numbers for weights in self._weights.values()]
-        return {NUMBERS: torch.cat([torch.zeros(0), *numbers]).numpy()} | self._statistics()
+        return {NUMBERS: array_of(torch.cat([torch.zeros(0), *numbers]))} | self._statistics()
 
     def _statistics(self) -> dict[str, Array]:
-        return {} if self._averages is None else {STATISTICS: self._averages.numbers.numpy()}
-
-    def _part(self, epochs: int) -> Path:
-        return part_path(self._directory, self._number, self._division.servers, epochs)
+        return {} if self._averages is None else {STATISTICS: array_of(self._averages.numbers)}
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         try:
@@ -195,11 +203,11 @@ class Server:
         piece, step = int(words[PIECE]), int(words[STEP])
         if words[WHAT] == PULL:
             numbers = self._shard.numbers_at(piece, step)
-            writer.write(pack({KEY: words[KEY]}, {NUMBERS: numbers.numpy()}))
+            writer.write(pack({KEY: words[KEY]}, {NUMBERS: array_of(numbers)}))
             return
         self._keys[worker, piece] = words[KEY]
         for due in self._shard.push(worker, piece, step, _pushed(frame)):
-            answer = pack({KEY: self._keys[due, piece]}, {NUMBERS: self._shard.numbers(piece).numpy()})
+            answer = pack({KEY: self._keys[due, piece]}, {NUMBERS: array_of(self._shard.numbers(piece))})
             self._here[due].write(answer)
 
     def _statistics_size(self) -> int:
@@ -212,7 +220,3 @@ def _pushed(frame: Frame) -> Pushed | None:
         return None
     numbers: np.ndarray[tuple[int], np.dtype[np.float32]] = frame.tensors[NUMBERS].astype(np.float32)
     return Pushed(numbers, frozenset(json.loads(frame.words[IDLE])), float(frame.words[LOSS]))
-
-
-def _tensor(array: Array) -> Tensor:
-    return torch.from_numpy(np.array(array))

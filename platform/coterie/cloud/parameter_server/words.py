@@ -15,5 +15,5 @@ EPOCH, STEP, FIRST, SIZES, DIRECTORY, PORT, PORTS, FOUND = (
 )  # fmt: skip
 PIECE, IDLE, LOSS = "piece", "idle", "loss"
 COMMUNICATION_S, SENT_BYTES = "communication_s", "sent_bytes"
-NUMBERS, STATISTICS = "numbers", "statistics"
+NUMBERS, STATISTICS, LOSSES = "numbers", "statistics", "losses"
 """Names of tensors."""

@@ -20,7 +20,7 @@ from coterie.cloud.parameter_server.at_once import AtOnce
 from coterie.cloud.parameter_server.division import divide
 from coterie.cloud.parameter_server.links import Links
 from coterie.cloud.parameter_server.pieces import Pieces, numbers_of
-from coterie.cloud.parameter_server.words import COMMUNICATION_S, EPOCH, NUMBER, PORTS, SENT_BYTES
+from coterie.cloud.parameter_server.words import COMMUNICATION_S, EPOCH, NUMBER, PORTS, SENT_BYTES, STEP
 from coterie.cloud.priority.layers import layers_of
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.priority.transfers import Transfers
@@ -83,24 +83,24 @@ class Worker:
         """The statistics that come back of the last step."""
 
     def answer(self, frame: Frame) -> bytes:
-        """Compute an epoch's gradients from the first step on that it has not pushed.
+        """Compute gradients from the first step on that it has not pushed, up to a step of an epoch.
 
         A server that is gone ends this process, which is then started anew with the others.
         """
-        epoch = int(frame.words[EPOCH])
-        batches = list(self._learner.batches(epoch))
+        epoch, stop = int(frame.words[EPOCH]), int(frame.words[STEP])
+        batches = self._learner.batches(epoch)
         first = epoch * len(batches)
         try:
             begin = self._meet(from_json(frame.words[PORTS].encode(), list[int])) if self._next is None else self._next
-            for step in range(begin - first, len(batches)):
+            for step in range(begin - first, stop):
                 self._compute(epoch, step, first + step, batches[step])
             self._way.finish()
             self._take_statistics()
         except ConnectionError:
             time.sleep(ENDED_WITHIN_S)
             raise
-        self._next = first + len(batches)
-        sent = 4 * len(batches) * (sum(sum(layer.sizes) for layer in self._layers) + self._statistics.size)
+        self._next = first + stop
+        sent = 4 * (self._next - begin) * (sum(sum(layer.sizes) for layer in self._layers) + self._statistics.size)
         return pack(
             {
                 NUMBER: frame.words[NUMBER],
