@@ -63,7 +63,7 @@ def _philly(seed: int) -> Trace:
         clock += draw.expovariate(1 / 30) if n % 10 else draw.expovariate(1 / 120)
         ranks = draw.choices((1, 2, 4, 8, 16, 32), (55, 15, 12, 12, 4, 2))[0]
         name = f"{n}x{ranks}"
-        gangs.append(Gang(name, ranks, clock))
+        gangs.append(Gang(name, ranks, clock, came=clock))
         lengths[name] = min(7200.0, draw.lognormvariate(5.0, 1.1)) * (1 + ranks / 16)
     return Trace(hosts, tuple(gangs), lengths)
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import Q, Value
+from django.db.models.functions import Now
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import LEASE
@@ -90,6 +91,8 @@ class Gang(Stateful):
     small = models.BooleanField(default=False)
     """It takes seconds; every host has room for one beside its places."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    came = models.DateTimeField(db_default=Now())
+    """When it first came to wait, which is its place in the queue; whoever made room for others keeps it."""
     since = models.DateTimeField()
     """When it came to wait, of late."""
     not_before = models.DateTimeField()

@@ -55,7 +55,9 @@ class Gang:
     id: str
     ranks: int
     since: float
-    """When it came to wait."""
+    """When it came to wait, of late; its patience begins then."""
+    came: float = 0.0
+    """When it first came, which is its place in the queue: whoever makes room for others does not lose it."""
     label: str = ""
     """What reasons call it; blank: its id."""
     team: str = ""
@@ -182,9 +184,7 @@ class _Deciding:
     ) -> None:
         self._hosts = sorted(hosts)
         self._running = [gang for gang in gangs if gang.shares]
-        self._waiting = sorted(
-            (gang for gang in gangs if not gang.shares), key=lambda gang: (-gang.priority, gang.since, gang.id)
-        )
+        self._waiting = sorted((gang for gang in gangs if not gang.shares), key=_place_in_queue)
         self._quotas, self._now, self._patience = quotas, now, patience
         self._holding = list(self._running)
         """Those that run, and those that start now."""
@@ -382,6 +382,10 @@ def borrowers(running: Iterable[Gang], quotas: Mapping[str, int]) -> set[str]:
             if used[gang.team] > _quota(gang.team, quotas):
                 found.add(gang.id)
     return found
+
+
+def _place_in_queue(gang: Gang) -> tuple[int, float, float, str]:
+    return -gang.priority, gang.came, gang.since, gang.id
 
 
 def _quota(team: str, quotas: Mapping[str, int]) -> int:

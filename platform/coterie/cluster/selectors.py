@@ -37,7 +37,7 @@ def active_gangs() -> "QuerySet[Gang]":
     shares = Prefetch("shares", GangShare.objects.select_related("host"))
     return (
         Gang.objects.filter(state__in=Gang.ACTIVE)
-        .order_by("state", "-priority", "since", "pk")
+        .order_by("state", "-priority", "came", "since", "pk")
         .prefetch_related(shares)
     )
 

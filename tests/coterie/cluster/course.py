@@ -58,6 +58,7 @@ def random_trace(seed: int) -> Trace:
                 f"g{n}",
                 ranks,
                 clock,
+                came=clock,
                 device=draw.choice(("auto", "cores", "gpus") if fits else ("auto", "cores")),
                 team=draw.choice("ab"),
                 priority=draw.choice((0, 0, 1)),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ A, B, C = Host("a", "north", 4), Host("b", "north", 4), Host("c", "south", 4)
 
 
 def check_laws(seed: int) -> None:
-    """On one course: all or none, no place twice, nobody waits without a reason, everybody ends."""
+    """On one course: all or none, no place twice, nobody waits without a reason or behind its like, everybody ends."""
     trace = random_trace(seed)
 
     def policy(hosts: Sequence[Host], gangs: Sequence[Gang], now: float) -> Decision:
@@ -40,6 +41,8 @@ def check_laws(seed: int) -> None:
         waiting = {gang.id for gang in gangs if not gang.shares}
         assert waiting == decision.starts.keys() | decision.waits.keys(), "whoever waits is told why"
         assert not decision.starts.keys() & decision.waits.keys()
+        for starts, waits in product(decision.starts, decision.waits):
+            assert not is_before(known[waits], known[starts]), "who came first is first, also after it made room"
         for name, reason in (*decision.waits.items(), *decision.leaves.items()):
             others = {gang.called for gang in gangs if gang.id != name}
             named = others & set(re.findall(r"\w+", reason.sentence))
@@ -52,6 +55,13 @@ def check_laws(seed: int) -> None:
 
     course = run(trace, policy, look=look)
     assert course.ended.keys() == {gang.id for gang in trace.gangs}
+
+
+def is_before(gang: Gang, other: Gang) -> bool:
+    """Whether it came before another one that wants the same, and settles for what the other does."""
+    wants, others = ((g.ranks, g.team, g.priority, g.spreads, g.device, g.small) for g in (gang, other))
+    is_patient = gang.spreads and gang.ranks > 1 and gang.since > other.since
+    return wants == others and not is_patient and gang.came < other.came
 
 
 @given(st.integers(0, 2**32))
@@ -221,6 +231,14 @@ def test_a_higher_priority_of_the_same_team_takes_the_place_of_a_lower_one_and_o
     urgent = Gang("urgent", 4, 1, priority=5)
     assert len(told([*running, urgent]).leaves) == 1
     assert not told([*running, Gang("equal", 4, 1)]).leaves
+
+
+def test_who_made_room_is_not_at_the_end_of_the_queue() -> None:
+    made_room = Gang("old", 4, since=100, came=0)
+    found = told([Gang("new", 4, since=50, came=50), made_room], now=101, hosts=(A,))
+    assert found.starts.keys() == {"old"}
+    busy = [Gang(f"x{name}", 1, 0, shares=(Share(name, 1),)) for name in "ab"]
+    assert told([*busy, made_room], now=101, hosts=(A, B)).waits["old"].code == "cluster.fragmented", "patient anew"
 
 
 def test_a_host_on_which_it_failed_is_taken_last() -> None:

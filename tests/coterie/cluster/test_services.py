@@ -107,6 +107,20 @@ def test_a_gang_that_has_to_leave_has_time_to_save() -> None:
     assert reason_of(job).startswith("waits for 2 workers on one host; 0 free on a")
 
 
+def test_a_gang_that_made_room_is_before_those_that_came_after_it() -> None:
+    hosts("a")
+    older = gang(2, team="vision")
+    place_gangs(quotas={"speech": 2}, now=later(1))
+    younger, wanted = gang(2, at=2, team="vision"), gang(2, at=3, team="speech")
+    place_gangs(quotas={"speech": 2}, now=later(3))
+    assert give_place_back(job=older, placement=1, now=later(4))
+    (start,) = place_gangs(quotas={"speech": 2}, now=later(4))
+    assert start.job == wanted
+    end_gang(job=wanted, now=later(5))
+    (start,) = place_gangs(quotas={"speech": 2}, now=later(5))
+    assert start.job == older != younger
+
+
 def test_failures_that_go_away_are_tried_again_and_others_are_not() -> None:
     hosts("a", "b")
     job = gang()
