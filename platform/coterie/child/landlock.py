@@ -64,8 +64,8 @@ def version() -> int:
     return max(0, found)
 
 
-def restrict_files(files: Files, *, own: str) -> bool:
-    """Open nothing from now on but `files`, the system's, Python's, and what is in the directory `own`.
+def restrict_files(files: Files, *, own: str, devices: Path = Path("/dev")) -> bool:
+    """Open nothing from now on but `files`, the system's, Python's, what is in `own`, and GPUs among `devices`.
 
     Nor does the process signal others than those that it starts, where the kernel can forbid that. It must have given
     up new privileges. False: the system does not allow it, and nothing is restricted.
@@ -74,6 +74,7 @@ def restrict_files(files: Files, *, own: str) -> bool:
     if known == 0:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
+    accelerators = [str(path) for name in ACCELERATORS for path in devices.glob(name)]
     handled = sum(rights for since, rights in SINCE.items() if since <= known)
     scoped = ABSTRACT_SOCKETS | SIGNALS if known >= SCOPES_SINCE else 0
     attributes = _Ruleset(handled, 0, scoped)
@@ -88,7 +89,8 @@ def restrict_files(files: Files, *, own: str) -> bool:
             (files.listed, READ_DIR),
             ((own, *files.written), WRITE),
             (DEVICES, READ | WRITE_FILE),
-            (_accelerators(), READ | WRITE_FILE | IOCTL_DEV),
+            (accelerators, READ | WRITE_FILE | IOCTL_DEV),
+            (_names_of_threads() if accelerators else (), WRITE_FILE),
         ):
             _allow(libc, ruleset, paths, rights & handled)
         return bool(libc.syscall(RESTRICT_SELF, ruleset, ctypes.c_uint32(0)) == 0)
@@ -112,5 +114,10 @@ def _allow(libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int) -
             os.close(descriptor)
 
 
-def _accelerators() -> list[str]:
-    return [str(path) for name in ACCELERATORS for path in Path("/dev").glob(name)]
+def _names_of_threads() -> tuple[str, ...]:
+    """Where CUDA writes the names of its threads, /proc/PID/task/TID/comm: else it does not begin (error 304).
+
+    Who is not root may write there in all processes, so that those which a child starts can: of others' files the
+    system gives nothing away. Root could change the kernel's settings in /proc/sys, and names its own threads alone.
+    """
+    return ("/proc",) if os.geteuid() else ("/proc/self/task",)

@@ -60,6 +60,14 @@ class NoGpu(CoterieError):
     sentence = "PyTorch finds {found} GPUs on this host, and none of number {gpu}: look after its driver."
 
 
+class GpusUnusable(CoterieError):
+    """Fields: detail (PyTorch's words, and what the process may not do that drivers of GPUs need)."""
+
+    code = "training.gpus_unusable"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "PyTorch cannot compute on the GPUs of this host: {detail}"
+
+
 class GpuFull(CoterieError):
     """Fields: detail (PyTorch's words)."""
 

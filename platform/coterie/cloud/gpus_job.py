@@ -3,6 +3,7 @@
 import msgspec
 
 from coterie.child.job import ChildJob, Limits
+from coterie.cloud.errors import GpusUnusable
 
 
 class GpusArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -13,11 +14,15 @@ class GpusResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was found."""
 
     gpus: int
-    """They have the numbers from 0 on."""
+    """One at least; they have the numbers from 0 on."""
 
 
 LIMITS = Limits(wall_s=120.0, memory_bytes=8 << 30, confined=True, loopback=True)
 """As a training has."""
 JOB = ChildJob(
-    module=__name__, work="coterie.cloud.gpus:count_gpus", arguments=GpusArguments, result=GpusResult, errors=()
+    module=__name__,
+    work="coterie.cloud.gpus:count_gpus",
+    arguments=GpusArguments,
+    result=GpusResult,
+    errors=(GpusUnusable,),
 )

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from coterie.child.job import Limits
 from coterie.child.run import run_child
 from coterie.cloud import gpus_job
 from coterie.cluster.services import register_host
@@ -38,21 +40,41 @@ def look() -> Facts:
     return Facts(len(os.sched_getaffinity(0)), psutil.virtual_memory().total)
 
 
-def count_gpus(nodes: Path = Path("/dev")) -> int:
-    """How many GPUs a training's children can compute on; it takes seconds where `nodes` has any, and one tries them.
+class Gpus(NamedTuple):
+    """Of a machine."""
 
-    Those that a driver has and children cannot use are named in the log, and count as none.
-    """
+    usable: int
+    """On how many a training's children can compute."""
+    problem: str = ""
+    """Why they cannot, although a driver has some; blank: there is none."""
+
+
+def look_for_gpus(nodes: Path = Path("/dev")) -> Gpus:
+    """It takes seconds where `nodes` has any: a child tries them, and where it can't, one that is not confined."""
     if not any(path for name in GPU_NODES for path in nodes.glob(name)):
-        return 0
+        return Gpus(0)
     try:
-        found = run_child(gpus_job.JOB, gpus_job.GpusArguments(), limits=gpus_job.LIMITS).gpus
+        return Gpus(_tried(gpus_job.LIMITS))
     except CoterieError as error:
-        logger.warning("this host has GPUs that trainings cannot use, and trains on cores: %s", error)
-        return 0
-    if found == 0:
-        logger.warning("this host has GPUs that PyTorch does not find: is it a build for cores alone (+cpu)?")
-    return found
+        problem = str(error)
+    try:
+        free = _tried(replace(gpus_job.LIMITS, confined=False))
+    except CoterieError as error:
+        return Gpus(0, f"{problem} A child that is not confined cannot either: {error}")
+    return Gpus(0, f"{problem} A child that is not confined computes on {free}: what confines it is in the way.")
+
+
+def count_gpus(nodes: Path = Path("/dev")) -> int:
+    """How many GPUs a training's children can compute on; where a driver has others, the log says why."""
+    found = look_for_gpus(nodes)
+    if found.problem:
+        logger.warning("this host has GPUs that trainings cannot use, and trains on cores: %s", found.problem)
+    return found.usable
+
+
+def _tried(limits: Limits) -> int:
+    """Raises what `run_child` does."""
+    return run_child(gpus_job.JOB, gpus_job.GpusArguments(), limits=limits).gpus
 
 
 def tell(now: datetime, *, gpus: int) -> None:

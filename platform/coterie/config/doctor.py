@@ -16,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from coterie.accounts.models import Operator
 from coterie.child.trial_job import try_confinement
+from coterie.cluster.this_host import look_for_gpus
 from coterie.config.schema import OtherSchema, refuse_other
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
@@ -193,6 +194,14 @@ def _confinement() -> Told:
         yield "fine", "jobs on programs of others reach no network, no socket and no file but their own"
 
 
+def _gpus() -> Told:
+    found = look_for_gpus()
+    if found.problem:
+        yield "warning", f"trainings here compute on cores. {found.problem}"
+    else:
+        yield "fine", f"trainings here can compute on {found.usable} GPUs"
+
+
 CHECKS: dict[str, Callable[[], Told]] = {
     "settings": _settings,
     "database": _database,
@@ -205,4 +214,5 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "stored files": _files,
     "room": _room,
     "confinement": _confinement,
+    "gpus": _gpus,
 }

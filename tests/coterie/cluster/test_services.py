@@ -174,11 +174,19 @@ def test_gangs_without_a_job_end_and_what_is_old_is_forgotten() -> None:
     assert not Gang.objects.exists() and not Host.objects.exists()
 
 
-def test_gpus_that_trainings_cannot_use_count_as_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_gpus_that_trainings_cannot_use_count_as_none_and_the_log_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     assert count_gpus(tmp_path) == 0 and not caplog.records, "nothing is tried where no driver is"
     (tmp_path / "nvidia0").touch()
     assert count_gpus(tmp_path) == torch.cuda.device_count()
-    assert bool(caplog.records) == (torch.cuda.device_count() == 0)
+    if torch.cuda.device_count() == 0:
+        (record,) = caplog.records
+        told = record.getMessage()
+        words = "Torch not compiled with CUDA enabled" if torch.version.cuda is None else "GPU"
+        assert told.count(words) >= 2, "of a confined child and of one that is not"
+        assert f"PyTorch {torch.__version__}" in told
+        assert "A child that is not confined cannot either" in told
 
 
 @pytest.mark.django_db(transaction=True)
