@@ -20,7 +20,7 @@ DRIVER = "libcuda.so.1"
 def count_gpus(arguments: GpusArguments, report: ReportProgress) -> GpusResult:  # noqa: ARG001 - as all jobs
     """Raises GpusUnusable where there is none, or one of them cannot."""
     try:
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
         found = torch.cuda.device_count()
         for number in range(found):
             ones = torch.ones(SIZE, SIZE, device=torch.device("cuda", number))
