@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from coterie.child.job import Progress
+from coterie.cloud.simulation_job import SAVED
 from coterie_wire.structs import from_values
 
 MAX_POINTS = 400
@@ -34,7 +35,12 @@ class Curve:
         self._points = list(points)
 
     def add(self, progress: Progress, now: datetime) -> None:
-        """Another epoch; one that is done once more, after an interruption, replaces what came of it before."""
+        """Another epoch; one that is done once more, after an interruption, replaces what came of it before.
+
+        A checkpoint within an epoch is no point.
+        """
+        if SAVED in progress.values:
+            return
         self._points = [point for point in self._points if point.epoch < progress.done]
         self._points.append(Point(progress.done, now, dict(progress.values)))
         if len(self._points) > MAX_POINTS:

@@ -1,10 +1,12 @@
 """A worker or the job's own process is killed (SIGKILL): training ends once, with the bits that it would have had."""
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -13,6 +15,7 @@ from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, worker_job
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.simulation_job import SAVED
 from tests.coterie.cloud.training import arguments_of, write_job
 
 LIMITS = Limits(memory_bytes=8 << 30, confined=True)
@@ -41,6 +44,8 @@ def train(
     told: list[int] = []
 
     def follow(progress: Progress) -> None:
+        if SAVED in progress.values:
+            return
         told.append(progress.done)
         if kill is not None and told.count(at) == 1 and progress.done == at:
             victims = [process for process in psutil.Process().children(recursive=True) if kill(process)]
@@ -108,6 +113,49 @@ def test_whoever_is_killed_the_result_has_the_same_bits(job: Path, tmp_path: Pat
     result, trained, told = train(arguments("platform"))
     assert (result, trained) == (whole, expected)
     assert told[0] in (4, 5, 6), "it does not begin anew"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: " ".join(map(str, strategy.values())))
+def test_who_goes_on_from_any_moment_around_a_checkpoint_has_the_same_bits(
+    job: Path, tmp_path: Path, strategy: dict[str, object]
+) -> None:
+    """What a death leaves on the disk: before a checkpoint is written, amid its parts, after them, and after it."""
+
+    def arguments(directory: Path, epochs: int = 2) -> BootstrapArguments:
+        found = arguments_of(job, strategy, epochs=epochs, checkpoints=directory)
+        return msgspec.structs.replace(found, checkpoint_s=0)
+
+    whole, expected, _ = train(arguments_of(job, strategy, epochs=2))
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    train(arguments(before, epochs=1))
+    shutil.copytree(before, after)
+    cancel = threading.Event()
+    with pytest.raises(Cancelled):
+        run_child(
+            bootstrap_job.JOB,
+            arguments(after),
+            limits=LIMITS,
+            on_progress=lambda progress: cancel.set() if SAVED in progress.values else None,
+            cancel=cancel,
+        )
+    new = sorted(path for path in after.iterdir() if not (before / path.name).exists())
+    moments = {
+        "amid the first": (new[:1], 0),
+        "amid the others": (new, len(new) - 1),
+        "before it counts": (new, len(new)),
+    }
+    for name, (written, complete) in moments.items():
+        shutil.copytree(before, tmp_path / name)
+        for place, path in enumerate(written):
+            content = path.read_bytes()
+            part = path if place < complete else path.with_name(path.name + ".part")
+            (tmp_path / name / part.name).write_bytes(content if place < complete else content[: len(content) // 2])
+    for name in ("before", *(moments if new else ()), "after"):
+        result, trained, told = train(arguments(tmp_path / name))
+        assert (result, trained) == (whole, expected), name
+        assert told == [2], "the first epoch counts"
 
 
 @pytest.mark.long

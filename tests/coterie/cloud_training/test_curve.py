@@ -1,6 +1,7 @@
 """What a job's row keeps of its epochs."""
 
 from coterie.child.job import Progress
+from coterie.cloud.simulation_job import SAVED
 from coterie.cloud_training.curve import MAX_POINTS, Curve, read_curve
 from tests.coterie.world import later
 
@@ -14,6 +15,14 @@ def test_a_curve_is_read_as_it_was_stored() -> None:
     curve.add(epoch(1), later(0))
     (point,) = read_curve(curve.stored())
     assert (point.epoch, point.at, point.values) == (1, later(0), {"loss": 1.0, "workers": 2.0})
+
+
+def test_a_checkpoint_within_an_epoch_is_no_point() -> None:
+    curve = Curve(())
+    curve.add(epoch(1), later(0))
+    curve.add(Progress("training", 1, 1000, {SAVED: 1.0}), later(1))
+    (point,) = read_curve(curve.stored())
+    assert point.at == later(0)
 
 
 def test_an_epoch_that_is_done_once_more_replaces_what_came_before() -> None:
