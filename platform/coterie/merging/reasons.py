@@ -30,6 +30,14 @@ def disk_full(pause_s: float) -> Reason:
     return Reason("merging.disk_full", f"the disk is full; the updates stay, and are merged {pause_s:.0f} s from now")
 
 
+def storage_away(problem: str, pause_s: float) -> Reason:
+    """Merging waits for the storage of files, which does not answer as it should."""
+    return Reason(
+        "merging.storage_away",
+        f"the updates stay in the object storage, and are merged {pause_s:.0f} s from now: {problem}",
+    )
+
+
 def distilling(sentence: str) -> Reason:
     """How far a merge by distillation is."""
     return Reason("merging.distilling", sentence)

@@ -4,6 +4,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from threading import Event
 from time import perf_counter
 
@@ -12,6 +13,7 @@ from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.core.scratch import scratch_directory
+from coterie.merging import reasons
 from coterie.merging.averaging import Merger, average, merge_where_it_pays
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
@@ -20,12 +22,14 @@ from coterie.merging.showing import Shown
 from coterie.merging.transitions import (
     MAX_ATTEMPTS,
     State,
+    WhyItWaits,
     end,
     hold,
     postpone_after_failure,
-    postpone_for_room,
+    postpone_without_blame,
     take,
 )
+from coterie.storage.interface import StorageUnavailable
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -42,7 +46,8 @@ def run_merge(
 ) -> None:
     """Make candidates of a merge's updates and publish them, unless it is being done or has been done.
 
-    A worker that dies leaves the merge to the next, when its lease ends. Where the disk is full, the merge waits.
+    A worker that dies leaves the merge to the next, when its lease ends. Where the disk is full, or the storage of
+    files does not answer, the merge waits.
     """
     lease = uuid.uuid4()
     merge = take(merge_id, lease=lease, now=clock())
@@ -56,9 +61,10 @@ def run_merge(
         except (Crashed, OutOfMemory, OutOfTime) as error:
             _try_again(merge, error, lease=lease, now=clock())
         except Exception as error:
-            if isinstance(error, DiskFull) or is_full(error):
-                logger.warning("%s waits, as the disk is full: %s", merge, error)
-                postpone_for_room(merge, lease=lease, now=clock())
+            why = _why_it_waits(error)
+            if why is not None:
+                logger.warning("%s waits: %s", merge, error)
+                postpone_without_blame(merge, why, lease=lease, now=clock())
             elif isinstance(error, CoterieError):
                 end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
             else:
@@ -77,6 +83,15 @@ def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Mer
         else:
             outcome = average(merge, directory, lost, now=clock(), merger=merger)
         publish_outcome(merge_id=merge.pk, outcome=outcome, merge_s=perf_counter() - started, now=clock())
+
+
+def _why_it_waits(error: Exception) -> WhyItWaits | None:
+    """What the machine or the storage of files lacked, which no update and no worker can help; None: nothing."""
+    if isinstance(error, DiskFull) or is_full(error):
+        return reasons.disk_full
+    if isinstance(error, StorageUnavailable):
+        return partial(reasons.storage_away, str(error))
+    return None
 
 
 def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:

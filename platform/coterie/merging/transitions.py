@@ -1,6 +1,6 @@
 """The steps of a merge, and who works at it: each change is a compare-and-set on its row."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from coterie.core.lease import extend_lease, take_lease
 from coterie.merging.checkpoints import forget_checkpoints
 from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
-from coterie.merging.reasons import MERGING, disk_full, failed, tried_again
+from coterie.merging.reasons import MERGING, failed, tried_again
 from coterie_wire.conditions import Reason
 
 State = Merge.State
@@ -19,6 +19,8 @@ MAX_ATTEMPTS = 5
 """Attempts that may fail without any progress before a merge is abandoned."""
 FIRST_PAUSE = timedelta(seconds=5)
 LONGEST_PAUSE = timedelta(minutes=5)
+WhyItWaits = Callable[[float], Reason]
+"""Makes a reason of the pause in seconds."""
 
 STEPS = Steps(
     Merge,
@@ -66,12 +68,12 @@ def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: date
     ADVANCE.send(federation=str(merge.federation_id))
 
 
-def postpone_for_room(merge: Merge, *, lease: UUID, now: datetime) -> None:
-    """Let the merge wait until the disk may have room again. Attempts are reset: no worker has failed."""
+def postpone_without_blame(merge: Merge, why: WhyItWaits, *, lease: UUID, now: datetime) -> None:
+    """Let the merge wait until what it lacks may be there again. Attempts are reset: no worker has failed."""
     pause = min(FIRST_PAUSE * 2 ** min(merge.postponements, 10), LONGEST_PAUSE)
     postponed = _running(merge.pk).filter(lease_token=lease)
     postponed.update(
-        **reason_columns(disk_full(pause.total_seconds())),
+        **reason_columns(why(pause.total_seconds())),
         reason_at=now,
         lease_until=None,
         attempts=0,

@@ -43,6 +43,12 @@ NAMED = 3
 """Things that a sentence names one by one."""
 NOT_JUDGED = ("merging.gave_up", "merging.failed", "child.crashed", "child.out_of_memory", "child.out_of_time")
 """Why rounds are abandoned whose updates nobody has found fault with."""
+WHERE_TO_LOOK = {
+    "merging.disk_full": "Make room on the disk; the merge then goes on by itself.",
+    "merging.storage_away": "See why the object storage does not answer, or refuses what is asked (a wrong clock, "
+    "credentials that have ended); the merge then goes on by itself.",
+}
+"""By the reason of a merge that waits for something to be there again."""
 
 
 @dataclass(frozen=True)
@@ -292,9 +298,10 @@ def _failing_merges(_now: datetime) -> Iterator[Repair]:
             if waits
             else f"Workers die or fail over the merge of round {merge.number} of {merge.federation.name}; "
             f"this is attempt {merge.attempts}.",
-            advice="Make room on the disk; the merge then goes on by itself."
-            if waits
-            else "Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
+            advice=WHERE_TO_LOOK.get(
+                merge.reason_code if waits else "",
+                "Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
+            ),
             subject_kind="rounds.round",
             subject_id=str(merge.round.pk),
             subject_name=str(merge.round),

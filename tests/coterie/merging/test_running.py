@@ -28,6 +28,7 @@ from coterie.registry.selectors import champion
 from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
+from coterie.storage.interface import StorageUnavailable
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from tests.coterie.world import (
@@ -411,6 +412,37 @@ class TestFullDisk:
             return bool(hints)
 
         assert [asked(at) for at in (5, 7.9, 8.1, -3600)] == [False, False, True, True]
+
+
+class TestStorageThatDoesNotAnswer:
+    def test_delays_a_merge_with_its_reason_and_loses_nothing(self) -> None:
+        round_ = merging_round(measured=False)
+
+        def away(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise StorageUnavailable(problem="connection refused")
+
+        at = 3.0
+        for _ in range(9):  # more than workers may fail
+            assert merged(round_, merger=away, at=at).state == "merging"
+            assert round_.reason_code == "merging.storage_away"
+            at = (Merge.objects.get().postponed_until - later(0)).total_seconds()
+        assert "300 s from now: The object storage does not answer" in round_.reason_sentence
+        assert "connection refused" in round_.reason_sentence
+        repair = faults(at)["merge_fails"]
+        assert (repair.code, repair.advice[:22]) == ("merging.storage_away", "See why the object sto")
+        assert merged(round_, at=at).state == "published"
+        assert faults(at) == {}
+
+    def test_takes_no_attempt_from_those_of_workers_that_fail(self) -> None:
+        round_ = merging_round(measured=False)
+        Merge.objects.update(attempts=4)
+
+        def away(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise StorageUnavailable(problem="connection refused")
+
+        merged(round_, merger=away)
+        find_overdue(now=later(60))
+        assert (Merge.objects.get().state, Merge.objects.get().attempts) == ("running", 0)
 
 
 class TestQuarantine:
