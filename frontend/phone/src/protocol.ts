@@ -2,7 +2,7 @@
 import type { ToldUnderNoise } from "./device/budget";
 import type { Changes, OwnerChoices } from "./device/choices";
 import type { Scope } from "./device/consent";
-import type { Agreed, Answered, Asked, Damage, Finished, Receipt, Tuned } from "./device/kept";
+import type { Agreed, Answered, Asked, Damage, Finished, KnownForms, Receipt, Tuned } from "./device/kept";
 import type { PeersStatus } from "./device/peers/member";
 import type { LabelsShown } from "./device/questions";
 import type { Answers } from "./device/sources";
@@ -68,6 +68,8 @@ export interface Shown {
   readonly labels: LabelsShown;
   /** Which data of the phone's own the model takes; null: the device holds none yet. */
   readonly takes: Takes | null;
+  /** How quick each form of the version is; null: the platform has no smaller one. */
+  readonly forms: KnownForms | null;
   /** How the latest training of a personal model ended; null: there was none. */
   readonly tuned: Tuned | null;
   /** Whether rounds train the personal model, so that updates tell what it learned. */

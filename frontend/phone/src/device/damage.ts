@@ -62,6 +62,7 @@ export const LOSSES: { readonly [Name in keyof Values]: Loss<Values[Name]> } = {
     instead: () => true,
   },
   model: { sentence: "the manifest of the model was damaged on the disk; it is fetched again" },
+  forms: { sentence: "how quick the forms of the model are was damaged on the disk; they are measured again" },
   train_step_s: SPEED,
   upload_s: SPEED,
   receipt: { sentence: "the number under which this device is to be forgotten was damaged on the disk; ask again" },

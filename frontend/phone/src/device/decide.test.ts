@@ -23,6 +23,7 @@ const NOTHING: Facts = {
   answered: true,
   assigned: null,
   champion: null,
+  forms: null,
   blockers: [],
   between: null,
 };
@@ -74,4 +75,12 @@ test("peers are told between the steps of a round, and an update that is ready c
   expect(done({ ...inRound, spooled: true })).toBe("upload");
   expect(done({ ...inRound, assigned: OTHER })).toBe("drop");
   expect(done({ ...inRound, between: "learn-alone" })).toBe("train");
+});
+
+test("smaller forms of the version come after a newer version and before what is between rounds, with a network", () => {
+  expect(done({ forms: SIGNED, between: "personalise" })).toBe("take-forms");
+  expect(done({ forms: SIGNED, champion: SIGNED })).toBe("fetch");
+  expect(done({ forms: SIGNED, inHand: MINE, assigned: MINE })).toBe("train");
+  expect(done({ forms: SIGNED, blockers: because("conditions.not_charging") })).toBe("take-forms");
+  expect(done({ forms: SIGNED, blockers: because("conditions.offline") })).toBe("rest");
 });

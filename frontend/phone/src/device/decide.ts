@@ -13,6 +13,8 @@ export interface Facts {
   readonly assigned: Assignment | null;
   /** A version that the device should hold and does not. */
   readonly champion: SignedManifest | null;
+  /** Smaller forms of the version that it holds, which it does not know. */
+  readonly forms: SignedManifest | null;
   readonly blockers: readonly Reason[];
   /**
    * What is due between rounds: to train the personal model to its end, or to tell how that ended; or, where it learns
@@ -26,6 +28,7 @@ export type Action =
   | { readonly do: "rest" }
   | { readonly do: "accept" | "train" | "upload" | "drop"; readonly assignment: Assignment }
   | { readonly do: "fetch"; readonly champion: SignedManifest }
+  | { readonly do: "take-forms"; readonly forms: SignedManifest }
   | { readonly do: "personalise" }
   | { readonly do: "tell-personal" }
   | { readonly do: "learn-alone" }
@@ -35,7 +38,7 @@ export type Action =
  * A spooled update is offered even when its assignment is no longer named: the platform stops naming it once it has
  * accepted the update, so only the answer to the offer tells whether it was accepted.
  */
-export function decide({ inHand, spooled, answered, assigned, champion, blockers, between }: Facts): Action {
+export function decide({ inHand, spooled, answered, assigned, champion, forms, blockers, between }: Facts): Action {
   const offline = blocksNetwork(blockers);
   if (inHand !== null) {
     if (spooled) return offline ? { do: "rest" } : { do: "upload", assignment: inHand };
@@ -45,6 +48,7 @@ export function decide({ inHand, spooled, answered, assigned, champion, blockers
   }
   if (assigned !== null) return { do: "accept", assignment: assigned };
   if (champion !== null && !offline) return { do: "fetch", champion };
+  if (forms !== null && !offline) return { do: "take-forms", forms };
   if (between === null) return { do: "rest" };
   const isHeldBack = between === "tell-personal" || between === "tell-peers" ? offline : blockers.length > 0;
   return isHeldBack ? { do: "rest" } : { do: between };

@@ -32,12 +32,15 @@ import {
   type StandingPlan,
 } from "../wire/messages";
 import { followed, pinned, trusted } from "../wire/platform_keys";
+import type { Tensors } from "../wire/tensors";
+import { digestOf, verifyVariants } from "../wire/variants";
 import { Budget, OUT_OF_BUDGET } from "./budget";
 import { Consent } from "./consent";
 import { type Action, decide, type Facts } from "./decide";
 import { delayS, isRetryable, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { FleetAnswers, offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
-import type { Finished, Identity, Spooled } from "./kept";
+import { latenciesOf, measureForms } from "./forms";
+import type { Finished, Identity, KnownForms, Spooled } from "./kept";
 import { deliver, Link, NOTHING } from "./link";
 import { frozenOf } from "./opened";
 import { callsOf } from "./peers/duties";
@@ -89,6 +92,10 @@ export class Device {
   private readonly link: Link;
   private conditions: Conditions | null = null;
   private refused: string | null = null;
+  /** A list of smaller forms that cannot be used; it is not tried again. */
+  private badForms: string | null = null;
+  /** Digest of the list whose figures the platform has been told since the page was opened. */
+  private toldForms = "";
   private reportedAt = 0;
   private failures = 0;
   private checkInS = 15;
@@ -283,16 +290,33 @@ export class Device {
 
   private async outputs(manifest: Manifest, xs: readonly Float32Array[]): Promise<number[][]> {
     const { model } = manifest;
-    const frozen = await frozenOf(manifest, (sha256) => this.part(sha256));
     const [own, standing] = await Promise.all([this.store.get("own"), this.store.get("standing")]);
+    const form = own === null ? await this.form(manifest) : null;
+    if (form !== null) return outputsOf(await Predictor.alone(form, model), new Map(), xs);
+    const frozen = await frozenOf(manifest, (sha256) => this.part(sha256));
     const read = async () => readVersion(await this.part(manifest.parameters.sha256), model);
     const version = await answeringTensors(own, standing, manifest, read);
-    const predictor = await Predictor.open(await this.part(manifest.predict.sha256), model, frozen);
-    try {
-      return await predictor.outputs(version, xs);
-    } finally {
-      await predictor.close();
-    }
+    return outputsOf(await Predictor.open(await this.part(manifest.predict.sha256), model, frozen), version, xs);
+  }
+
+  /** How quick each form of the version is that the device holds; null: it knows no smaller one. */
+  async knownForms(): Promise<KnownForms | null> {
+    const known = await this.store.get("forms");
+    return known?.version === this.situation.now.version ? known : null;
+  }
+
+  /** The graph of the smaller form that was chosen; null: the version itself answers. */
+  private async form({ version }: Manifest): Promise<Uint8Array | null> {
+    const known = await this.store.get("forms");
+    if (known === null || known.version !== version || known.graph === null) return null;
+    const graph = await this.store.blob(known.graph.sha256);
+    if (graph === null) await this.forgetForms(); // the disk has lost it: the version answers until it is there again
+    return graph;
+  }
+
+  private async forgetForms(): Promise<void> {
+    await this.store.drop("forms");
+    this.situation.replace({ forms: "" });
   }
 
   /** A version that has lost a part is not held, so that the platform sends it again. */
@@ -302,7 +326,9 @@ export class Device {
     try {
       const manifest = verifyManifest(signed, ...pinned(this.identity.platformKeys));
       for (const { sha256 } of partsOf(manifest)) if ((await this.store.blob(sha256)) === null) return;
-      this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
+      const known = await this.store.get("forms");
+      const forms = known?.version === manifest.version ? known.digest : "";
+      this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest), forms });
     } catch (error) {
       console.warn(`the model's manifest is damaged and is fetched again: ${(error as Error).message}`);
     }
@@ -327,7 +353,9 @@ export class Device {
       }
       try {
         this.isAnswerWanted = false;
-        const directive = await this.link.call("check-in", await this.message(now), Directive);
+        const message = await this.message(now);
+        const directive = await this.link.call("check-in", message, Directive);
+        if (message.latencies !== undefined) this.toldForms = message.variants ?? "";
         this.checkInS = Math.max(directive.check_in_s, SHORTEST_S);
         this.isLarge = directive.window !== null;
         dueAt = nowS() + nextCheckInS(directive);
@@ -387,7 +415,7 @@ export class Device {
    * does, and then until the device accepts an assignment of another plan.
    */
   private async message(now: Now): Promise<CheckIn> {
-    const [owner, isMasked, held, trainStepS, labels, standing, asked] = await Promise.all([
+    const [owner, isMasked, held, trainStepS, labels, standing, asked, known] = await Promise.all([
       this.store.get("owner"),
       this.store.get("isMasked"),
       this.held(),
@@ -395,6 +423,7 @@ export class Device {
       this.questions.facts(),
       this.store.get("standing"),
       this.store.get("asked"),
+      this.store.get("forms"),
     ]);
     const hidden = this.hides || isMasked;
     const isNoised = standing !== null && hasProfileNoise(standing.plan);
@@ -404,7 +433,10 @@ export class Device {
       conditions: now.conditions,
       blockers: now.blockers.slice(0, 16),
       ...(now.progress === null ? {} : { progress: hidden ? { ...now.progress, ...NO_STEPS } : now.progress }),
-      ...(now.version === null ? {} : { version: now.version }),
+      ...(now.version === null ? {} : { version: now.version, variants: now.forms }),
+      ...(hidden || known === null || known.digest !== now.forms || known.digest === this.toldForms
+        ? {}
+        : { latencies: latenciesOf(known, now.conditions) }),
       ...(standing === null ? {} : { standing: standing.digest }),
       ...(asked === null ? {} : { help: asked.request }),
       ...(hidden
@@ -451,15 +483,45 @@ export class Device {
     const held = await this.store.get("model");
     const isHeld = now.version !== null && champion?.manifest === held?.manifest;
     if (champion?.manifest === this.refused || isHeld) champion = null;
+    const forms = this.newForms(now);
     return decide({
       inHand,
       spooled: spooled !== null,
       answered: now.directive !== null,
       assigned,
       champion,
+      forms,
       blockers: now.blockers,
       between: inHand !== null ? await this.between(true) : assigned === null ? await this.between(false) : null,
     });
+  }
+
+  /** A list of smaller forms that the device does not know, and has not refused. */
+  private newForms({ directive, version, forms }: Now): SignedManifest | null {
+    const listed = directive?.variants ?? null;
+    if (listed === null || version === null || listed.manifest === this.badForms) return null;
+    return digestOf(listed) === forms ? null : listed;
+  }
+
+  /** Have the smaller forms of the version that is held, see how quick each is here, and which one predicts. */
+  private async takeForms(signed: SignedManifest): Promise<void> {
+    const listed = verifyVariants(signed, ...this.trusted());
+    const manifest = await this.heldManifest();
+    if (manifest === null) return;
+    if (listed.version !== manifest.version) {
+      const detail = "the list of smaller forms is of another version than the device holds";
+      throw new CodedError("bundle.malformed", detail);
+    }
+    const stop = (): boolean => this.isOffline();
+    const graphs = listed.variants.map(({ graph }) => graph);
+    if (!(await this.download(graphs, [...partsOf(manifest), ...graphs], stop))) return;
+    const part = (sha256: string): Promise<Uint8Array> => this.part(sha256);
+    const received = readVersion(await part(manifest.parameters.sha256), manifest.model);
+    const frozen = await frozenOf(manifest, part);
+    const known = await measureForms(listed, digestOf(signed), manifest, { part, received, frozen, stop });
+    if (known === null) return;
+    await this.store.put("forms", known);
+    this.situation.replace({ forms: known.digest });
   }
 
   /** What is due for the personal model, and for peers; the latter alone while a round is in hand. */
@@ -588,6 +650,9 @@ export class Device {
         break;
       case "fetch":
         await this.fetch(action.champion);
+        break;
+      case "take-forms":
+        await this.takeForms(action.forms);
         break;
       case "personalise":
         await this.personalise();
@@ -729,6 +794,7 @@ export class Device {
     const parts = partsOf(manifest);
     if (!(await this.download(parts, [...parts, ...also], stop))) return null;
     await this.store.put("model", signed);
+    if ((await this.store.get("forms"))?.version !== manifest.version) await this.forgetForms();
     this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
     await this.look();
     return manifest;
@@ -736,7 +802,8 @@ export class Device {
 
   /** Have all `parts`, and of other files only those to `keep`; false where `stop` said so before. */
   private async download(parts: readonly BlobRef[], keep: readonly BlobRef[], stop: () => boolean): Promise<boolean> {
-    const kept = new Set(keep.map(({ sha256 }) => sha256));
+    const form = (await this.store.get("forms"))?.graph ?? null; // until another version is held
+    const kept = new Set([...keep, ...(form === null ? [] : [form])].map(({ sha256 }) => sha256));
     for (const part of parts) {
       if (stop()) return false;
       if ((await this.store.blob(part.sha256)) !== null) continue;
@@ -767,6 +834,9 @@ export class Device {
     } else if (action.do === "fetch") {
       console.warn(`the platform's newest version is not usable: ${(error as Error).message}`);
       this.refused = action.champion.manifest;
+    } else if (action.do === "take-forms") {
+      console.warn(`no smaller form of the model is used: ${(error as Error).message}`);
+      this.badForms = action.forms.manifest;
     } else if (action.do === "personalise" || action.do === "tell-personal") {
       await this.waitOut();
     } else if (action.do === "learn-alone" || action.do === "tell-peers") {
@@ -869,6 +939,15 @@ export class Device {
     if (done < total && nowS() - this.reportedAt < PROGRESS_S) return;
     this.reportedAt = nowS();
     this.situation.replace({ progress: { assignment, stage: "training", steps_done: done, steps_total: total } });
+  }
+}
+
+/** What `predictor`, which is closed then, gives of `version`. */
+async function outputsOf(predictor: Predictor, version: Tensors, xs: readonly Float32Array[]): Promise<number[][]> {
+  try {
+    return await predictor.outputs(version, xs);
+  } finally {
+    await predictor.close();
   }
 }
 

@@ -9,21 +9,35 @@ const PLATFORM_FORMAT = "coterie-platform-export/1";
 /** The document, and whether the platform's part is in it, which is missing without a network. Throws Refused. */
 export async function exportDevice(store: Store, device: Device): Promise<{ document: string; isWhole: boolean }> {
   const platform = await platformPart(store, device); // first: what is sent counts it
-  const [identity, owner, agreed, receipts, finished, answered, tuned, labelling, helped, told, damaged, stored] =
-    await Promise.all([
-      store.get("identity"),
-      store.get("owner"),
-      store.get("agreed"),
-      store.receipts(Number.POSITIVE_INFINITY),
-      store.finished(),
-      store.answered(),
-      store.get("tuned"),
-      store.get("labelling"),
-      store.get("helped"),
-      device.budget.told(),
-      store.damage(),
-      store.rows(),
-    ]);
+  const [
+    identity,
+    owner,
+    agreed,
+    receipts,
+    finished,
+    answered,
+    tuned,
+    forms,
+    labelling,
+    helped,
+    told,
+    damaged,
+    stored,
+  ] = await Promise.all([
+    store.get("identity"),
+    store.get("owner"),
+    store.get("agreed"),
+    store.receipts(Number.POSITIVE_INFINITY),
+    store.finished(),
+    store.answered(),
+    store.get("tuned"),
+    device.knownForms(),
+    store.get("labelling"),
+    store.get("helped"),
+    device.budget.told(),
+    store.damage(),
+    store.rows(),
+  ]);
   const { conditions, blockers, version } = device.situation.now;
   const document = {
     format: FORMAT,
@@ -39,6 +53,7 @@ export async function exportDevice(store: Store, device: Device): Promise<{ docu
     finished: finished.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     answered: answered.map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     personal_model: tuned,
+    forms,
     helped: (helped ?? []).map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
     told_under_noise: told,
     questions: labelling,

@@ -5,7 +5,9 @@ import type { KeptPortion } from "../learning/portions/payload";
 import type { PartyState } from "../learning/secure_sum/party";
 import type { TrainingCheckpoint } from "../learning/training";
 import type { Watch } from "../learning/watch";
+import type { BlobRef } from "../wire/bundle";
 import type { AskHelp, GiveVerdict, OfferPortion } from "../wire/helping";
+import type { Counts } from "../wire/latency";
 import type {
   Assignment,
   ForgetNews,
@@ -277,6 +279,20 @@ export interface Unanswered {
   readonly reason: Reason;
 }
 
+/** What is known of the smaller forms of a version, and which form predicts. */
+export interface KnownForms {
+  readonly version: string;
+  /** Of the list that names them. */
+  readonly digest: string;
+  /** How long runs took, by form, the most accurate first; `float32` is the version itself. */
+  readonly forms: Readonly<Record<string, Counts>>;
+  /** Why a form does not run here. */
+  readonly refused: Readonly<Record<string, string>>;
+  readonly chosen: string;
+  /** Of the chosen form; null: the version itself predicts. */
+  readonly graph: BlobRef | null;
+}
+
 /** What there is one of, by its name. */
 export interface Values {
   identity: Identity;
@@ -299,6 +315,7 @@ export interface Values {
   /** Whether the latest assignment that was accepted hides in a sum what the device measures. */
   isMasked: boolean;
   model: SignedManifest;
+  forms: KnownForms;
   train_step_s: number;
   upload_s: number;
   /** The number under which the owner has the device forgotten. */

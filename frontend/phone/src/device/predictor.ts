@@ -29,12 +29,24 @@ export class Predictor {
     private readonly graph: Graph,
     private readonly model: ModelSpec,
     private readonly frozen: ReadonlyMap<string, AnyTensor>,
+    /** What the graph calls each tensor of a version; a graph that holds its parameters takes none. */
+    private readonly roles: ReadonlyMap<string, string>,
+    private readonly takesTarget: boolean,
   ) {}
 
   /** Throws CodedError `model.contract` or `model.broken`. */
   static async open(content: Uint8Array, model: ModelSpec, frozen: ReadonlyMap<string, AnyTensor>): Promise<Predictor> {
     const graph = await Graph.open(content, predictInputs(model), predictOutputs(model));
-    return new Predictor(graph, model, frozen);
+    return new Predictor(graph, model, frozen, versionNames(model), model.own_loss === true);
+  }
+
+  /**
+   * A form of a version whose graph holds its parameters; it gives outputs, of no version, and measures nothing. Throws
+   * as `open` does.
+   */
+  static async alone(content: Uint8Array, model: ModelSpec): Promise<Predictor> {
+    const graph = await Graph.open(content, new Set(model.inputs.map(({ name }) => name)), [model.output.name]);
+    return new Predictor(graph, model, new Map(), new Map(), false);
   }
 
   /**
@@ -116,8 +128,8 @@ export class Predictor {
     const batch = makeBatch(rows, model, rows.length);
     const feeds = new Map<string, AnyTensor>([
       ...batch.inputs,
-      ...(model.own_loss ? ([[model.target.name, batch.target]] as const) : []),
-      ...[...versionNames(model)].map(([name, role]): [string, AnyTensor] => [role, version.get(name) as AnyTensor]),
+      ...(this.takesTarget ? ([[model.target.name, batch.target]] as const) : []),
+      ...[...this.roles].map(([name, role]): [string, AnyTensor] => [role, version.get(name) as AnyTensor]),
       ...this.frozen,
     ]);
     const outputs = await this.graph.run(feeds);

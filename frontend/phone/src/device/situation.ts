@@ -18,6 +18,8 @@ export interface Now {
   /** Model version that the device holds. */
   readonly version: string | null;
   readonly model: ModelSpec | null;
+  /** Digest of the list of smaller forms that the device knows of that version; blank: it knows none. */
+  readonly forms: string;
   /** Which data of the phone's own that version takes. */
   readonly takes: Takes | null;
   /** Steps of the personal model's training under way; null: none is. */
@@ -51,6 +53,7 @@ export class Situation {
     progress: null,
     version: null,
     model: null,
+    forms: "",
     takes: null,
     tuning: null,
     sumWait: null,

@@ -84,6 +84,7 @@ const VALUES = {
   questionMasked: bytes(200, 10),
   isMasked: false,
   model: { manifest: "bWFuaWZlc3Q=", signature: "c2ln" },
+  forms: { version: "v1", digest: "cd", forms: { float32: [0, 3] }, refused: {}, chosen: "float32", graph: null },
   train_step_s: 0.25,
   upload_s: 1.75,
   receipt: "3f0c9a53",

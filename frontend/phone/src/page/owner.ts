@@ -8,6 +8,7 @@ import { countedPart } from "./counted";
 import { covering } from "./covering";
 import { damagePart } from "./damage";
 import { el, list, section } from "./dom";
+import { formsPart } from "./forms";
 import { type Limiting, limitsPart } from "./limits";
 import { ownModelPart } from "./own_model";
 import { peersPart } from "./peers";
@@ -59,6 +60,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     ...askedPart(shown, asked.tell),
     ...damagedPart(shown, asked),
     ...ownModelPart(shown),
+    ...formsPart(shown),
     ...peersPart(shown, asked.tell),
     ...questionPart(shown, asked.tell),
     ...sources,

@@ -25,3 +25,7 @@ export const nativeRound = (): any => JSON.parse(readFileSync(join(CONTRACT, "cl
 /** What `python -m tests.contract.solved_round` wrote. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export const solvedRound = (): any => JSON.parse(readFileSync(join(CONTRACT, "solved_round.json"), "utf8"));
+
+/** What `python -m tests.contract.int8_form` wrote. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const int8Form = (): any => JSON.parse(readFileSync(join(CONTRACT, "int8_form.json"), "utf8"));

@@ -6,6 +6,7 @@ import { CodedError } from "./errors";
 import { Directive, decode, Enrolled, Problem, UploadState } from "./messages";
 import { followed, pinned, trusted } from "./platform_keys";
 import { decodeTensors, encodeTensors, readTensors } from "./tensors";
+import { digestOf, verifyVariants } from "./variants";
 
 const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
 const KEY = fromBase64(goldenJson("Enrolled.json").platform_key);
@@ -112,4 +113,17 @@ test("the key that the trusted one names takes its place, and a stranger's does 
   expect(codeOf(() => followed(other, next_keys))).toBe("bundle.bad_signature");
   expect(codeOf(() => verifyManifest(SIGNED, ...pinned(other)))).toBe("bundle.bad_signature");
   expect(verifyManifest(SIGNED, ...pinned(keys)).version).toBe("v-7");
+});
+
+test("a list of smaller forms verifies, and is known by the digest that the agent tells", () => {
+  const { variants } = decode(Directive, textOf("Directive.json"));
+  if (variants === null) throw new Error("the golden directive names forms");
+  const listed = verifyVariants(variants, KEY);
+  expect(listed).toMatchObject({ version: "v-7", variants: [{ name: "int8", graph: { size_bytes: 4 } }] });
+  expect(digestOf(variants)).toBe(goldenJson("CheckIn.json").variants);
+  expect(codeOf(() => verifyVariants({ ...variants, signature: toBase64(new Uint8Array(64)) }, KEY))).toBe(
+    "bundle.bad_signature",
+  );
+  expect(codeOf(() => verifyVariants(SIGNED, KEY))).toBe("bundle.malformed");
+  expect(codeOf(() => verifyManifest(variants, KEY))).toBe("bundle.malformed");
 });

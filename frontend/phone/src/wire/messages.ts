@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { CodedError } from "./errors";
+import type { Latency } from "./latency";
 
 export const PROTOCOL = 1;
 export const MAX_MESSAGE_BYTES = 1 << 20;
@@ -139,6 +140,8 @@ export const Directive = v.object({
   manifest: v.optional(v.nullable(SignedManifest), null),
   requirements: v.optional(v.nullable(Requirements), null),
   wait: v.optional(v.nullable(Reason), null),
+  /** Smaller forms of the version that the device holds, which it does not know: a signed list. */
+  variants: v.optional(v.nullable(SignedManifest), null),
   trial: v.optional(v.nullable(Trial), null),
   /** Whether something holds between rounds: the plan that the device told the digest of, or `standing`. */
   stands: v.optional(v.boolean(), false),
@@ -268,6 +271,10 @@ export interface CheckIn {
   standing?: string;
   /** The help request that the device has not seen the end of. */
   help?: string;
+  /** Digest of the list of smaller forms that the device knows of the version that it holds; blank: it knows none. */
+  variants?: string;
+  /** How quick the device is, in place of what it told before; left out: as it told. */
+  latencies?: readonly Latency[];
 }
 
 /** How the personal model compares with the version, for people. */
