@@ -151,7 +151,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
         figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
-    figures |= _beside(reported)
+    figures |= figures_beside(reported)
     if figures != rollout.figures:
         Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
         rollout.figures = figures
@@ -213,7 +213,7 @@ def _grow(rollout: Rollout, now: datetime) -> bool:
     return False
 
 
-def _beside(reported: Sequence[Trial]) -> dict[str, object]:
+def figures_beside(reported: Sequence[Trial]) -> dict[str, object]:
     """How the candidate's answers compare with those that were shown: each device's agreement counts once."""
     told = [trial for trial in reported if trial.agreement is not None]
     if not told:

@@ -9,7 +9,7 @@ from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie_wire.conditions import Answer
-from coterie_wire.latency import TOLD, Durations, Latency, Work
+from coterie_wire.latency import TOLD, Durations, Histogram, Latency, Work
 
 OF_A_STEP = 0.08
 """What a prediction takes of a train step."""
@@ -36,8 +36,13 @@ def _told(device: Device, version: ModelVersion, random: Random) -> Iterator[Lat
 def _latency(
     version: ModelVersion, work: Work, form: str, charging: Answer, median_s: float, random: Random
 ) -> Latency:
+    durations = drawn_durations(median_s, random).scaled(TOLD)
+    return Latency(str(version.pk), work, form, durations, charging, round(random.uniform(35, 55), 1))
+
+
+def drawn_durations(median_s: float, random: Random) -> Histogram:
+    """Of runs of about `median_s` seconds, of which a few take twice as long."""
     durations = Durations()
     for _ in range(DRAWS):
         durations.add(median_s * math.exp(abs(random.gauss(0, 0.15)) + 0.6 * (random.random() > 0.97)))
-    scaled = durations.histogram().scaled(TOLD)
-    return Latency(str(version.pk), work, form, scaled, charging, round(random.uniform(35, 55), 1))
+    return durations.histogram()

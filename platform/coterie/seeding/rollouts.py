@@ -10,7 +10,9 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import reasons
+from coterie.rollouts.advancing import figures_beside
 from coterie.rollouts.models import Rollout, Trial
+from coterie.seeding.latencies import OF_A_STEP, drawn_durations
 from coterie_learning.rollout.comparison import Comparison, compare
 from coterie_wire.conditions import Reason
 
@@ -18,6 +20,8 @@ EARLIER = 4
 """Roll-outs that ended well before the latest one."""
 TOLD = 0.6
 """Share of a group that has reported on a candidate while it is being tried."""
+SHADOWED = 0.7
+"""Share of a group whose programs have asked for predictions meanwhile, which the candidate answered unseen."""
 GAIN, LOSS = 0.006, -0.051
 """By how much more often a candidate is right than the champion: one that is promoted, and one that is taken back."""
 
@@ -74,6 +78,7 @@ def _roll_out(
     compared = [(pair.champion, pair.candidate) for trial in trials if (pair := trial.compared()) is not None]
     comparison = compare(compared)
     rollout.figures = {"devices": len(group), "reports": len(compared), "faults": 0}
+    rollout.figures |= figures_beside(trials)
     if comparison is not None:
         rollout.figures |= {"champion_error": comparison.champion, "candidate_error": comparison.candidate}
     reason = _reason(state, comparison, group=len(group), reports=len(compared))
@@ -90,7 +95,7 @@ def _trial(device: Device, champion: ModelVersion, gain: float, begun_at: dateti
     """The report of a device on both versions."""
     before = min(0.99, max(0.4, champion.metrics.get("accuracy", 0.8) + random.gauss(-0.02, 0.03)))
     after = min(0.995, before + gain + random.gauss(0, 0.006))
-    return Trial(
+    trial = Trial(
         device=device,
         reported_at=begun_at + timedelta(minutes=random.uniform(0.5, 18)),
         samples=random.choice((32, 64, 96, 128)),
@@ -99,6 +104,12 @@ def _trial(device: Device, champion: ModelVersion, gain: float, begun_at: dateti
         candidate_loss=2.1 * (1 - after) + 0.1,
         candidate_accuracy=after,
     )
+    if random.random() < SHADOWED:
+        answer_s = OF_A_STEP * (device.train_step_s or 0.01)
+        trial.agreement = min(1.0, max(0.0, 1 - abs(random.gauss(0.03 + abs(gain), 0.01))))
+        both = {which: drawn_durations(answer_s, random) for which in ("champion", "candidate")}
+        trial.durations = msgspec.to_builtins(both)
+    return trial
 
 
 def _reason(state: Rollout.State, comparison: Comparison | None, *, group: int, reports: int) -> Reason:

@@ -54,6 +54,8 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     for path in (*fleet, *peers, *office, "rollouts", "agent-rollouts", "agent-updates"):
         assert api.get(f"/api/{path}/").json()["results"], path
     assert set(Rollout.objects.values_list("state", flat=True)) == {"measuring", "promoted", "rolled_back"}
+    beside = [one.figures for one in Rollout.objects.all() if one.figures.get("shadowed")]
+    assert beside and all(one["agreement"] > 0.8 and one["candidate_p99_s"] > 0 for one in beside)
     told = api.get(f"/api/devices/{Transfer.objects.all()[0].helper_id}/departures/").json()
     assert {"profile", "portion"} <= {departure["kind"] for departure in told}
     round_ = Round.objects.filter(state="published").latest("finished_at")
