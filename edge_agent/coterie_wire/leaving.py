@@ -60,6 +60,7 @@ LEAVES: Mapping[str, Told] = {
     "CheckIn.standing": Told("digest of the plan that it knows"),
     "CheckIn.help": Told("help request that it waits for"),
     "CheckIn.variants": Told("digest of the list of smaller forms of that version that it knows"),
+    "CheckIn.excluded_at": Told("when the list of excluded devices was written that it has heard of last"),
     "Conditions.charging": Told("whether it charges"),
     "Conditions.network": Told("kind of its network"),
     "Conditions.idle": Told("whether somebody uses it"),
