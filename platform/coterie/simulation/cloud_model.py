@@ -1,15 +1,19 @@
 """The cloud model of a simulation: the platform's own bootstrap, distillation and compression, without files."""
 
-from typing import NamedTuple
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
+from torch.export import ExportedProgram
 
 from coterie.child.job import Progress
 from coterie.cloud.cloud_update import update_cloud
 from coterie.cloud.compression import Course, Student, compress
 from coterie.cloud.program import CloudProgram
 from coterie.compile.compiled import compile_model
+from coterie.compile.upload import load_upload
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import NOTHING_FROZEN, predict_logits
 from coterie.simulation.bodies import export_body
@@ -55,14 +59,26 @@ class Pair(NamedTuple):
 class CloudModel:
     """One architecture; its parameters are kept outside."""
 
-    def __init__(self, task: Task, bootstrap: Bootstrap, *, seed: int) -> None:
+    def __init__(self, program: ExportedProgram, bootstrap: Bootstrap) -> None:
         torch.set_num_threads(1)  # models are small, and bits must not depend on the number of cores
-        program = export_body(task, body="mlp", hidden=bootstrap.hidden, seed=seed)
         compiled = compile_model(program, batch_size=bootstrap.batch_size)
         self._program = CloudProgram(program)
         self._bootstrap = bootstrap
         self.graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
         self.untrained = self._program.save()
+
+    @classmethod
+    def stored(cls, program: bytes) -> Self:
+        """A model of the user's own, as ``torch.export.save`` writes it. Raises what loading and compiling raise."""
+        with NamedTemporaryFile(suffix=".pt2") as file:
+            file.write(program)
+            file.flush()
+            return cls(load_upload(Path(file.name)), Bootstrap())
+
+    @classmethod
+    def with_body(cls, task: Task, bootstrap: Bootstrap, *, seed: int) -> Self:
+        """A network with one hidden layer."""
+        return cls(export_body(task, body="mlp", hidden=bootstrap.hidden, seed=seed), bootstrap)
 
     def parameters(self, state: bytes) -> Tensors:
         """As float32 tensors by name."""

@@ -64,8 +64,8 @@ class Delivery(NamedTuple):
 class Cloud(Protocol):
     """Where versions come from."""
 
-    def version_for(self, device: Device) -> Version:
-        """The newest one that is meant for `device`."""
+    def version_for(self, device: Device | None) -> Version:
+        """The newest one that is meant for `device`; None: for one that is in no group."""
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
         """Make the next versions from a round's updates, of which there is at least one."""
@@ -86,7 +86,7 @@ class AveragingCloud:
         self._latest: dict[int, int] = {}
         """By device, the newest of the sums released in a stream that it took part in."""
 
-    def version_for(self, device: Device) -> Version:  # noqa: ARG002 - all devices share it
+    def version_for(self, device: Device | None) -> Version:  # noqa: ARG002 - all devices share it
         return self._version
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:

@@ -1,5 +1,6 @@
 """A virtual device: its data so far, its model, its speed and its day."""
 
+import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -29,6 +30,20 @@ class Arrived(NamedTuple):
         return range(self.first, self.first + len(self.batch.labels))
 
 
+class Link(NamedTuple):
+    """How a device is connected, and how often that fails."""
+
+    uplink_bytes_s: float
+    downlink_bytes_s: float
+    waits_s: float = 0.0
+    """Seconds of a part in a round that are neither training nor sending, beside the latency."""
+    lost: float = 0.0
+    """Share of parts in rounds that never deliver."""
+
+
+UNLIMITED = Link(math.inf, math.inf)
+
+
 class KeptPortion(NamedTuple):
     """What a helper sent, and under which plan."""
 
@@ -46,9 +61,10 @@ class Device:
     learner: Learner
     day: Day
     slowness: float
-    """How many times longer than the scenario's speed it takes to compute."""
+    """How many times longer than the world's speed it takes to compute."""
     window: deque[Arrived]
     """The batches that it keeps, the newest last."""
+    link: Link = UNLIMITED
     samples: list[int] = field(default_factory=list)
     """Of each batch so far."""
     correct: list[int] = field(default_factory=list)
@@ -128,6 +144,7 @@ def _make_device(scenario: Scenario, requirements: Requirements, learner: Learne
         day=day_of(scenario.habits, requirements, shift_h=shift_h),
         slowness=_slowness(scenario.speed, rng),
         window=deque(maxlen=scenario.window),
+        link=Link(scenario.speed.uplink_bytes_s, scenario.speed.downlink_bytes_s),
     )
 
 

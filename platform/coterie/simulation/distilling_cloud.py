@@ -51,8 +51,8 @@ class DistillingCloud:
         self._named = 0
         self.splits: list[SplitOutcome] = []
 
-    def version_for(self, device: Device) -> Version:
-        return self._lineages[self._lineage_of.get(device.number, BASE)].version
+    def version_for(self, device: Device | None) -> Version:
+        return self._lineages[BASE if device is None else self.lineage_of(device)].version
 
     def lineage_of(self, device: Device) -> str:
         """The name of the device's group; blank for none."""

@@ -111,10 +111,10 @@ class Gossip:
         if task.number >= rules.in_all:
             self._go_home(task)
         elif task.number >= rules.meetings:
-            world.clock.at(task.device.day.done_at(now_s, world.scenario.speed.latency_s), lambda: self._come(task))
+            world.clock.at(task.device.day.done_at(now_s, world.speed.latency_s), lambda: self._come(task))
         else:
             done_s = task.device.day.done_at(now_s, self._part_s(task))
-            if done_s + world.scenario.speed.latency_s >= task.deadline_s:
+            if done_s + world.speed.latency_s >= task.deadline_s:
                 self._go_home(task)
             else:
                 world.ledger.train(self._part_s(task))
@@ -233,7 +233,7 @@ class Gossip:
             for name in turn.asked:
                 number, _ = self._furthest.get((task.round, name), (-1, None))
                 turn.hear(name, number, clock.now_s)
-        closes_s = task.deadline_s - self._world.scenario.speed.latency_s
+        closes_s = task.deadline_s - self._world.speed.latency_s
         has_come = turn.has_come(clock.now_s)
         if has_come or clock.now_s >= closes_s:
             task.turn = None

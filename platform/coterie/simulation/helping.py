@@ -104,7 +104,7 @@ class Helping:
             known = self._reported.get(device.number)
             self._know(device, Neighbour(counts, drifting, known.serving if known else 0))
 
-        self._later(self._world.upload_s(size_bytes), arrive)
+        self._later(self._world.upload_s(device, size_bytes), arrive)
 
     def _ask(self, device: Device, told: Request) -> None:
         classes, recent = told
@@ -112,7 +112,7 @@ class Helping:
         self._in_hand[device.number] = request
         profile = _profile(recent, device, drifting=True)
         size_bytes = self._say("requests", AskHelp(request.name, FEDERATION, classes, profile))
-        self._later(self._world.upload_s(size_bytes), lambda: self._match(request))
+        self._later(self._world.upload_s(device, size_bytes), lambda: self._match(request))
 
     def _match(self, request: _Request) -> None:
         """Ask the best neighbour that was not tried yet; one that takes longer than the limit is given up."""
@@ -137,7 +137,8 @@ class Helping:
         asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, rules.deliver_s))
         offered = self._say("requests", OfferPortion(request.name, content.sha256, content.size_bytes))
         world.ledger.count("portions", len(payload))
-        upload_s = world.download_s(asked) + world.upload_s(offered) + world.upload_s(len(payload))
+        upload_s = world.download_s(helper, asked)
+        upload_s += world.upload_s(helper, offered) + world.upload_s(helper, len(payload))
         self._load(helper, +1)
 
         def delivered() -> None:
@@ -148,7 +149,8 @@ class Helping:
             news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, rules.judge_s))
             reported = self._say("requests", news)
             world.ledger.count("portions", len(payload))
-            download_s = world.download_s(reported) + world.download_s(len(payload))
+            target = request.device
+            download_s = world.download_s(target, reported) + world.download_s(target, len(payload))
             self._later(download_s, lambda: self._judge(request, match, terms, payload))
 
         self._later(min(upload_s, rules.deliver_s), delivered)

@@ -35,7 +35,7 @@ class LocalTraining:
     def _plan(self, device: Device) -> None:
         if device.number not in self._planned:
             self._planned.add(device.number)
-            due_s = max(self._began_s.get(device.number, 0.0) + self._period_s, self._world.scenario.begins_s)
+            due_s = max(self._began_s.get(device.number, 0.0) + self._period_s, self._world.begins_s)
             self._world.clock.at(due_s, lambda: self._start(device))
 
     def _start(self, device: Device) -> None:

@@ -38,6 +38,8 @@ class RoundOutcome(msgspec.Struct, frozen=True):
     outcome: Literal["merged", "abandoned"]
     staleness: tuple[int, ...] = ()
     """In asynchronous rounds, by how many versions the base of each update was older than its merge's, ascending."""
+    lost: int = 0
+    """Devices that fell silent, and were replaced."""
 
 
 Ending = Literal["unmatched", "refused", "kept", "undone"]

@@ -50,7 +50,7 @@ class Pooling:
         self._learner = first
         self._new: list[Dataset] = []
         self._trainings = 0
-        self._next_s = world.scenario.begins_s
+        self._next_s = world.begins_s
 
     def begin(self) -> None:
         for device in self._world.devices:

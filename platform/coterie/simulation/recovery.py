@@ -1,6 +1,10 @@
 """Batches that a device takes to be as accurate again as before a change of its data."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+
+from coterie.simulation.outcome import Recovery
+from coterie.simulation.world import World
 
 BATCHES = 3
 """Over which an error is averaged."""
@@ -24,3 +28,17 @@ def batches_to_recover(errors: Sequence[float], *, shift: int, until: int) -> in
         if sum(errors[batch : batch + BATCHES]) / BATCHES <= limit + ROUNDING:
             return batch - shift
     return None
+
+
+def recoveries(world: World) -> tuple[Recovery, ...]:
+    """Of every change of a device's data; batches without samples are none."""
+    ticks = len(world.drawn.batches[0])
+    found = []
+    for shift in world.drawn.shifts:
+        device = world.devices[shift.device]
+        met = [tick for tick, samples in enumerate(device.samples) if samples]
+        errors = [1 - device.correct[tick] / device.samples[tick] for tick in met]
+        later = [other.tick for other in world.drawn.shifts if other.device == shift.device and other.tick > shift.tick]
+        at, until = (bisect_left(met, tick) for tick in (shift.tick, min(later, default=ticks)))
+        found.append(Recovery(device.name, shift.tick, batches_to_recover(errors, shift=at, until=until)))
+    return tuple(found)

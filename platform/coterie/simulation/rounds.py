@@ -1,5 +1,7 @@
 """Rounds: the plan's pace opens and closes them, devices train and upload, the cloud merges."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
@@ -88,11 +90,20 @@ class Rounds:
         self._personal = None if rules is None else PersonalTraining(world, rules, self.is_busy)
         meeting_rules = plan.topology.meeting_rules()
         self._gossip = None if meeting_rules is None else Gossip(world, plan, meeting_rules)
+        self._lost = 0
+        """Devices that fell silent since a round ended."""
+        self.counted: Counter[int] = Counter()
+        """By device, the rounds in which its update counted."""
         self.outcomes: list[RoundOutcome] = []
 
     def is_busy(self, device: Device) -> bool:
         """Whether `device` has an assignment in hand."""
         return device.number in self._at_work
+
+    @property
+    def newest(self) -> Version:
+        """The newest version, for devices in no group."""
+        return self._cloud.version_for(None)
 
     def version_on(self, device: Device) -> Version | None:
         """The one that `device` has downloaded last."""
@@ -106,7 +117,7 @@ class Rounds:
         for device in self._world.devices:
             self._download(device)
         # Before the first batch there is nothing to train on.
-        starts_s = max(self._world.drawn.tick_s, self._world.scenario.begins_s)
+        starts_s = max(self._world.drawn.tick_s, self._world.begins_s)
         self._world.clock.at(starts_s, lambda: self._look(1))
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
@@ -233,14 +244,14 @@ class Rounds:
 
     def _data(self, device: Device) -> Sequence[Arrived]:
         period_s = self._plan.local.period_s()
-        return device.data(since_s=0.0 if period_s is None else self._world.clock.now_s - period_s)
+        return device.data(since_s=-math.inf if period_s is None else self._world.clock.now_s - period_s)
 
     def _assign(self, round_: _Round, device: Device) -> None:
         world, local = self._world, self._plan.local
         data = self._data(device)
         size_bytes = self._download(device)
         base = self._held[device.number]
-        starts_s = device.day.done_at(world.clock.now_s, world.download_s(size_bytes))
+        starts_s = device.day.done_at(world.clock.now_s, world.download_s(device, size_bytes) + device.link.waits_s)
         train = parts_of(numbers_of(data), local).train
         epoch = steps_per_epoch(len(train), base.learner.graphs.spec.batch_size)
         steps, step_s = local.steps_wanted(epoch), world.training_s(device, len(train)) / epoch
@@ -249,6 +260,9 @@ class Rounds:
             return
         assignment = self._at_work[device.number] = _Assignment(round_, base)
         self._participants[device.number].accept()
+        if world.falls_silent(device, round_.number):
+            world.clock.at(starts_s + self._plan.pace.absence_after_s(), lambda: self._lose(assignment, device))
+            return
         if self._gossip is not None:
             world.clock.at(starts_s, lambda: self._begin_gossip(assignment, device, data))
             return
@@ -259,7 +273,7 @@ class Rounds:
     def _steps_before_deadline(self, round_: _Round, device: Device, starts_s: float, step_s: float, steps: int) -> int:
         """A device that would be late sends what it has: partial work."""
         begins_s = round_.opened_s if self._staleness_allowed is None else self._world.clock.now_s
-        deadline_s = begins_s + self._plan.pace.deadline_after_s() - self._world.scenario.speed.latency_s
+        deadline_s = begins_s + self._plan.pace.deadline_after_s() - self._world.speed.latency_s
         return device.day.steps_before(deadline_s, starts_s=starts_s, step_s=step_s, wanted=steps)
 
     def _train(
@@ -338,7 +352,7 @@ class Rounds:
         world.ledger.count("updates", size_bytes)
         decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
         delivery = Delivery(device, base, part.payload, decoded, part.samples, part.classes, seed)
-        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(size_bytes))
+        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(device, size_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
     def _sent_bytes(self, base: Version, part: Part) -> int:
@@ -351,6 +365,17 @@ class Rounds:
         """The device gives its assignment back."""
         del self._at_work[device.number]
         self._go_on(assignment)
+
+    def _lose(self, assignment: _Assignment, device: Device) -> None:
+        """The device has been silent for so long that another is asked."""
+        if assignment.is_over:
+            return
+        del self._at_work[device.number]
+        if self._staleness_allowed is None and assignment.round is not self._round:
+            return
+        self._lost += 1
+        if self._round is not None:
+            self._ask(self._round)
 
     def _deliver(self, assignment: _Assignment, delivery: Delivery) -> None:
         if assignment.is_over:
@@ -407,6 +432,7 @@ class Rounds:
         ages = tuple(sorted(self._staleness(delivery.device, delivery.base) for delivery in round_.deliveries))
         if merged:
             self._cloud.merge(round_.deliveries)
+            self.counted.update(delivery.device.number for delivery in round_.deliveries)
         self.outcomes.append(
             RoundOutcome(
                 number=round_.number,
@@ -416,8 +442,10 @@ class Rounds:
                 delivered=delivered,
                 outcome="merged" if merged else "abandoned",
                 staleness=() if self._staleness_allowed is None else ages,
+                lost=self._lost,
             )
         )
+        self._lost = 0
         world.clock.at(now_s + max(pace.pause_after_s(), MIN_PAUSE_S), lambda: self._look(round_.number + 1))
 
 

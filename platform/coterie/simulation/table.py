@@ -1,12 +1,12 @@
 """Tables for people: the result of a simulation, and what can be simulated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Group
 from rich.table import Table
 
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import HelpOutcome, Outcome, Recovery, SplitOutcome
 from coterie.simulation.ways import Way, WaysOutcome
 from coterie_learning.plan import leading_comment
 
@@ -27,27 +27,34 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "accuracy, mean of the devices", f"{accuracy.mean:.3f}"
     yield "accuracy, median device", f"{accuracy.median:.3f}"
     yield "accuracy, worst tenth", f"{accuracy.worst_decile:.3f}"
-    recovered = [one.batches for one in outcome.recoveries if one.batches is not None]
-    if outcome.recoveries:
-        mean = f", {sum(recovered) / len(recovered):.1f} batches each" if recovered else ""
-        yield "changes recovered from", f"{len(recovered)} of {len(outcome.recoveries)}{mean}"
     if outcome.rounds:
         merged = sum(one.outcome == "merged" for one in outcome.rounds)
         yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
-    if outcome.help:
-        kept = sum(one.outcome == "kept" for one in outcome.help)
-        yield "help requests, portions kept", f"{len(outcome.help)}, {kept}"
-        unmatched = [one.reason.sentence for one in outcome.help if one.outcome == "unmatched" and one.reason]
-        if unmatched:
-            yield "requests for which nobody qualified", str(len(unmatched))
-            yield "the last of them", unmatched[-1]
-    if outcome.splits:
-        yield "groups, last", str(len(set(outcome.splits[-1].groups.values())))
+    yield from change_rows(outcome.recoveries, outcome.help, outcome.splits)
     untrained = [device.untrained for device in outcome.devices if device.untrained is not None]
     if untrained:
         yield "devices that trained nothing", f"{len(untrained)}: {untrained[0].sentence}"
     for what, count in outcome.bytes_by_kind.items():
         yield f"bytes of {what}", f"{count:,}"
+
+
+def change_rows(
+    changes: Sequence[Recovery], help_: Sequence[HelpOutcome], splits: Sequence[SplitOutcome]
+) -> Iterator[tuple[str, str]]:
+    """What became of changes of devices' data, of requests for help, and of groups."""
+    recovered = [one.batches for one in changes if one.batches is not None]
+    if changes:
+        mean = f", {sum(recovered) / len(recovered):.1f} batches each" if recovered else ""
+        yield "changes recovered from", f"{len(recovered)} of {len(changes)}{mean}"
+    if help_:
+        kept = sum(one.outcome == "kept" for one in help_)
+        yield "help requests, portions kept", f"{len(help_)}, {kept}"
+        unmatched = [one.reason.sentence for one in help_ if one.outcome == "unmatched" and one.reason]
+        if unmatched:
+            yield "requests for which nobody qualified", str(len(unmatched))
+            yield "the last of them", unmatched[-1]
+    if splits:
+        yield "groups, last", str(len(set(splits[-1].groups.values())))
 
 
 def ways_table(name: str, outcome: WaysOutcome) -> Table:

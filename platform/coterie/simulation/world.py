@@ -10,7 +10,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clock import Clock
 from coterie.simulation.device import Device
 from coterie.simulation.ledger import Ledger
-from coterie.simulation.scenario import Scenario
+from coterie.simulation.scenario import Speed
 from coterie.simulation.streams import Drawn
 from coterie_learning.random import derive_seed
 
@@ -19,7 +19,10 @@ from coterie_learning.random import derive_seed
 class World:
     """One running simulation."""
 
-    scenario: Scenario
+    speed: Speed
+    """Of a device that is neither quick nor slow."""
+    begins_s: float
+    """When the operator starts the federation, or the devices begin to train."""
     drawn: Drawn
     devices: tuple[Device, ...]
     seed: int
@@ -37,13 +40,18 @@ class World:
 
     def training_s(self, device: Device, samples: int) -> float:
         """Seconds that `device` computes to train on so many samples, counted once for each pass."""
-        return samples * self.scenario.speed.sample_s * device.slowness
+        return samples * self.speed.sample_s * device.slowness
 
-    def download_s(self, size_bytes: int) -> float:
-        return self.scenario.speed.latency_s + size_bytes / self.scenario.speed.downlink_bytes_s
+    def falls_silent(self, device: Device, round_: int) -> bool:
+        """Whether `device` never delivers what the round asks of it."""
+        share = device.link.lost
+        return share > 0 and self.seed_of("lost", round_, device.number) / 2**53 < share
 
-    def upload_s(self, size_bytes: int) -> float:
-        return self.scenario.speed.latency_s + size_bytes / self.scenario.speed.uplink_bytes_s
+    def download_s(self, device: Device, size_bytes: int) -> float:
+        return self.speed.latency_s + size_bytes / device.link.downlink_bytes_s
+
+    def upload_s(self, device: Device, size_bytes: int) -> float:
+        return self.speed.latency_s + size_bytes / device.link.uplink_bytes_s
 
 
 class Part(Protocol):

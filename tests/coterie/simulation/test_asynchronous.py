@@ -29,7 +29,8 @@ def trained(plan: Mapping[str, object]) -> Tensors:
     drawn = one.stream.draw(devices=4, seed=0)
     first = one.learner.begin(drawn.task, parsed.local, seed=0)
     assert isinstance(first, NeuralLearner)
-    world = World(one, drawn, make_devices(one, parsed.requirements, first, count=4, seed=0), seed=0)
+    devices = make_devices(one, parsed.requirements, first, count=4, seed=0)
+    world = World(one.speed, one.begins_s, drawn, devices, seed=0)
     cloud = AveragingCloud(parsed, first, fleet=4)
     rounds = Rounds(world, parsed, cloud)
     for device in world.devices:

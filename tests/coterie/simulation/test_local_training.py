@@ -45,9 +45,8 @@ class Alone:
     def __init__(self, *, spares_newest: bool = False, batch_size: int | None = None) -> None:
         one = scenario(devices=1)
         drawn = one.stream.draw(devices=1, seed=0)
-        self.world = World(
-            one, drawn, make_devices(one, NOTHING_ASKED, Noting(batch_size=batch_size), count=1, seed=0), seed=0
-        )
+        devices = make_devices(one, NOTHING_ASKED, Noting(batch_size=batch_size), count=1, seed=0)
+        self.world = World(one.speed, one.begins_s, drawn, devices, seed=0)
         self.busy = False
         self.training = LocalTraining(
             self.world,

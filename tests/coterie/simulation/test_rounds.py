@@ -28,7 +28,7 @@ class Collecting:
         self.version = Version(version)
         self.deliveries: list[Delivery] = []
 
-    def version_for(self, device: Device) -> Version:
+    def version_for(self, device: Device | None) -> Version:
         return self.version
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
@@ -50,7 +50,13 @@ class Small:
         first = one.learner.begin(drawn.task, self.plan.local, seed=0)
         assert isinstance(first, NeuralLearner)
         self.first = first
-        self.world = World(one, drawn, make_devices(one, self.plan.requirements, first, count=2, seed=0), seed=0)
+        self.world = World(
+            one.speed,
+            one.begins_s,
+            drawn,
+            make_devices(one, self.plan.requirements, first, count=2, seed=0),
+            seed=0,
+        )
         self.cloud = Collecting(first)
         self.rounds = Rounds(self.world, self.plan, self.cloud)
         self.rounds.begin()

@@ -14,7 +14,7 @@ from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Rows
 from coterie.simulation.participant import Part, Participant, decoded_update
 from coterie.simulation.scenario import Scenario
-from coterie.simulation.simulate import check_plan_fits
+from coterie.simulation.simulate import NO_CLOUD_MODEL, check_plan_fits
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
@@ -40,7 +40,7 @@ class Ground:
         first = scenario.learner.begin(drawn.task, plan.local, seed=derive_seed(seed, "learner"))
         if not isinstance(first, NeuralLearner):
             raise DoesNotFit(detail="attacks are tried on updates of a neural network")
-        check_plan_fits(plan, first.graphs.spec, cloud_model=False, cloud_data=False)
+        check_plan_fits(plan, first.graphs.spec, teacher_problem=NO_CLOUD_MODEL, cloud_data=False)
         if plan.local.needs_teacher():
             raise DoesNotFit(detail=f"local {plan.local.name} learns from a teacher, which attacks do not have")
         self.first = first

@@ -1,5 +1,6 @@
 """Streams of samples for virtual devices. One module a kind."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from coterie.evaluation.datasets import Dataset
@@ -23,7 +24,7 @@ class Drawn(NamedTuple):
     """Simulated seconds from one batch of a device to its next."""
     cloud: Dataset
     """What the cloud has from the beginning."""
-    batches: tuple[tuple[Dataset, ...], ...]
+    batches: Sequence[Sequence[Dataset]]
     """Of each device, by tick; a batch may be empty."""
     shifts: tuple[Shift, ...] = ()
     groups: tuple[int, ...] = ()
