@@ -65,36 +65,38 @@ function Found({ run, of }: { run: Run; of: Outcome }) {
   const names = useMemo(() => of.class_accuracy.map((_one, place) => String(place)), [of]);
   return (
     <>
-      <Panel title="Rounds">
-        <Suspense fallback={<Loading height={600} />}>
-          <Stack gap="md">
-            <RoundChart
-              title="Accuracy by round"
-              rounds={rounds}
-              series={accuracy}
-              format={percent}
-              bounds={SHARE}
-              pointed={pointed}
-            />
-            <RoundChart
-              title="Loss by round"
-              rounds={rounds}
-              series={loss}
-              format={NATS.format}
-              bounds={FROM_NOTHING}
-              pointed={pointed}
-            />
-            <RoundChart
-              title="Devices by round"
-              rounds={rounds}
-              series={devices}
-              format={counted}
-              bounds={FROM_NOTHING}
-              pointed={pointed}
-            />
-          </Stack>
-        </Suspense>
-      </Panel>
+      {(rounds.length > 0 || !of.drift) && (
+        <Panel title="Rounds">
+          <Suspense fallback={<Loading height={600} />}>
+            <Stack gap="md">
+              <RoundChart
+                title="Accuracy by round"
+                rounds={rounds}
+                series={accuracy}
+                format={percent}
+                bounds={SHARE}
+                pointed={pointed}
+              />
+              <RoundChart
+                title="Loss by round"
+                rounds={rounds}
+                series={loss}
+                format={NATS.format}
+                bounds={FROM_NOTHING}
+                pointed={pointed}
+              />
+              <RoundChart
+                title="Devices by round"
+                rounds={rounds}
+                series={devices}
+                format={counted}
+                bounds={FROM_NOTHING}
+                pointed={pointed}
+              />
+            </Stack>
+          </Suspense>
+        </Panel>
+      )}
       <Panel title="What it found">
         <Stack gap="sm">
           <Facts of={factsOf(run, of)} />
@@ -103,7 +105,7 @@ function Found({ run, of }: { run: Run; of: Outcome }) {
               Devices were trained one by one. {of.executor_reason}
             </Text>
           )}
-          {of.ended === "horizon" && (
+          {of.ended === "horizon" && !of.drift && (
             <Text size="sm" c="var(--quiet)">
               The simulated time was over before all rounds were held.
             </Text>
@@ -156,7 +158,8 @@ function factsOf(run: Run, of: Outcome): readonly (readonly [string, string])[] 
   const { device_accuracy_median: most, device_accuracy_worst_decile: worst, joules_per_device: energy } = run;
   const merged = of.rounds.filter(({ outcome }) => outcome === "merged").length;
   return [
-    [t`Accuracy`, t`${percent(of.accuracy)} on ${counted(of.held_out)} samples held out`],
+    [t`Accuracy`, judged(of)],
+    ...changed(of),
     [t`Accuracy on devices`, onDevices(most, worst)],
     [t`Rounds that merged`, t`${counted(merged)} of ${counted(of.rounds.length)}`],
     [t`All rounds together`, duration(of.simulated_s)],
@@ -165,6 +168,32 @@ function factsOf(run: Run, of: Outcome): readonly (readonly [string, string])[] 
     [t`Training on a device`, duration(of.trained_s / Math.max(1, of.participants))],
     [t`Traffic a device`, run.bytes_per_device === null ? "–" : bytes(run.bytes_per_device)],
     [t`Energy a device`, energy === null ? "–" : joules(energy)],
+  ];
+}
+
+function judged(of: Outcome): string {
+  const accuracy = percent(of.accuracy);
+  return of.drift
+    ? t`${accuracy}, of each sample before its device learned from it`
+    : t`${accuracy} on ${counted(of.held_out)} samples held out`;
+}
+
+/** What became of changes of devices' data, and of requests for help. */
+function changed({ recoveries = [], help = [] }: Outcome): readonly (readonly [string, string])[] {
+  const recovered = recoveries.filter(({ batches }) => batches !== null).length;
+  const kept = help.filter(({ outcome }) => outcome === "kept").length;
+  return [
+    ...(recoveries.length > 0
+      ? [[t`Changes recovered from`, t`${counted(recovered)} of ${counted(recoveries.length)}`] as const]
+      : []),
+    ...(help.length > 0
+      ? [
+          [
+            t`Requests for help`,
+            t`${counted(help.length)}, of which ${counted(kept)} gave a portion that was kept`,
+          ] as const,
+        ]
+      : []),
   ];
 }
 

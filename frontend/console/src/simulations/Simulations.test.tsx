@@ -4,6 +4,7 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
 import { CancelRun } from "./CancelRun";
+import type { Outcome } from "./outcome";
 import type { Run, RunDetail, TriedPlan } from "./queries";
 import { RunParts } from "./RunParts";
 import { Runs } from "./Runs";
@@ -132,4 +133,35 @@ it("shows a run beside the others of its sweep, the best first", async () => {
   expect(screen.getAllByText("1.34 kJ")).toHaveLength(2);
   expect(screen.queryByRole("link", { name: "seed 0" })).toBeNull();
   expect(asked).toContain("sort=-accuracy");
+});
+
+it("says what became of changes where samples came over time, and shows no rounds where none were held", async () => {
+  answers("get", "/api/simulation-runs/", listed(run("1", 0)));
+  const outcome: Outcome = {
+    devices: 8,
+    samples: 400,
+    held_out: 100,
+    executor: "exact",
+    executor_reason: "",
+    rounds: [],
+    ended: "horizon",
+    simulated_s: 86_400,
+    accuracy: 0.75,
+    loss: null,
+    class_accuracy: [0.5, 1],
+    participants: 8,
+    client_rounds: 0,
+    bytes_by_kind: { metadata: 10 },
+    messages_by_kind: { metadata: 1 },
+    trained_s: 9,
+    drift: { kind: "introduced", share: 0.5 },
+    help: [{ outcome: "kept" }, { outcome: "unmatched" }],
+    recoveries: [{ batches: 2 }, { batches: null }, { batches: 0 }],
+  };
+  await show(<RunParts run={{ ...run("1", 0), outcome: JSON.stringify(outcome) } as RunDetail} outcome={outcome} />);
+  expect(await screen.findByText("75.0%, of each sample before its device learned from it")).toBeDefined();
+  expect(screen.getByText("2 of 3")).toBeDefined();
+  expect(screen.getByText("2, of which 1 gave a portion that was kept")).toBeDefined();
+  expect(screen.queryByRole("heading", { name: "Rounds" })).toBeNull();
+  expect(screen.queryByText(/over before all rounds were held/)).toBeNull();
 });

@@ -23,13 +23,18 @@ export interface Outcome {
   readonly ended: "rounds" | "horizon";
   readonly simulated_s: number;
   readonly accuracy: number;
-  readonly loss: number;
+  /** Null where samples came over time. */
+  readonly loss: number | null;
   readonly class_accuracy: readonly (number | null)[];
   readonly participants: number;
   readonly client_rounds: number;
   readonly bytes_by_kind: Readonly<Record<string, number>>;
   readonly messages_by_kind: Readonly<Record<string, number>>;
   readonly trained_s: number;
+  /** In which order samples came to devices; null, or missing in what older releases found: they had all. */
+  readonly drift?: Readonly<Record<string, unknown>> | null;
+  readonly help?: readonly { readonly outcome: string }[];
+  readonly recoveries?: readonly { readonly batches: number | null }[];
 }
 
 /** What a run found; undefined before it has ended well. */
