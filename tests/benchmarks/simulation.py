@@ -29,7 +29,8 @@ from coterie.simulation.fleet.profile import Profile, read_profile
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.fleet_run import FleetRun
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.work import Work
 from coterie.simulation.learner import Task

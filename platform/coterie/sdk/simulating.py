@@ -156,21 +156,36 @@ class _Own(NamedTuple):
     device: Path
     samples: Path
     show: Report
+    cloud: Path | None
+    cloud_data: Path | None
 
 
 @contextmanager
-def _own(device: nn.Module, example: Example, data: Mapping[str, ArrayLike], *, progress: bool) -> Iterator[_Own]:
+def _own(
+    device: nn.Module,
+    example: Example,
+    data: Mapping[str, ArrayLike],
+    *,
+    progress: bool,
+    cloud: nn.Module | None = None,
+    cloud_data: Mapping[str, ArrayLike] | None = None,
+) -> Iterator[_Own]:
     """The model and the samples as files, and a line of progress. Raises Rejected for what the simulator refuses."""
     with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
-        paths = write_programs(Path(directory), {"device": device}, example, loss=None, target=None, tell=line.tell)
-        samples = Path(directory, "samples.npz")
-        with samples.open("wb") as file:
-            write_arrays(file, data)
+        models = {"device": device} if cloud is None else {"device": device, "cloud": cloud}
+        paths = write_programs(Path(directory), models, example, loss=None, target=None, tell=line.tell)
+        samples, beside = Path(directory, "samples.npz"), Path(directory, "cloud.npz")
+        for path, arrays in ((samples, data), (beside, cloud_data)):
+            if arrays is not None:
+                with path.open("wb") as file:
+                    write_arrays(file, arrays)
         try:
             yield _Own(
                 paths["device"],
                 samples,
                 lambda told: line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds"),
+                paths.get("cloud"),
+                None if cloud_data is None else beside,
             )
         except CoterieError as error:
             raise Rejected(error.code, str(error), error.fields) from error
@@ -194,25 +209,33 @@ def simulate_fleet(
     workers: int = 1,
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
+    drift: str | None = None,
+    cloud: nn.Module | None = None,
+    cloud_data: Mapping[str, ArrayLike] | None = None,
     keep: str | Path | None = None,
     on: On = "here",
     progress: bool = True,
 ) -> Simulated:
-    """Hold the rounds of a `plan` on as many devices as wanted, which have their samples from the beginning.
+    """Run a `plan` on as many devices as wanted, which have their samples from the beginning, or get them over time.
 
     `data` are arrays of as many rows: ``y`` with classes, ``x`` or the model's inputs by their names, and what else
     tells samples apart. `split` divides them: ``iid``, ``dirichlet:0.3``, ``pathological:2`` or ``by:user``; with
     `each`, every device draws so many with replacement. A fifth is held out, on which versions are judged. `executor`
     trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``).
-    `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. A simulation that was killed
-    goes on from the directory `keep`. `on` performs it: this machine, ``ray``, or a platform's workers (`connect`).
+    `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. With a `drift` samples come
+    evenly over the `days`, as plans need whose devices help each other: ``steady``, ``introduced:0.3`` (on so many
+    devices a class is new in the second half) or ``by:time`` (in the order of an array). `cloud` is a cloud model that
+    learns from `cloud_data` and teaches devices. A simulation that was killed goes on from the directory `keep`, unless
+    it has a drift, a cloud model or meetings of devices. `on` performs it: this machine, ``ray``, or a platform's
+    workers (`connect`).
     The same arguments give the same outcome, whatever `workers` and `on` are.
     Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
-    with _own(device, example, data, progress=progress) as own:
+    with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
-        asked = asked._replace(fleet=None if fleet is None else str(fleet))
+        asked = asked._replace(fleet=None if fleet is None else str(fleet), drift=drift)
+        asked = asked._replace(cloud=own.cloud, cloud_data=own.cloud_data)
         held = fleet_run(contender, own.device, own.samples, asked)
         if on == "here":
             outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))

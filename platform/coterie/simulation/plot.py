@@ -38,15 +38,30 @@ def draw(name: str, outcome: Outcome, path: Path) -> None:
 
 
 def fleet_figure(outcome: FleetOutcome) -> Figure:
-    """Accuracy of each version that was measured over simulated time, and below it the devices of each round."""
+    """Accuracy of each version that was measured over simulated time, and below it the devices of each round.
+
+    Where samples come over time, above also how exact devices were on those that came.
+    """
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     unit_s, unit = (DAY_S, "days") if outcome.simulated_s > 3 * DAY_S else (HOUR_S, "hours")
     times = [one.ended_s / unit_s for one in outcome.rounds]
     measured = [(time, one) for time, one in zip(times, outcome.rounds, strict=True) if one.accuracy is not None]
-    above.plot([time for time, _ in measured], [one.accuracy for _, one in measured], color="tab:blue", marker=".")
+    versions = f"on {outcome.held_out:,} held out"
+    above.plot(
+        [time for time, _ in measured],
+        [one.accuracy for _, one in measured],
+        color="tab:blue",
+        marker=".",
+        label=versions,
+    )
+    if outcome.tick_s is not None:
+        came = [(tick, one) for tick, one in enumerate(outcome.accuracy_by_tick, 1) if one is not None]
+        ends = [tick * outcome.tick_s / unit_s for tick, _ in came]
+        above.plot(ends, [one for _, one in came], color="tab:orange", label="of devices, before they learn")
+        above.legend(loc="lower right")
     above.set(
-        ylabel=f"accuracy on {outcome.held_out:,} held out",
+        ylabel="accuracy" if outcome.drift else f"accuracy {versions}",
         ylim=(0, 1),
         title=f"{outcome.pair} on {outcome.data}, {outcome.devices:,} devices, seed {outcome.seed}",
     )

@@ -3,7 +3,7 @@
 import msgspec
 
 from coterie.simulation.contenders import BASELINES
-from coterie.simulation.fleet.asked import SPLITS
+from coterie.simulation.fleet.asked import DRIFTS, SPLITS
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.outcome import Outcome
@@ -21,6 +21,7 @@ def schema_text() -> str:
         "outcome": msgspec.json.schema(Outcome, schema_hook=_anything),
         "ways": msgspec.json.schema(WaysOutcome, schema_hook=_anything),
         "split": SPLITS.schema(),
+        "drift": DRIFTS.schema(),
         "fleet": msgspec.json.schema(Profile, schema_hook=_anything),
         "fleet_outcome": msgspec.json.schema(FleetOutcome, schema_hook=_anything),
     }

@@ -142,3 +142,30 @@ def test_a_platforms_workers_may_perform_a_simulation() -> None:
         simulate_fleet(FEW, module(), EXAMPLE, without_users(), split="iid", devices=9, on=there, progress=False)
     assert asked == ["/api/simulated-fleets/"]
     there.close()
+
+
+def test_devices_help_each_other_while_samples_come() -> None:
+    helped = plan("cartel", help={"detector": {"kind": "window"}})
+    given = (helped, module(), EXAMPLE, samples(4, 512))
+    found = simulate_fleet(*given, split="iid", devices=8, drift="introduced:0.9", batch_size=8, days=2, progress=False)
+    assert found.outcome.drift == {"kind": "introduced", "share": 0.9} and found.outcome.recoveries
+    assert found.outcome.help and "metadata" in found.outcome.bytes_by_kind
+    with pytest.raises(Rejected, match="--drift steady"):
+        simulate_fleet(*given, split="iid", devices=8, progress=False)
+    with pytest.raises(Rejected, match="no data drift 'sudden'"):
+        simulate_fleet(*given, split="iid", devices=8, drift="sudden", progress=False)
+
+
+def test_a_cloud_model_of_ones_own_teaches_and_learns() -> None:
+    torch.manual_seed(1)
+    cloud = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 3))
+    beside = {name: array for name, array in samples(1, 48).items() if name != "user"}
+    few = plan("colla", pace={"target_updates": 6, "min_updates": 6, "pause_s": 432_000.0}, local={"period_days": 5})
+    given = {"split": "iid", "devices": 8, "each": 96, "drift": "steady", "days": 15, "progress": False}
+    found = simulate_fleet(few, module(), EXAMPLE, samples(), cloud=cloud, cloud_data=beside, **given)
+    assert {one.outcome for one in found.outcome.rounds} == {"merged"} and found.outcome.splits
+    assert found.outcome.bytes_by_kind["teachers"] > 0
+    with pytest.raises(Rejected, match="no cloud model"):
+        simulate_fleet(few, module(), EXAMPLE, samples(), **given)
+    with pytest.raises(Rejected, match="go together"):
+        simulate_fleet(few, module(), EXAMPLE, samples(), cloud=cloud, **given)

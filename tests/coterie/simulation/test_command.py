@@ -5,11 +5,18 @@ from io import StringIO
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
+import torch
 from django.core.management import CommandError, call_command
 
+from coterie.simulation.bodies import export_body
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.learner import Task
 from coterie.simulation.management.commands import simulate as command
 from coterie.simulation.outcome import Outcome
+from coterie_wire.bundle import TensorSpec
+from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, samples
 from tests.coterie.simulation.small import SCENARIO
 
 
@@ -70,3 +77,41 @@ def test_ctrl_c_ends_it_and_leaves_nothing(
         )
     assert caught.value.returncode == 130
     assert not (tmp_path / "found.json").exists()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[str, ...]:
+    """Options for a model and samples of one's own."""
+    fleet, pair, data = samples(), tmp_path / "device.pt2", tmp_path / "samples.npz"
+    task = Task((TensorSpec("x", "float32", IMAGE),), CLASSES)
+    torch.export.save(export_body(task, body="mlp", hidden=8, seed=0), pair)
+    np.savez(data, x=fleet.data.inputs["x"], y=fleet.data.labels, time=np.arange(len(fleet.data.labels)))
+    return "--pair", str(pair), "--data", str(data), "--split", "iid", "--devices", "8", "--days", "1"
+
+
+def test_a_preset_whose_devices_help_each_other_runs_on_ones_own_samples(
+    own: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, picture = tmp_path / "found.json", tmp_path / "found.png"
+    call_command("simulate", "cartel", *own, "--drift", "by:time", "--batch-size", "5", json=found, plot=picture)
+    outcome = msgspec.json.decode(found.read_bytes(), type=FleetOutcome)
+    assert outcome.json() == found.read_bytes()
+    assert outcome.drift == {"kind": "by", "column_name": "time"} and len(outcome.accuracy_by_tick) == 8
+    assert "devices to which samples came" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ((), "no rounds.*--drift steady, introduced:SHARE or by:COLUMN"),
+        (("--drift", "by:day"), "no column 'day'.*there is time"),
+        (("--drift", "steady", "--keep", "kept"), "leave --keep out"),
+        (("--drift", "steady", "--cloud", "device.pt2"), "--cloud and --cloud-data"),
+    ],
+)
+def test_what_a_fleet_over_time_does_not_take_is_told(
+    own: tuple[str, ...], options: tuple[str, ...], wrong: str
+) -> None:
+    with pytest.raises(CommandError, match=wrong):
+        call_command("simulate", "cartel", *own, *options)

@@ -6,7 +6,10 @@ import numpy as np
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.fleet_run import FleetRun
+from coterie.simulation.fleet.population import Divided, Drawn, Population
 from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.splits import wanted
 from coterie_learning.random import derive_seed
 
 
@@ -34,3 +37,14 @@ def divided(samples: Samples, *, held_out_share: float, platform: int, seed: int
     held, root, own = (np.sort(part) for part in np.split(order, [count, count + platform]))
     columns = {name: column[own] for name, column in columns.items()}
     return Parts(data.take(held), data.take(root), Samples(data.take(own), columns))
+
+
+def population_of(run: FleetRun, own: Samples) -> Population:
+    """Which of the samples `own` each device has. Raises DoesNotFit."""
+    labels, rng = own.data.classes, np.random.default_rng(derive_seed(run.seed, "split"))
+    if run.each is not None:
+        classes, devices = run.model.spec.classes, wanted(run.devices)
+        mixes = run.split.mixes(labels, classes=classes, devices=devices, rng=rng)
+        return Drawn.from_mixes(mixes, labels, each=run.each, seed=derive_seed(run.seed, "population"))
+    owners = run.split.owners(labels, own.columns, devices=run.devices, rng=rng)
+    return Divided.by(owners, devices=run.devices or int(owners.max()) + 1)

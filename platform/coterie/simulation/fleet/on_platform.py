@@ -12,10 +12,10 @@ import msgspec
 
 from coterie.core.login import Login
 from coterie.simulation.errors import NoAnswer, RunCancelled, RunFailed
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import Tell
 from coterie.simulation.fleet.shared import encode_fleet, wanted_of
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 

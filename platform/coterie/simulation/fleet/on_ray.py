@@ -10,10 +10,10 @@ import msgspec
 
 from coterie.core.errors import CoterieError
 from coterie.simulation.errors import DoesNotFit, MissingPackage, RunFailed
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import Tell
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_json
 

@@ -7,6 +7,7 @@ import msgspec
 
 from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.fleet.work import Executor
+from coterie.simulation.outcome import HelpOutcome, Recovery, SplitOutcome
 from coterie_learning.plan import Document
 
 DELTA = 1e-6
@@ -58,16 +59,19 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     """All rounds that were asked for were held; or the simulated time was over."""
     simulated_s: float
     accuracy: float
-    """Of the last version, on the samples held out."""
-    loss: float
+    """Of the last version, on the samples held out; where samples come over time, the mean over devices of what
+    answers on each, on each sample before the device learns from it."""
+    loss: float | None
+    """Of the last version; null where samples come over time."""
     class_accuracy: Sequence[float | None]
-    """By class; null where none were held out."""
+    """By class, on the same samples; null where there were none."""
     device_accuracy: DeviceAccuracy
-    """Of the last version, over devices, on the samples of its own that each holds out."""
+    """Over devices: of the last version, on the samples of its own that each holds out; where samples come over time,
+    on each sample before the device learns from it."""
     devices_measured: int
     """That this is over: all that have samples, or as many as `coterie.simulation.fleet.on_devices` looks at."""
     participants: int
-    """Devices whose update counted at least once."""
+    """Devices whose update counted at least once; where samples come over time, devices that met some."""
     client_rounds: int
     """Updates that were computed."""
     bytes_by_kind: Mapping[str, int]
@@ -80,6 +84,16 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     """Of radio and processor with the usual `coterie.simulation.costs`, over the same devices."""
     devices_with_own: int = 0
     """Of those measured, how many answer with a model of their own, which is measured there instead of the version."""
+    drift: Document | None = None
+    """In which order samples came to devices; null: they had all from the beginning."""
+    tick_s: float | None = None
+    """Where samples come over time, seconds from one time at which they do to the next."""
+    accuracy_by_tick: Sequence[float | None] = ()
+    """Mean over the devices to which samples came then."""
+    recoveries: Sequence[Recovery] = ()
+    """Of each change of a device's data that is known."""
+    help: Sequence[HelpOutcome] = ()
+    splits: Sequence[SplitOutcome] = ()
     epsilon: float | None = None
     """What was told of the device of which most was, at `DELTA`; null: the plan's privacy kind guarantees nothing."""
 

@@ -16,9 +16,9 @@ import msgspec
 from coterie.simulation.clock import DAY_S, in_words
 from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
 from coterie.simulation.ledger import Used
 from coterie.simulation.progress import Progress, Report

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import Progress
 
 Tell = Callable[[float], None]

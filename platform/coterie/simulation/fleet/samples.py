@@ -1,6 +1,6 @@
 """Samples of the user's own: an NPZ file, a Parquet file, or a directory of such files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -26,19 +26,19 @@ class Samples(NamedTuple):
     """One value a sample, e.g. whose it is; ``file`` numbers the files of a directory, from 0 in the order of names."""
 
 
-def read_samples(path: Path, model: ModelSpec, *, column: str | None = None) -> Samples:
-    """What is at `path` for a classifier `model`; `column` is one of what tells samples apart, and no input.
+def read_samples(path: Path, model: ModelSpec, *, beside: Collection[str] = ()) -> Samples:
+    """What is at `path` for a classifier `model`; columns `beside` its inputs tell samples apart.
 
     A file has classes as ``y`` and inputs by their names, or the only one as ``x``. In a Parquet file an input is a
-    column of lists; or all columns of numbers but ``y`` and `column` are the numbers of the only input, in their order.
+    column of lists; or all columns of numbers but ``y`` and those are the numbers of the only input, in their order.
     Raises MalformedFile or MissingPackage.
     """
     if not path.is_dir():
-        return _samples(path, _read(path), model, column)
+        return _samples(path, _read(path), model, beside)
     files = sorted(file for file in path.iterdir() if file.suffix in READERS)
     if not files:
         raise MalformedFile(path=str(path), detail=f"it has no file that ends with {' or '.join(READERS)}")
-    parts = [_samples(file, _read(file), model, column) for file in files]
+    parts = [_samples(file, _read(file), model, beside) for file in files]
     shared = set.intersection(*(set(part.columns) for part in parts))
     lengths = [len(part.data.labels) for part in parts]
     return Samples(
@@ -96,7 +96,7 @@ def _read_parquet(path: Path) -> Mapping[str, Column]:
 READERS = {".npz": _read_npz, ".parquet": _read_parquet}
 
 
-def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, column: str | None) -> Samples:
+def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> Samples:
     labels = arrays.get(LABELS)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu" or not len(labels):
         raise MalformedFile(path=str(path), detail="it has no column y of whole numbers, one class a sample")
@@ -108,7 +108,7 @@ def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, column:
         raise MalformedFile(path=str(path), detail="its columns must all have one row a sample")
     inputs, used = {}, {LABELS}
     for spec in model.inputs:
-        names = _names_of(spec, arrays, model, column)
+        names = _names_of(spec, arrays, model, beside)
         numbers = arrays.get(names[0]) if len(names) == 1 else np.stack([arrays[name] for name in names], axis=1)
         inputs[spec.name] = _shaped(path, numbers, spec, count)
         used.update(names)
@@ -116,7 +116,9 @@ def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, column:
     return Samples(Dataset(inputs, labels.astype(np.int64)), rest)
 
 
-def _names_of(spec: TensorSpec, arrays: Mapping[str, Column], model: ModelSpec, column: str | None) -> Sequence[str]:
+def _names_of(
+    spec: TensorSpec, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]
+) -> Sequence[str]:
     if spec.name in arrays or len(model.inputs) > 1:
         return [spec.name]
     if INPUT in arrays:
@@ -124,7 +126,7 @@ def _names_of(spec: TensorSpec, arrays: Mapping[str, Column], model: ModelSpec, 
     return [
         name
         for name, array in arrays.items()
-        if name not in (LABELS, column) and array.ndim == 1 and array.dtype.kind in "iufb"
+        if name != LABELS and name not in beside and array.ndim == 1 and array.dtype.kind in "iufb"
     ] or [INPUT]
 
 

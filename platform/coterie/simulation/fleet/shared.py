@@ -6,7 +6,7 @@ when it is read.
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -21,11 +21,12 @@ from coterie.cloud.simulation_job import LEFT_S
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit
-from coterie.simulation.fleet.asked import SPLITS
+from coterie.simulation.fleet.asked import DRIFTS, SPLITS
+from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.samples import Samples
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress, unreported
@@ -36,8 +37,9 @@ from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, view_tensors
 
-LABELS, OWNERS, TRAIN_STEP, PREDICT = "labels", "owners", "train_step", "predict"
+LABELS, OWNERS, COMING, TRAIN_STEP, PREDICT = "labels", "owners", "coming", "train_step", "predict"
 INPUT, PARAMETER = "input/", "parameter/"
+CLOUD, CLOUD_LABELS, CLOUD_INPUT = "cloud", "cloud_labels", "cloud_input/"
 
 
 class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +47,7 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     spec: ModelSpec
     split: Document
+    drift: Document | None
     devices: int | None
     each: int | None
     held_out_share: float
@@ -66,6 +69,7 @@ def encode_fleet(run: FleetRun) -> bytes:
     told = _Told(
         spec=run.model.spec,
         split=cast(Document, msgspec.to_builtins(run.split)),
+        drift=None if run.drift is None else cast(Document, msgspec.to_builtins(run.drift)),
         devices=run.devices,
         each=run.each,
         held_out_share=run.held_out_share,
@@ -83,10 +87,14 @@ def encode_fleet(run: FleetRun) -> bytes:
         **{f"{INPUT}{name}": array for name, array in data.inputs.items()},
         **{f"{PARAMETER}{name}": array for name, array in run.parameters.items()},
     }
-    column = columns.get(run.split.column() or "")
-    if column is not None:
-        # Numbered in the order of the values: a split takes them in that order, whatever they are.
-        tensors[OWNERS] = np.unique(column, return_inverse=True)[1].astype(np.int64)
+    for name, wanted in ((OWNERS, run.split.column()), (COMING, run.drift and run.drift.column())):
+        column = columns.get(wanted or "")
+        if column is not None:
+            # Numbered in the order of the values: splits and drifts take them in that order, whatever they are.
+            tensors[name] = np.unique(column, return_inverse=True)[1].astype(np.int64)
+    if run.cloud is not None:
+        tensors |= {CLOUD: _bytes(run.cloud.program), CLOUD_LABELS: run.cloud.data.classes}
+        tensors |= {f"{CLOUD_INPUT}{name}": array for name, array in run.cloud.data.inputs.items()}
     return encode_tensors(tensors)
 
 
@@ -97,6 +105,7 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
         found = view_tensors(content, header, expected=tuple(header.specs.values()))
         told = from_json(found[TOLD].tobytes(), _Told)
         spec, split = told.spec, SPLITS.parse(told.split)
+        drift = None if told.drift is None else DRIFTS.parse(told.drift)
         fleet = told.profile or told.trace
         if fleet is None:
             raise DoesNotFit(detail="the file does not tell how its devices are")
@@ -104,19 +113,19 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
         inputs = {tensor.name: found[f"{INPUT}{tensor.name}"] for tensor in spec.inputs}
         parameters = {tensor.name: cast(Float32, found[f"{PARAMETER}{tensor.name}"]) for tensor in spec.parameters}
         labels = cast(Int64, found[LABELS])
+        cloud = _cloud(found, spec)
     except (WireError, *UNREADABLE, KeyError) as error:
         raise DoesNotFit(detail=f"the file of the fleet cannot be read: {error}") from error
     shapes = {tensor.name: (len(labels), *tensor.shape) for tensor in spec.inputs}
     if {name: array.shape for name, array in inputs.items()} != shapes or not _are_classes(labels, spec.classes):
         raise DoesNotFit(detail="the file of the fleet has other samples than its model takes")
-    column = split.column()
+    told_by = {split.column(): OWNERS, **({} if drift is None else {drift.column(): COMING})}
+    columns = {column: found[name] for column, name in told_by.items() if column is not None and name in found}
     return FleetRun(
         plan=parse_plan(wanted.plan),
         model=graphs,
         parameters=parameters,
-        samples=Samples(
-            Dataset(inputs, labels), {column: found[OWNERS]} if column is not None and OWNERS in found else {}
-        ),
+        samples=Samples(Dataset(inputs, labels), columns),
         split=split,
         devices=told.devices,
         each=told.each,
@@ -127,8 +136,21 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
         executor=told.executor,
         evaluate_every=wanted.evaluate_every,
         fleet=fleet,
+        drift=drift,
+        cloud=cloud,
         names=told.names,
     )
+
+
+def _cloud(found: Mapping[str, Array], spec: ModelSpec) -> GivenCloud | None:
+    if CLOUD not in found:
+        return None
+    # Arrays of their own: PyTorch takes none that cannot be written.
+    inputs = {tensor.name: found[f"{CLOUD_INPUT}{tensor.name}"].copy() for tensor in spec.inputs}
+    labels = cast(Int64, found[CLOUD_LABELS].copy())
+    if any(len(array) != len(labels) for array in inputs.values()) or not _are_classes(labels, spec.classes):
+        raise DoesNotFit(detail="the file of the fleet has other cloud data than its model takes")
+    return GivenCloud(found[CLOUD].tobytes(), Dataset(inputs, labels))
 
 
 def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRunResult:
@@ -156,9 +178,10 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
 
 def figures_of(outcome: FleetOutcome) -> Figures:
     """What a list shows of it."""
+    course = outcome.accuracy_by_tick if outcome.drift else [one.accuracy for one in outcome.rounds]
     return Figures(
         accuracy=outcome.accuracy,
-        accuracies=drawn([one.accuracy for one in outcome.rounds if one.accuracy is not None]),
+        accuracies=drawn([one for one in course if one is not None]),
         device_accuracy_median=outcome.device_accuracy.median,
         device_accuracy_worst_decile=outcome.device_accuracy.worst_decile,
         bytes_per_device=outcome.bytes_per_device,

@@ -5,10 +5,9 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -22,29 +21,26 @@ from coterie.simulation.fleet.block import Base, Block, Found, Member
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, Delivery
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.device_states import DeviceStates
-from coterie.simulation.fleet.dividing import Parts, divided
+from coterie.simulation.fleet.dividing import Parts, divided, population_of
 from coterie.simulation.fleet.files import open_work, write_files
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
+from coterie.simulation.fleet.on_clock import simulate_on_clock
 from coterie.simulation.fleet.on_devices import measure_on_devices
 from coterie.simulation.fleet.outcome import DELTA, FleetOutcome, FleetRound
 from coterie.simulation.fleet.own_models import OWN, own_of, trained_samples
-from coterie.simulation.fleet.population import Divided, Drawn, Population
-from coterie.simulation.fleet.profile import USUAL, Profile
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.population import Population
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
-from coterie.simulation.fleet.splits import Int64, Split, wanted
+from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.fleet.versions import Versions
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.lineage import Lineage, Sent
-from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.rounds import MIN_PAUSE_S
-from coterie.simulation.scenario import Speed
 from coterie.simulation.simulate import check_plan_fits
-from coterie.twin.trace import Trace
 from coterie_learning.accounting import epsilon_of
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.cohort import Figures
@@ -53,62 +49,30 @@ from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors, encode_tensors
 
+NO_CLOUD = "there is no cloud model: coterie simulate --cloud CLOUD.pt2 --cloud-data SAMPLES.npz"
 ONE_BY_ONE = 32
 """Devices of a block that train one by one."""
 SAVED_EVERY_S = 5.0
 """Seconds of real time between two states that are kept, at least."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetRun:
-    """What is simulated."""
-
-    plan: Plan
-    model: Graphs
-    parameters: Tensors
-    """Those that the first version has."""
-    samples: Samples
-    split: Split
-    devices: int | None = None
-    """How many; None: as many as the split finds."""
-    each: int | None = None
-    """Samples that each device draws with replacement; None: the samples are divided among the devices."""
-    held_out_share: float = 0.2
-    rounds: int = 100
-    """After which it ends."""
-    days: float = 30.0
-    """Simulated days after which it ends at the latest."""
-    seed: int = 0
-    executor: Executor | Literal["auto"] = "auto"
-    """`auto`: side by side where that is possible."""
-    workers: int = 1
-    evaluate_every: int = 1
-    """Rounds from one measurement of a version to the next."""
-    fleet: Profile | Trace = USUAL
-    """How its devices are and when they may train."""
-    names: tuple[str, str] = ("pair", "data")
-    """What the outcome calls the model and the samples."""
-
-    @property
-    def speed(self) -> Speed:
-        """Of a device that is neither quick nor slow."""
-        return self.fleet.speed if isinstance(self.fleet, Profile) else Speed()
-
-
 def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -> FleetOutcome:
     """Hold the rounds; the same run gives the same outcome, with any number of workers, killed and gone on or not.
 
-    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was.
+    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was, unless its
+    devices go through time one by one: such a run begins anew.
     Raises DoesNotFit, OtherSimulation, DamagedSimulation or WorkerLost.
     """
     _check(run)
     wants = run.plan.merge.root_samples() if run.plan.merge.compares_with_root else 0
     parts = divided(run.samples, held_out_share=run.held_out_share, platform=wants, seed=run.seed)
-    population = _population(run, parts.own)
+    population = population_of(run, parts.own)
     setting = Setting(run.plan, run.model, parts.own.data, population, run.seed)
     train_sizes = _train_sizes(population, run.plan)
     if not (train_sizes > 0).any():
         raise DoesNotFit(detail="no device has a sample to train on")
+    if run.is_on_a_clock:
+        return simulate_on_clock(run, setting, parts, report)
     most_steps = run.plan.local.steps_wanted(steps_per_epoch(int(train_sizes.max()), run.model.spec.batch_size))
     choice = _choose(run, most_steps)
     with ExitStack() as stack:
@@ -157,30 +121,25 @@ def _check(run: FleetRun) -> None:
     plan, problem = run.plan, None
     if not plan.pace.holds_rounds():
         problem = f"pace {plan.pace.name} holds no rounds"
-    elif plan.merge.reads == "models" or plan.local.needs_teacher():
-        problem = f"local {plan.local.name} and merge {plan.merge.name} need a cloud model"
     elif plan.help.rules() is not None:
         problem = f"help {plan.help.name} is about data that change"
     elif plan.local.period_s() is not None:
         problem = f"local {plan.local.name} asks when samples came"
-    elif plan.topology.meeting_rules() is not None:
-        problem = f"under topology {plan.topology.name} devices meet before they send their updates"
-    if problem is not None:
+    if problem is not None and run.drift is None:
         raise DoesNotFit(
-            detail=f"{problem}, and devices here have all their samples from the beginning and train in rounds; "
-            "simulate it on a stream of samples, without --split"
+            detail=f"{problem}, and devices here have all their samples from the beginning; let samples come over "
+            "time: coterie simulate --drift steady, introduced:SHARE or by:COLUMN"
         )
-    check_plan_fits(plan, run.model.spec, cloud_model=False, cloud_data=True)
-
-
-def _population(run: FleetRun, own: Samples) -> Population:
-    labels, rng = own.data.classes, np.random.default_rng(derive_seed(run.seed, "split"))
-    if run.each is not None:
-        classes, devices = run.model.spec.classes, wanted(run.devices)
-        mixes = run.split.mixes(labels, classes=classes, devices=devices, rng=rng)
-        return Drawn.from_mixes(mixes, labels, each=run.each, seed=derive_seed(run.seed, "population"))
-    owners = run.split.owners(labels, own.columns, devices=run.devices, rng=rng)
-    return Divided.by(owners, devices=run.devices or int(owners.max()) + 1)
+    if run.is_on_a_clock and plan.privacy.releases != "nothing":
+        raise DoesNotFit(
+            detail=f"what privacy {plan.privacy.name} tells of a device is added up in rounds alone: "
+            "without --drift, --cloud and meetings of devices"
+        )
+    if run.is_on_a_clock and run.executor == "batched":
+        raise DoesNotFit(detail="devices that do more than rounds train one by one; leave --executor out")
+    if not plan.needs_cloud_model and run.cloud is not None and not plan.pace.holds_rounds():
+        raise DoesNotFit(detail=f"pace {plan.pace.name} takes nothing from a cloud model; leave --cloud out")
+    check_plan_fits(plan, run.model.spec, teacher_problem=NO_CLOUD if run.cloud is None else None, cloud_data=True)
 
 
 def _train_sizes(population: Population, plan: Plan) -> Int64:

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.progress import Progress, Report
 from coterie_learning.detectors import DRIFT
 from coterie_learning.device_plan import CODEC

@@ -9,6 +9,7 @@ from coterie.simulation.fleet.events import EventsOutcome, Peak
 from coterie.simulation.fleet.outcome import DELTA, FleetOutcome
 from coterie.simulation.fleet.planning import Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome, Values
+from coterie.simulation.table import change_rows
 
 Cell = str | int | float | None
 
@@ -129,8 +130,10 @@ def _cells(values: Values) -> Mapping[str, Cell]:
 
 
 def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
-    yield f"accuracy on {outcome.held_out:,} samples held out", f"{outcome.accuracy:.3f}"
-    yield "loss there", f"{outcome.loss:.3f}"
+    where = "on each sample before it is learned" if outcome.drift else f"on {outcome.held_out:,} samples held out"
+    yield f"accuracy {where}", f"{outcome.accuracy:.3f}"
+    if outcome.loss is not None:
+        yield "loss there", f"{outcome.loss:.3f}"
     worst = min((one for one in outcome.class_accuracy if one is not None), default=None)
     if worst is not None:
         yield "accuracy, worst class", f"{worst:.3f}"
@@ -138,12 +141,17 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     yield "accuracy there, worst tenth", f"{outcome.device_accuracy.worst_decile:.3f}"
     if outcome.devices_with_own:
         yield "of these devices, with a model of their own", f"{outcome.devices_with_own:,}"
-    merged = sum(one.outcome == "merged" for one in outcome.rounds)
-    yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
-    if outcome.ended == "horizon":
+    yield from change_rows(outcome.recoveries, outcome.help, outcome.splits)
+    if outcome.rounds:
+        merged = sum(one.outcome == "merged" for one in outcome.rounds)
+        yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
+    if outcome.drift and outcome.rounds and outcome.rounds[-1].accuracy is not None:
+        yield f"last version on {outcome.held_out:,} samples held out", f"{outcome.rounds[-1].accuracy:.3f}"
+    if outcome.ended == "horizon" and not outcome.drift:
         yield "ended", "no round could open before the simulated time was over"
     yield "simulated time", f"{outcome.simulated_s / 3600:.1f} hours"
-    yield "devices that counted", f"{outcome.participants:,} of {outcome.devices:,}"
+    counted = "devices to which samples came" if outcome.drift else "devices that counted"
+    yield counted, f"{outcome.participants:,} of {outcome.devices:,}"
     yield "updates computed", f"{outcome.client_rounds:,}"
     diverged = sum(one.diverged for one in outcome.rounds)
     if diverged:

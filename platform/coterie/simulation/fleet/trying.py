@@ -34,12 +34,12 @@ from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import predict_logits, score
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.asked import parse_split
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.keeping import STATE
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.shared import simulate_kept
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.splits.by import By
 from coterie.simulation.learners.pair import why_not_simulated
 from coterie.simulation.on_device import Graphs

@@ -8,8 +8,8 @@ import numpy as np
 from coterie.compile.compiled import CompiledModel
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.bodies import Body, compile_body
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.samples import Samples
-from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.learner import Task
 from coterie.simulation.on_device import Graphs

@@ -7,34 +7,32 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import msgspec
-import numpy as np
 import pytest
 
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.clouds import AveragingCloud, Version
-from coterie.simulation.device import Arrived, Device
-from coterie.simulation.fleet.columns import Traits
+from coterie.simulation.device import Device
 from coterie.simulation.fleet.device_states import DeviceStates
 from coterie.simulation.fleet.dividing import divided
 from coterie.simulation.fleet.files import open_work
-from coterie.simulation.fleet.keeping import load
+from coterie.simulation.fleet.fleet_run import FleetRun
+from coterie.simulation.fleet.keeping import Kept, load
+from coterie.simulation.fleet.on_clock import world_of
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.own_models import own_of
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.by import By
-from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.progress import unreported
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Speed
-from coterie.simulation.streams import Drawn
 from coterie.simulation.world import World
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
 from tests.coterie.simulation.fleet.fleets import run
-from tests.coterie.simulation.small import scenario
 
 # Downloads take no time, since on a stream all devices have the first version before any round.
 UNLIKE = Profile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, uplink_bytes_s=2_000))
@@ -76,24 +74,11 @@ class OnStream(NamedTuple):
 
 
 def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStream:
-    count = len(setting.population.sizes)
-    traits = Traits.draw(given.fleet, given.plan.requirements, devices=count, seed=given.seed)
     first = NeuralLearner(setting.graphs, given.plan.local, parameters, first=parameters, received=parameters)
-    spec = setting.graphs.spec
-    days = traits.availability.days(np.arange(count))
-    devices = tuple(
-        Device(
-            number,
-            first,
-            days[number],
-            float(traits.slowness[number]),
-            deque([Arrived(1.0, setting.dataset(number), first=1)]),
-        )
-        for number in range(count)
-    )
-    nothing = setting.data.take(slice(0, 0))
-    drawn = Drawn(Task(spec.inputs, spec.classes), 0.0, nothing, ((),) * count)
-    world = AsInFleets(msgspec.structs.replace(scenario(), speed=given.speed), drawn, devices, given.seed)
+    own = divided(given.samples, held_out_share=given.held_out_share, platform=0, seed=given.seed).own
+    found = world_of(given, setting, own, first)
+    world = AsInFleets(found.speed, found.begins_s, found.drawn, found.devices, found.seed)
+    devices, count = world.devices, len(world.devices)
     root = divided(given.samples, held_out_share=given.held_out_share, platform=ROOT, seed=given.seed).platform
     seed = derive_seed(given.seed, "cloud")
     cloud = AveragingCloud(
@@ -134,16 +119,7 @@ def same(one: Tensors, other: Tensors) -> bool:
 )
 def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], tmp_path: Path) -> None:
     given = replace(run(executor="exact", rounds=12, **slots), fleet=UNLIKE, split=By("user"), devices=None, each=None)
-    outcome = simulate_fleet(given, report=unreported, keep=tmp_path)
-    kept = load(tmp_path)
-    assert kept is not None
-    found = on_stream(given, open_work(tmp_path).setting, given.parameters)
-    assert len(outcome.rounds) == given.rounds == len(found.rounds)
-    for one, other in zip(outcome.rounds, found.rounds, strict=True):
-        assert (one.invited, one.delivered, one.outcome) == (other.invited, other.delivered, other.outcome)
-        assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
-    assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in found.rounds]
-    assert same(kept.newest.parameters, found.version)
+    outcome, kept, found = both(given, tmp_path)
     if "personal" not in slots and "local" not in slots:
         return
     assert outcome.trained_s == pytest.approx(found.trained_s)
@@ -155,3 +131,26 @@ def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], 
     for device, (one, answering, held) in enumerate(zip(own, found.on_devices, found.held, strict=True)):
         wanted = held if one is None or one.parameters is None else one.parameters
         assert device in at_work or same(wanted, answering), "who is at work at the end goes on learning on a stream"
+
+
+@pytest.mark.parametrize("slots", [{"pace": SOME}, {"pace": BUFFERED}])
+def test_devices_that_fall_silent_do_so_on_a_stream_too(slots: Mapping[str, object], tmp_path: Path) -> None:
+    given = replace(run(executor="exact", rounds=12, **slots), split=By("user"), devices=None, each=None)
+    outcome, _, _ = both(replace(given, fleet=msgspec.structs.replace(UNLIKE, lost_share=0.3)), tmp_path)
+    assert sum(one.lost for one in outcome.rounds) > 3
+
+
+def both(given: FleetRun, directory: Path) -> tuple[FleetOutcome, Kept, OnStream]:
+    """As a fleet, with what it keeps at the end, and as a stream: rounds and versions are the same."""
+    outcome = simulate_fleet(given, report=unreported, keep=directory)
+    kept = load(directory)
+    assert kept is not None
+    found = on_stream(given, open_work(directory).setting, given.parameters)
+    assert len(outcome.rounds) == given.rounds == len(found.rounds)
+    for one, other in zip(outcome.rounds, found.rounds, strict=True):
+        assert (one.invited, one.lost, one.delivered) == (other.invited, other.lost, other.delivered)
+        assert one.outcome == other.outcome
+        assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
+    assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in found.rounds]
+    assert same(kept.newest.parameters, found.version)
+    return outcome, kept, found

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from coterie.simulation.errors import NoAnswer, RunCancelled, RunFailed
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.on_platform import PATIENCE_S, OnPlatform
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import wanted_of
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import unreported
 from tests.coterie.simulation.fleet.fleets import run
 

@@ -61,7 +61,7 @@ def test_a_parquet_file_of_lists_or_of_columns(model: ModelSpec, tmp_path: Path)
     lists = parquet(tmp_path / "lists.parquet", {"x": flat.tolist(), **beside})
     wide = parquet(tmp_path / "wide.parquet", {f"f{place}": flat[:, place] for place in range(flat.shape[1])} | beside)
     for path in (lists, wide):
-        found = read_samples(path, model, column="user")
+        found = read_samples(path, model, beside=["user"])
         np.testing.assert_array_equal(found.data.inputs["x"], given["x"])
         assert found.columns["user"].tolist() == beside["user"]
 

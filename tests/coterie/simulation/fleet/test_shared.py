@@ -12,14 +12,17 @@ from coterie.child.job import Progress
 from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, WantedRun
 from coterie.cloud.simulation_job import agent_code
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.asked import parse_drift
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
 from coterie.simulation.fleet.shared import decode_fleet, encode_fleet, run_shared, run_stored, wanted_of
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.by import By
 from coterie.simulation.progress import unreported
 from coterie_wire.tensors import Array, encode_tensors, read_header, view_tensors
 from tests.coterie.simulation.fleet.fleets import run, samples
+from tests.coterie.simulation.fleet.test_on_clock import TAUGHT, fleet_of
 
 
 def by_user() -> FleetRun:
@@ -33,7 +36,20 @@ def on_phones() -> FleetRun:
     return replace(run("cnn", executor="exact", rounds=2), fleet=read_profile(next(iter(shipped_profiles()))))
 
 
-@pytest.mark.parametrize("made", [run, by_user, on_phones])
+def with_cloud() -> FleetRun:
+    return fleet_of(TAUGHT)
+
+
+def over_time() -> FleetRun:
+    """Samples come in the order of a column of words, and devices help each other."""
+    data, columns = samples()
+    days = np.array([f"day {number:03}" for number in np.random.default_rng(5).permutation(len(data.labels))])
+    helped = run(pace={"kind": "alone"}, help={"kind": "cartel"})
+    given = type(samples())(data, {**columns, "day": days})
+    return replace(helped, samples=given, split=By(), devices=None, each=None, drift=parse_drift("by:day"), days=0.2)
+
+
+@pytest.mark.parametrize("made", [run, by_user, on_phones, over_time, with_cloud])
 def test_a_run_from_the_file_finds_the_same_bytes(made: Callable[[], FleetRun]) -> None:
     fleet = made()
     here = simulate_fleet(fleet, report=unreported)

@@ -17,12 +17,13 @@ from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.keeping import STATE, load
 from coterie.simulation.fleet.population import Drawn
 from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
-from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.work import Work
 from coterie.simulation.progress import Progress, unreported
@@ -239,8 +240,8 @@ def test_without_anybody_it_ends_with_the_horizon() -> None:
 @pytest.mark.parametrize(
     ("preset", "why"),
     [
-        ("isolated", "no rounds"),
-        ("colla", "need a cloud model.*without --split"),
+        ("isolated", "no rounds.*--drift steady"),
+        ("colla", "when samples came.*--drift"),
         ("ridge", "no tables"),
         ("cartel", "no rounds|data that change"),
     ],
@@ -249,11 +250,6 @@ def test_what_a_fleet_would_get_wrong_is_refused(preset: str, why: str) -> None:
     plan = parse_plan(read_toml(PRESETS / f"{preset}.toml"))
     with pytest.raises(DoesNotFit, match=why):
         simulate_fleet(replace(run(), plan=plan), report=unreported)
-
-
-def test_devices_that_meet_are_refused() -> None:
-    with pytest.raises(DoesNotFit, match="topology gossip devices meet"):
-        simulate_fleet(run(topology={"kind": "gossip"}), report=unreported)
 
 
 def test_noise_on_sums_is_in_the_versions() -> None:

@@ -86,9 +86,14 @@ class Command(BaseCommand):
         ways.add_argument("--network", choices=list(RADIOS), help="the radio of devices (default: wifi)")
         ways.add_argument("--target", type=float, metavar="X", help="accuracy (default: 0.95 of the best way's)")
         fleet = parser.add_argument_group(
-            "fleets", "with --split devices have their samples from the beginning, and hold rounds on them"
+            "fleets", "with --split devices hold rounds on samples of yours, or learn while these come (--drift)"
         )
         fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:CLASSES or by:COLUMN")
+        fleet.add_argument(
+            "--drift", metavar="D", help="samples come over the days: steady, introduced:SHARE or by:COLUMN"
+        )
+        fleet.add_argument("--cloud", type=Path, metavar="CLOUD.pt2", help="a cloud model, which teaches and learns")
+        fleet.add_argument("--cloud-data", type=Path, metavar="C.npz", help="the initial cloud data, with --cloud")
         fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")
         fleet.add_argument("--days", type=float, metavar="D", help="simulated days at most (default: 30)")
         fleet.add_argument(
@@ -289,6 +294,8 @@ def _read_login(path: Path | None) -> Login:
 
 def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> _Found:
     run = fleet_run(read_contender(plan), pair, data, asked)
+    if keep is not None and run.is_on_a_clock:
+        raise DoesNotFit(detail="with --drift, --cloud or meetings nothing is kept to go on from; leave --keep out")
     with reporting(f"{plan}: {pair.name} on {data.name}") as report:
         if runner is HERE:
             outcome = simulate_fleet(run, report=report, keep=keep)
@@ -322,7 +329,20 @@ def _sweep(
     return _Found(sweep_table(plan, outcome), outcome.json(), draw)
 
 
-OF_FLEETS = ("each", "rounds", "days", "fleet", "batch_size", "held_out", "evaluate_every", "executor", "workers")
+OF_FLEETS = (
+    "each",
+    "rounds",
+    "days",
+    "fleet",
+    "batch_size",
+    "held_out",
+    "evaluate_every",
+    "executor",
+    "workers",
+    "drift",
+    "cloud",
+    "cloud_data",
+)
 """Options that go with --split."""
 LEAST: Mapping[str, float] = {
     "each": 1,

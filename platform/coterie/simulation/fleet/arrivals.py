@@ -1,0 +1,88 @@
+"""When which samples come to which device of a fleet: evenly over the simulated days, a batch at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from coterie.evaluation.datasets import Dataset
+from coterie.simulation.fleet.drifts import Drift
+from coterie.simulation.fleet.population import Population
+from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.splits import Int64
+from coterie.simulation.streams import Shift
+from coterie_learning.random import derive_seed
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Which samples come when; they are read when they come."""
+
+    data: Dataset
+    """The samples of all devices."""
+    rows: Sequence[Int64]
+    """Of each device, in the order in which they come."""
+    batch: int
+    """Samples that come at a time; of a device's last ones there may be fewer."""
+    ticks: int
+    """The most batches that any device has; all devices' batches come in so many ticks."""
+    shifts: tuple[Shift, ...]
+
+    @classmethod
+    def drawn(cls, samples: Samples, population: Population, drift: Drift, *, batch: int, seed: int) -> "Arrivals":
+        """Decided by `seed`; a device's are the same, however many there are. Raises DoesNotFit."""
+        labels, devices = samples.data.classes, len(population.sizes)
+        ordered = [
+            drift.order(
+                population.rows(device),
+                labels,
+                samples.columns,
+                batch=batch,
+                rng=np.random.default_rng(derive_seed(seed, "order", device)),
+            )
+            for device in range(devices)
+        ]
+        rows = [one.rows for one in ordered]
+        found = cls(samples.data, rows, batch, max(-(-len(one) // batch) for one in rows), ())
+        shifts = tuple(
+            Shift(device, found.tick_of(device, one.changes_at // batch))
+            for device, one in enumerate(ordered)
+            if one.changes_at is not None
+        )
+        return cls(samples.data, rows, batch, found.ticks, shifts)
+
+    def batches(self) -> Sequence[Sequence[Dataset]]:
+        """Of each device, by tick; empty ones where it has fewer than others."""
+        return [_OfDevice(self, device) for device in range(len(self.rows))]
+
+    def tick_of(self, device: int, place: int) -> int:
+        """When the batch at `place` of a device comes."""
+        return place * self.ticks // self.count(device)
+
+    def count(self, device: int) -> int:
+        """Batches of a device."""
+        return -(-len(self.rows[device]) // self.batch)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfDevice(Sequence[Dataset]):
+    arrivals: Arrivals
+    device: int
+
+    def __len__(self) -> int:
+        return self.arrivals.ticks
+
+    @overload
+    def __getitem__(self, tick: int) -> Dataset: ...
+    @overload
+    def __getitem__(self, tick: slice) -> Sequence[Dataset]: ...
+    def __getitem__(self, tick: int | slice) -> Dataset | Sequence[Dataset]:
+        if isinstance(tick, slice):
+            return [self[one] for one in range(*tick.indices(len(self)))]
+        every = self.arrivals
+        count = every.count(self.device)
+        place = -(-tick * count // every.ticks)  # the first that comes at this tick or later
+        is_due = place < count and every.tick_of(self.device, place) == tick
+        start = place * every.batch if is_due else 0
+        return every.data.take(every.rows[self.device][start : start + every.batch if is_due else 0])

@@ -1,0 +1,41 @@
+"""In which order the samples of a device come, where they come over time. One module a kind."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.simulation.fleet.splits import Int64
+from coterie_learning.kinds import Kind
+
+
+class Ordered(NamedTuple):
+    """The samples of one device, in the order in which they come."""
+
+    rows: Int64
+    changes_at: int | None = None
+    """Place of the first sample after its data changed, at the beginning of a batch; None: nobody can say."""
+
+
+class Drift(Kind, frozen=True):
+    """Hyperparameters of an order."""
+
+    def column(self) -> str | None:
+        """What of each sample, beside its inputs and class, says when it comes; None: nothing does."""
+        return None
+
+    def order(
+        self,
+        rows: Int64,
+        labels: Int64,
+        columns: Mapping[str, NDArray[np.generic]],
+        *,
+        batch: int,
+        rng: np.random.Generator,
+    ) -> Ordered:
+        """The samples `rows` of one device, of all that there are: `labels` and `columns` [samples].
+
+        They come `batch` at a time. Raises DoesNotFit.
+        """
+        raise NotImplementedError

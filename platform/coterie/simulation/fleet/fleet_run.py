@@ -1,0 +1,69 @@
+"""What is simulated of a fleet."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from coterie.evaluation.datasets import Dataset
+from coterie.simulation.fleet.drifts import Drift
+from coterie.simulation.fleet.profile import USUAL, Profile
+from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.splits import Split
+from coterie.simulation.fleet.work import Executor
+from coterie.simulation.on_device import Graphs
+from coterie.simulation.scenario import Speed
+from coterie.twin.trace import Trace
+from coterie_learning.plan import Plan
+from coterie_wire.tensors import Tensors
+
+
+class GivenCloud(NamedTuple):
+    """A cloud model, and the initial cloud data."""
+
+    program: bytes
+    """As ``torch.export.save`` writes it."""
+    data: Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetRun:
+    """What is simulated."""
+
+    plan: Plan
+    model: Graphs
+    parameters: Tensors
+    """Those that the first version has."""
+    samples: Samples
+    split: Split
+    devices: int | None = None
+    """How many; None: as many as the split finds."""
+    each: int | None = None
+    """Samples that each device draws with replacement; None: the samples are divided among the devices."""
+    held_out_share: float = 0.2
+    rounds: int = 100
+    """After which it ends."""
+    days: float = 30.0
+    """Simulated days after which it ends at the latest."""
+    seed: int = 0
+    executor: Executor | Literal["auto"] = "auto"
+    """`auto`: side by side where that is possible."""
+    workers: int = 1
+    evaluate_every: int = 1
+    """Rounds from one measurement of a version to the next."""
+    fleet: Profile | Trace = USUAL
+    """How its devices are and when they may train."""
+    drift: Drift | None = None
+    """In which order samples come to a device, evenly over the `days`; None: it has all from the beginning."""
+    cloud: GivenCloud | None = None
+    """What the platform has besides, for plans whose devices and cloud teach each other; None: nothing."""
+    names: tuple[str, str] = ("pair", "data")
+    """What the outcome calls the model and the samples."""
+
+    @property
+    def speed(self) -> Speed:
+        """Of a device that is neither quick nor slow."""
+        return self.fleet.speed if isinstance(self.fleet, Profile) else Speed()
+
+    @property
+    def is_on_a_clock(self) -> bool:
+        """Whether its devices do more than rounds on samples that they have, and so go through time one by one."""
+        return self.drift is not None or self.cloud is not None or self.plan.topology.meeting_rules() is not None
