@@ -19,6 +19,8 @@ Route = Callable[[bytes], msgspec.Struct | msgspec.Raw]
 MAX_BODY_BYTES = 8 << 20
 MAX_CONNECTIONS = 32
 """Connections at once; each has a thread."""
+_LONGEST_LENGTH = 20
+"""Digits of a Content-Length that are read; so many are too large already."""
 _IDLE_S = 10
 COME_BACK_S = {HTTPStatus.SERVICE_UNAVAILABLE: 1, HTTPStatus.TOO_MANY_REQUESTS: 60}
 """By what is answered, after how many seconds the same may succeed."""
@@ -125,7 +127,11 @@ class SiteHandler(BoundedHandler):
     def body(self) -> bytes:
         """What the request brings. Raises RequestError ``local_api.no_length`` or ``local_api.too_large``."""
         given = self.headers.get("Content-Length", "0")
-        body = self.rfile.read(length_of_body(given, is_chunked="Transfer-Encoding" in self.headers))
+        if not given.isdecimal() or "Transfer-Encoding" in self.headers:
+            raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
+        length = int(given[:_LONGEST_LENGTH])  # int() takes 4,300 digits at most
+        check_length(length)
+        body = self.rfile.read(length)
         self.server.has_arrived(self.connection)
         return body
 
@@ -162,17 +168,11 @@ class SiteHandler(BoundedHandler):
         """Log nothing: these are requests of the owner's own programs."""
 
 
-def length_of_body(given: str, *, is_chunked: bool) -> int:
-    """Bytes of a body whose Content-Length is `given`.
-
-    Raises RequestError ``local_api.no_length`` or ``local_api.too_large``.
-    """
-    if not given.isdecimal() or is_chunked:
-        raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
-    if len(given) > len(str(MAX_BODY_BYTES)) or int(given) > MAX_BODY_BYTES:  # int() takes 4,300 digits at most
-        detail = f"a body of {given[:20]} bytes; at most {MAX_BODY_BYTES} are read"
+def check_length(length: int) -> None:
+    """Whether a body of so many bytes is read. Raises RequestError ``local_api.too_large``."""
+    if length > MAX_BODY_BYTES:
+        detail = f"a longer body than the {MAX_BODY_BYTES} bytes that are read"
         raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
-    return int(given)
 
 
 def status_of(error: RequestError | AgentError | WireError, *, failed: HTTPStatus) -> HTTPStatus:

@@ -10,12 +10,13 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
+import h11
 import msgspec
 
+from coterie_agent.bounded_server import MAX_HEAD_BYTES
 from coterie_agent.errors import AgentError
 from coterie_agent.loopback import BUSY, READ_S, check_host, check_token
-from coterie_agent.serving.http1 import MOST_BYTES, Head, Request, Requests
-from coterie_agent.site import COME_BACK_S, RequestError, status_of
+from coterie_agent.site import COME_BACK_S, RequestError, check_length, status_of
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
 
@@ -89,7 +90,10 @@ class Connection(asyncio.Protocol):
     def __init__(self, door: Door, token: str | None) -> None:
         """`token`; None: whoever can open the Unix socket may ask."""
         self._door, self._token = door, token
-        self._requests = Requests()
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._request = h11.Request(method="GET", target="/", headers=[("Host", "")])
+        self._body = bytearray()
+        self._is_arriving = False
         self._may_write = True
         self.answering: asyncio.Task[None] | None = None
         self.until = door.loop.time() + IDLE_S
@@ -110,13 +114,13 @@ class Connection(asyncio.Protocol):
             self.answering.cancel()
 
     def data_received(self, data: bytes) -> None:
-        if not self._requests.has_begun:
-            self.until = self._door.loop.time() + READ_S
-        self._requests.receive(data)
-        if self.answering is None:
-            self._go_on()
-        elif len(self._requests) > MOST_BYTES:  # of the next requests, which wait for this one
-            self._transport.pause_reading()
+        self._http.receive_data(data)
+        if self.answering is not None:
+            self._transport.pause_reading()  # what comes next waits for this answer, outside
+            return
+        if not self._is_arriving:
+            self._is_arriving, self.until = True, self._door.loop.time() + READ_S
+        self._go_on()
 
     def pause_writing(self) -> None:
         """The other side does not read its answers."""
@@ -143,24 +147,51 @@ class Connection(asyncio.Protocol):
         if not self._may_write or self._transport.is_closing():
             return
         try:
-            request = self._requests.take()
+            has_arrived = self._arrives()
+        except h11.RemoteProtocolError as error:
+            status = HTTPStatus(error.error_status_hint)
+            self._refuse(RequestError(status, "local_api.malformed", str(error)))
         except RequestError as error:
-            self._write(error.status, _problem(error.status, error), keeps=False)
-            return
-        if request is not None:
-            self.until = float("inf")
-            self.answering = self._door.loop.create_task(self._answer(request))
-        elif self._requests.waits_for_leave:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._refuse(error)
+        else:
+            if has_arrived:
+                self.until = float("inf")
+                self.answering = self._door.loop.create_task(self._answer())
 
-    async def _answer(self, request: Request) -> None:
-        head = request.head
+    def _arrives(self) -> bool:
+        """Whether the next request is all there.
+
+        Raises h11.RemoteProtocolError, or RequestError ``local_api.too_large``.
+        """
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Request):
+                self._request = event
+                self._body.clear()
+            elif isinstance(event, h11.Data):
+                self._body += event.data
+                check_length(len(self._body))
+            elif isinstance(event, h11.EndOfMessage):
+                return True
+            else:
+                if self._http.they_are_waiting_for_100_continue:
+                    leave = HTTPStatus.CONTINUE
+                    self._send(h11.InformationalResponse(status_code=leave, reason=leave.phrase, headers=[]))
+                return False
+
+    def _refuse(self, error: RequestError) -> None:
+        """Say why, and end: where the next request begins is not known."""
+        self._write(error.status, _problem(error.status, error), keeps=False)
+
+    async def _answer(self) -> None:
+        request = self._request
         try:
-            self._authorise(head)
-            route = self._door.routes.get(f"{head.method} {head.path}")
+            self._authorise(request)
+            route = self._door.routes.get(f"{request.method.decode()} {request.target.decode()}")
             if route is None:
-                raise RequestError(HTTPStatus.NOT_FOUND, "local_api.unknown_path", f"nothing is at {head.path}")
-            status, content = HTTPStatus.OK, msgspec.json.encode(await route(request.body))
+                detail = f"nothing is at {request.target.decode()}"
+                raise RequestError(HTTPStatus.NOT_FOUND, "local_api.unknown_path", detail)
+            status, content = HTTPStatus.OK, msgspec.json.encode(await route(bytes(self._body)))
         except (RequestError, AgentError, WireError) as error:
             status = status_of(error, failed=_FAILED)
             content = _problem(status, error)
@@ -168,26 +199,36 @@ class Connection(asyncio.Protocol):
             log.exception("a request for predictions failed")
             self._transport.abort()
             return
-        self._write(status, content, keeps=head.keeps)
+        self._write(status, content)
         self.answering = None
-        self.until = self._door.loop.time() + (READ_S if self._requests.has_begun else IDLE_S)
+        self._is_arriving = bool(self._http.trailing_data[0])
+        self.until = self._door.loop.time() + (READ_S if self._is_arriving else IDLE_S)
         self._transport.resume_reading()
         self._go_on()
 
-    def _authorise(self, head: Head) -> None:
+    def _authorise(self, request: h11.Request) -> None:
         """Raises RequestError."""
         if self._token is not None:
-            check_host(head.headers.get("host", ""), head.headers.get("origin"))
-            check_token(head.headers.get("authorization", ""), self._token)
+            headers = {name: value.decode("latin-1") for name, value in request.headers}
+            check_host(headers.get(b"host", ""), headers.get(b"origin"))
+            check_token(headers.get(b"authorization", ""), self._token)
 
-    def _write(self, status: HTTPStatus, content: bytes, *, keeps: bool) -> None:
+    def _write(self, status: HTTPStatus, content: bytes, *, keeps: bool = True) -> None:
         kind = "application/json" if status is HTTPStatus.OK else "application/problem+json"
-        come_back = f"Retry-After: {COME_BACK_S[status]}\r\n" if status in COME_BACK_S else ""
-        ends = "" if keeps else "Connection: close\r\n"
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n"
-        self._transport.write(f"{head}{come_back}{ends}\r\n".encode() + content)
+        headers = [("Content-Type", kind), ("Content-Length", str(len(content)))]
+        if status in COME_BACK_S:
+            headers.append(("Retry-After", str(COME_BACK_S[status])))
         if not keeps:
+            headers.append(("Connection", "close"))
+        answer = h11.Response(status_code=status, reason=status.phrase, headers=headers)
+        self._send(answer, h11.Data(data=content), h11.EndOfMessage())
+        if self._http.our_state is h11.MUST_CLOSE:
             self._transport.close()
+        else:
+            self._http.start_next_cycle()
+
+    def _send(self, *events: h11.Event) -> None:
+        self._transport.write(b"".join(self._http.send(event) or b"" for event in events))
 
 
 def listen_tcp(port: int) -> socket.socket:

@@ -6,17 +6,20 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from http import HTTPStatus
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from coterie_agent.bounded_server import MAX_HEAD_BYTES
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.serving.door import IDLE_S, Door, listen_tcp, listen_unix
-from coterie_agent.serving.http1 import MOST_BYTES
-from coterie_agent.site import RequestError
+from coterie_agent.site import MAX_BODY_BYTES, RequestError
 
-ASK = b"POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s"
+ASK = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s"
 MOST = 3
 
 
@@ -102,22 +105,51 @@ def test_requests_of_a_connection_are_answered_in_their_order_also_when_they_com
 )
 def test_errors_have_their_status_and_the_connection_stays(world: World, body: bytes, status: int) -> None:
     with world.connect() as connection:
-        connection.sendall(b"POST /fail HTTP/1.1\r\nContent-Length: 4\r\n\r\n" + body)
+        connection.sendall(b"POST /fail HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n" + body)
         assert answer(connection)[0] == status
         connection.sendall(ASK % (2, b"on"))
         assert answer(connection) == (200, b'{"said":"on"}')
 
 
-def test_what_is_malformed_is_refused_and_the_connection_ends(world: World) -> None:
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400, "local_api.malformed"),
+        (b"POST /echo HTTP/1.1\r\n\r\n", 400, "local_api.malformed"),
+        (b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400, "local_api.malformed"),
+        (b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length : 3\r\n\r\n", 400, "local_api.malformed"),
+        (b"POST /echo HTTP/1.1\r\nA: " + b"b" * MAX_HEAD_BYTES, 431, "local_api.malformed"),
+        (ASK % (MAX_BODY_BYTES + 1, bytes(MAX_BODY_BYTES + 1)), 413, "local_api.too_large"),
+    ],
+    ids=["no request", "no host", "negative", "space", "long head", "long body"],
+)
+def test_what_is_malformed_or_too_large_is_refused_and_the_connection_ends(
+    world: World, sent: bytes, status: int, code: str
+) -> None:
     with world.connect() as connection:
-        connection.sendall(b"nonsense\r\n\r\n" + ASK % (2, b"no"))
-        assert answer(connection)[0] == 400
+        connection.sendall(sent)
+        refused = answer(connection)
+        assert (refused[0], msgspec.json.decode(refused[1])["code"]) == (status, code)
         assert connection.recv(100) == b""
+
+
+@given(cuts=st.lists(st.integers(0, 3 * len(ASK)), max_size=8))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_requests_are_the_same_however_their_bytes_are_cut(world: World, cuts: list[int]) -> None:
+    sent = b"".join(ASK % (2, body) for body in (b"ab", b"cd", b"ef"))
+    with world.connect() as connection:
+        for start, end in pairwise([0, *sorted(cuts), len(sent)]):
+            connection.sendall(sent[start:end])
+        assert [answer(connection) for _ in range(3)] == [
+            (200, b'{"said":"%s"}' % body) for body in (b"ab", b"cd", b"ef")
+        ]
 
 
 def test_a_client_that_asks_for_leave_gets_it(world: World) -> None:
     with world.connect() as connection:
-        connection.sendall(b"POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        connection.sendall(
+            b"POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        )
         assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"on")
         assert answer(connection) == (200, b'{"said":"on"}')
@@ -143,7 +175,7 @@ def test_who_finds_no_place_is_told_to_come_back(world: World) -> None:
 
 def test_who_hangs_up_is_not_waited_for(world: World) -> None:
     with world.connect() as connection:
-        connection.sendall(b"POST /wait HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+        connection.sendall(b"POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         assert world.waits.wait(10)
     assert world.was_cancelled.wait(10)
 
@@ -160,14 +192,13 @@ def test_what_has_been_arriving_for_too_long_is_ended(world: World) -> None:
 
 def test_more_than_one_requests_bytes_wait_outside_while_one_is_answered(world: World) -> None:
     with world.connect() as connection:
-        connection.sendall(b"POST /wait HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+        connection.sendall(b"POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         assert world.waits.wait(10)
         connection.settimeout(0.2)
         sent = 0
         with pytest.raises(TimeoutError):
-            while sent <= 4 * MOST_BYTES:
+            while sent <= MAX_BODY_BYTES:
                 sent += connection.send(bytes(1 << 16))
-        assert sent < 2 * MOST_BYTES
         connection.settimeout(10)
         world.let()
         assert answer(connection)[0] == 200
@@ -175,7 +206,7 @@ def test_more_than_one_requests_bytes_wait_outside_while_one_is_answered(world: 
 
 def test_at_its_end_it_answers_what_is_on_its_way(world: World) -> None:
     with world.connect() as connection:
-        connection.sendall(b"POST /wait HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi")
+        connection.sendall(b"POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi")
         assert world.waits.wait(10)
         world.door.close()
         world.let()
