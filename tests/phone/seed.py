@@ -22,7 +22,7 @@ def seed(name: str) -> str:
 
     from coterie.compile.compiled import compile_model
     from coterie.compile.program import export_module
-    from coterie.recipes.shipped import training_recipe_of
+    from coterie.compile.recipe import parse_recipe
     from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
     from coterie.registry.services import keep_file, publish_version
     from coterie_recipes import load
@@ -32,7 +32,7 @@ def seed(name: str) -> str:
     models = import_module(recipe.models)
     torch.manual_seed(1)
     program = export_module(models.DeviceModel(), (models.example(),))
-    compiled = compile_model(program, training_recipe_of(recipe), batch_size=recipe.batch_size)
+    compiled = compile_model(program, parse_recipe(dict(recipe.training)), batch_size=recipe.batch_size)
 
     def keep(content: bytes) -> Blob:
         with tempfile.NamedTemporaryFile() as file:

@@ -1,13 +1,10 @@
 """The files of a recipe, read."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from coterie.compile.recipe import Recipe as TrainingRecipe
-from coterie.compile.recipe import parse_recipe
 from coterie.recipes.errors import UnknownRecipe
 from coterie.simulation.scenario import read_toml
 from coterie_learning.plan import Plan, parse_plan, plan_document
@@ -94,9 +91,3 @@ def plan_of(recipe: Recipe, *, devices: int, file: str = PLAN) -> Plan:
 def expected_of(recipe: Recipe) -> Expected:
     """Its figures."""
     return from_values(read_toml(recipe.directory / "expected.toml"), Expected)
-
-
-def training_recipe_of(recipe: Recipe) -> TrainingRecipe:
-    """What its device model is compiled for."""
-    given: Mapping[str, object] = recipe.training
-    return parse_recipe(dict(given))

@@ -1,7 +1,8 @@
 import pytest
 
+from coterie.compile.recipe import parse_recipe
 from coterie.recipes.errors import UnknownRecipe
-from coterie.recipes.shipped import PRETRAINING_PLAN, expected_of, known_recipe, plan_of, training_recipe_of
+from coterie.recipes.shipped import PRETRAINING_PLAN, expected_of, known_recipe, plan_of
 from coterie.recipes.table import verdict
 from coterie_recipes import NAMES, load
 
@@ -26,7 +27,7 @@ def test_a_plan_asks_for_no_more_devices_than_there_are(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pair_without_classes_has_a_loss_of_numbers_or_tokens(name: str) -> None:
     recipe = load(name)
-    loss = training_recipe_of(recipe).loss
+    loss = parse_recipe(dict(recipe.training)).loss
     assert (loss.task in ("values", "tokens")) == (not recipe.classes)
 
 
