@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.fleet.devices import Fleet
-from tests.benchmarks.fleet.platforms import EMBEDDED, Running
+from tests.benchmarks.fleet.platforms import EMBEDDED, Running, populated
 from tests.benchmarks.report import Figure
 from tests.system.operator_client import OperatorClient
 
@@ -28,7 +28,7 @@ def measure() -> Sequence[Figure]:
     """Some five minutes."""
     with (
         tempfile.TemporaryDirectory() as directory,
-        EMBEDDED.start(Path(directory), devices=DEVICES, awake=0) as platform,
+        EMBEDDED.start(Path(directory), populated(devices=DEVICES, awake=0)) as platform,
     ):
         return asyncio.run(_while_idle(platform))
 

@@ -16,6 +16,7 @@ from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.agent_rollouts.selectors import agents_not_asked
 from coterie.agent_rollouts.transitions import STEPS, end
 from coterie.core.events import tell_consoles, wake_devices
+from coterie.core.resting import LONGEST_S
 from coterie.fleet.agents import UNKNOWN, alike
 from coterie.fleet.selectors import present_devices
 from coterie_wire.conditions import Reason
@@ -29,13 +30,15 @@ FEWEST_ROUNDS = 5
 LOOKS_BACK = timedelta(days=7)
 
 
-def advance_agent_rollouts(*, now: datetime) -> None:
-    """All that run, in all projects."""
-    for key in AgentRollout.objects.filter(state=State.RUNNING).values_list("pk", flat=True):
+def advance_agent_rollouts(*, now: datetime) -> float:
+    """All that run, in all projects. Seconds for which there is none."""
+    running = list(AgentRollout.objects.filter(state=State.RUNNING).values_list("pk", flat=True))
+    for key in running:
         with transaction.atomic():
             rollout = AgentRollout.objects.select_for_update(of=("self",)).get(pk=key)
             if rollout.state == State.RUNNING:
                 _advance(rollout, now)
+    return 0.0 if running else LONGEST_S
 
 
 def _advance(rollout: AgentRollout, now: datetime) -> None:

@@ -7,6 +7,6 @@ from coterie.agent_rollouts import advancing
 
 
 @shared_task(name="coterie.agent_rollouts.tasks.advance")
-def advance() -> None:
+def advance() -> float:
     """Ask further devices, go on or roll back; runs every few seconds."""
-    advancing.advance_agent_rollouts(now=timezone.now())
+    return advancing.advance_agent_rollouts(now=timezone.now())

@@ -9,16 +9,19 @@ from coterie.alliances import reasons
 from coterie.alliances.models import Alliance, Party
 from coterie.alliances.selectors import active_alliances
 from coterie.alliances.transitions import STEPS, end
+from coterie.core.resting import LONGEST_S
 from coterie.fleet.models import Device
 from coterie_wire.allying import AllianceFigures
 
 AWAY_AFTER = timedelta(seconds=30)
 
 
-def sweep(*, now: datetime) -> None:
-    """Look at all that have not ended."""
-    for key in active_alliances().values_list("pk", flat=True):
+def sweep(*, now: datetime) -> float:
+    """Look at all that have not ended. Seconds for which there is none."""
+    active = list(active_alliances().values_list("pk", flat=True))
+    for key in active:
         look_at(alliance_id=key, now=now)
+    return 0.0 if active else LONGEST_S
 
 
 @transaction.atomic

@@ -7,6 +7,6 @@ from coterie.alliances import advancing
 
 
 @shared_task(name="coterie.alliances.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Say why they wait; runs all the time."""
-    advancing.sweep(now=timezone.now())
+    return advancing.sweep(now=timezone.now())

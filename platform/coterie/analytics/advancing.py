@@ -11,6 +11,7 @@ from django.db import transaction
 from coterie.analytics import reasons
 from coterie.analytics.models import Question
 from coterie.analytics.transitions import STEPS, State, end
+from coterie.core.resting import LONGEST_S
 from coterie.secure_sums.files import vectors_of
 from coterie.secure_sums.models import SecureSum
 from coterie.secure_sums.selectors import layout_of, members_of, revealed, shared, survivors
@@ -23,10 +24,12 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import OpenFile
 
 
-def sweep(*, now: datetime) -> None:
-    """Advance all that are under way; this alone is enough for each to end."""
-    for key in Question.objects.filter(state__in=Question.ACTIVE).values_list("pk", flat=True):
+def sweep(*, now: datetime) -> float:
+    """Advance all that are under way; this alone is enough for each to end. Seconds for which there is none."""
+    active = list(Question.objects.filter(state__in=Question.ACTIVE).values_list("pk", flat=True))
+    for key in active:
         advance_question(key=key, now=now)
+    return 0.0 if active else LONGEST_S
 
 
 @transaction.atomic

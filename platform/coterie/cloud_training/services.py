@@ -31,10 +31,12 @@ from coterie.cloud_training.leasing import GAVE_UP, cancel, give_up
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import Options, QuantiseOptions, SimulationOptions, TrainingOptions
 from coterie.cluster.models import queue_of
+from coterie.cluster.selectors import active_gangs
 from coterie.cluster.services import Place, add_gang, give_place_back, place_gangs, place_of, tidy
 from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
+from coterie.core.resting import LONGEST_S
 from coterie.core.separation import check_together
 from coterie.core.why import cancellation
 from coterie.federations.models import Federation
@@ -232,8 +234,13 @@ def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
     )
 
 
-def place_jobs(*, now: datetime) -> None:
-    """Find places for the jobs that wait, and ask the hosts that lead; once more where one does not begin."""
+def place_jobs(*, now: datetime) -> float:
+    """Find places for the jobs that wait, and ask the hosts that lead; once more where one does not begin.
+
+    Seconds for which none waits, and none has a place.
+    """
+    if not (TrainingJob.objects.filter(state__in=TrainingJob.ACTIVE).exists() or active_gangs().exists()):
+        return LONGEST_S
     with transaction.atomic():
         starts = {start.job: start.place for start in place_gangs(quotas=settings.CLUSTER_QUOTAS, now=now)}
         due = Q(state=TrainingJob.State.QUEUED) | Q(lapsed(now), state=TrainingJob.State.RUNNING)
@@ -247,6 +254,7 @@ def place_jobs(*, now: datetime) -> None:
                 PLACE.send()
                 continue
             _ask_lead(job, place)
+    return 0.0
 
 
 def _ask_lead(job: TrainingJob, place: Place) -> None:
@@ -291,10 +299,11 @@ def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
     return again
 
 
-def sweep(*, now: datetime) -> None:
+def sweep(*, now: datetime) -> float:
     """See to what nobody does: pairs that wait to be checked, jobs without a gang, gangs without a job.
 
     The checkpoints of jobs that ended are removed: at once of those that succeeded, after a week of the others.
+    Seconds for which nothing but that is left to do.
     """
     unasked = ModelPair.objects.filter(
         ~Exists(TrainingJob.objects.filter(pair=OuterRef("pk"))), state=ModelPair.State.CHECKING
@@ -311,4 +320,6 @@ def sweep(*, now: datetime) -> None:
     active = TrainingJob.objects.filter(state__in=TrainingJob.ACTIVE)
     for job in active.select_related("pair"):
         _ask_for_workers(job, now)  # one of an older release, which asked for none
-    tidy(active_jobs=list(active.values_list("pk", flat=True)), now=now)
+    jobs = list(active.values_list("pk", flat=True))
+    tidy(active_jobs=jobs, now=now)
+    return 0.0 if jobs or unasked.exists() else LONGEST_S

@@ -9,9 +9,9 @@ from coterie.cloud_training import running, services, together
 
 
 @shared_task(name="coterie.cloud_training.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find work that no worker does; runs all the time."""
-    services.sweep(now=timezone.now())
+    return services.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.cloud_training.tasks.check_pair")
@@ -21,9 +21,9 @@ def check_pair(pair: str) -> None:
 
 
 @shared_task(name="coterie.cloud_training.tasks.place")
-def place() -> None:
+def place() -> float:
     """Find places for the jobs that wait; runs all the time."""
-    services.place_jobs(now=timezone.now())
+    return services.place_jobs(now=timezone.now())
 
 
 @shared_task(name="coterie.cloud_training.tasks.run_job")

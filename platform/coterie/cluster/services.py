@@ -13,6 +13,7 @@ from coterie.cluster.failures import Retry, retry_after
 from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
 from coterie.cluster.selectors import seconds_of
 from coterie.core.durable import Steps
+from coterie.core.resting import unremarkable
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -79,8 +80,9 @@ def register_host(
         "memory_bytes": memory_bytes,
     }
     present = Host.objects.filter(pk=name, seen_at__gte=now - LOST_AFTER)
-    if present.update(seen_at=now, **facts):
-        return
+    with unremarkable():
+        if present.update(seen_at=now, **facts):
+            return
     Host.objects.update_or_create(name=name, defaults={"seen_at": now, "since": now, **facts})
 
 

@@ -229,7 +229,8 @@ CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_BEAT_SCHEDULER = "coterie.config.elected_beat:ElectedScheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # What the database knows to be due is found again within so many seconds, whatever messages were lost. A sweep each
-# second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.
+# second costs about a hundredth of a core, and only rounds and transfers have deadlines of seconds. In embedded mode
+# what has nothing to do rests (coterie.core.resting).
 PERIODIC_TASKS = {
     "coterie.fleet.tasks.settle": 1.0,
     "coterie.rounds.tasks.sweep": 1.0,

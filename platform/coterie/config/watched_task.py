@@ -12,6 +12,7 @@ from django.conf import settings
 from coterie.config.monitoring.life import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
+from coterie.core.resting import CHANGES, RESTS
 from coterie.core.tracing import span
 
 if TYPE_CHECKING:
@@ -26,13 +27,18 @@ class WatchedTask(AnyTask):
     abstract = True
 
     def __call__(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as Celery declares it
-        """Perform the task; what it is given by name (a federation, a merge) is told by its log lines."""
-        began_s, outcome = time.monotonic(), "failed"
+        """Perform the task; what it is given by name (a federation, a merge) is told by its log lines.
+
+        Periodic work that returns seconds rests for so long.
+        """
+        began_s, outcome, seen = time.monotonic(), "failed", CHANGES.count
         try:
             about = {name: str(value) for name, value in named.items()}
             with self._traced(about), logging_about(task=str(self.name), **about):
                 result = super().__call__(*given, **named)
             outcome = "done"
+            if isinstance(result, float):
+                RESTS.begin(str(self.name), result, seen=seen)
             return result
         except Retry:
             outcome = "retried"

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from coterie.core.events import tell_consoles
+from coterie.core.resting import LONGEST_S, unremarkable
 from coterie.core.rows import Row, insert_all, update_each, upsert_all
 from coterie.fleet.models import LONGEST_PRESENCE, Device, Presence, PresenceKept
 
@@ -61,7 +62,8 @@ def record_presence(devices: Sequence[Device], *, now: datetime) -> None:
     """Keep that `devices` have checked in now: `Device.check_in_s` says until when each is present."""
     until = {device.pk: expected_until(now, check_in_s=device.check_in_s) for device in devices}
     heard = [Presence(device=device, seen_at=now, until=until[device.pk]) for device in devices]
-    upsert_all(heard, former={"seen_before_at": "seen_at"})
+    with unremarkable():
+        upsert_all(heard, former={"seen_before_at": "seen_at"})
     followed, others = [], []
     for device in devices:
         if _is_followed(device, until[device.pk], now):
@@ -77,10 +79,10 @@ def record_presence(devices: Sequence[Device], *, now: datetime) -> None:
     Device.objects.filter(pk__in=at_work, last_seen_at__lt=now - AT_WORK_SEEN).order_by().update(last_seen_at=now)
 
 
-def settle(*, now: datetime) -> None:
+def settle(*, now: datetime) -> float:
     """Write to the rows of devices that are gone when they were heard of last; follow those anew whose table was lost.
 
-    Looks before it holds anything; what one call leaves is for the next.
+    Looks before it holds anything; what one call leaves is for the next. Seconds for which nobody can be gone.
     """
     if not PresenceKept.objects.exists():
         _follow_anew(now)
@@ -89,6 +91,9 @@ def settle(*, now: datetime) -> None:
     if keys:
         _end(keys, over)
         tell_consoles("fleet")
+        return 0.0
+    first = Presence.objects.order_by("until").values_list("until", flat=True).first()
+    return LONGEST_S if first is None else (first - now).total_seconds()
 
 
 def end_presence(device: Device) -> None:

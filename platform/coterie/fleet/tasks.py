@@ -15,9 +15,9 @@ def tidy() -> None:
 
 
 @shared_task(name="coterie.fleet.tasks.settle")
-def settle() -> None:
+def settle() -> float:
     """Find the devices that are gone; runs all the time."""
-    presence.settle(now=timezone.now())
+    return presence.settle(now=timezone.now())
 
 
 @shared_task(name="coterie.fleet.tasks.count")

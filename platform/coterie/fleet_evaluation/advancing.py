@@ -8,6 +8,7 @@ from django.db import transaction
 
 from coterie.core.events import wake_devices
 from coterie.core.lease import SKEW
+from coterie.core.resting import LONGEST_S
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation import reasons
@@ -21,19 +22,21 @@ from coterie_learning.selection import choose
 State = Evaluation.State
 
 
-def sweep(*, now: datetime) -> None:
-    """Find everything that is due; this alone is enough for every evaluation to end.
+def sweep(*, now: datetime) -> float:
+    """Find everything that is due; this alone is enough for every evaluation to end. Seconds for which there is none.
 
     A failure in one does not delay the others. Raises ExceptionGroup after all were processed.
     """
     failures: list[Exception] = []
-    for key in active_evaluations().values_list("pk", flat=True):
+    active = list(active_evaluations().values_list("pk", flat=True))
+    for key in active:
         try:
             advance_evaluation(evaluation_id=key, now=now)
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
         raise ExceptionGroup("evaluations could not go on", failures)
+    return 0.0 if active else LONGEST_S
 
 
 @transaction.atomic

@@ -9,9 +9,9 @@ from coterie.fleet_evaluation import advancing
 
 
 @shared_task(name="coterie.fleet_evaluation.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find whatever is due; runs all the time."""
-    advancing.sweep(now=timezone.now())
+    return advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.fleet_evaluation.tasks.advance")

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from coterie.core.lease import LEASE, SKEW, lapsed
+from coterie.core.resting import LONGEST_S
 from coterie.merging import reasons
 from coterie.merging.checkpoints import forget_checkpoints, merges_with_checkpoints
 from coterie.merging.jobs import MERGE
@@ -13,8 +14,13 @@ from coterie.merging.models import Merge
 from coterie.merging.transitions import LONGEST_PAUSE, MAX_ATTEMPTS, State, end
 
 
-def sweep(*, now: datetime) -> None:
-    """Queue every merge that no worker holds; this alone is enough for each to end."""
+def sweep(*, now: datetime) -> float:
+    """Queue every merge that no worker holds; this alone is enough for each to end.
+
+    Seconds for which there is none by itself.
+    """
+    if not Merge.objects.filter(state=State.RUNNING).exists():
+        return LONGEST_S
     asked_in_vain = Q(lease_until=None) & (Q(reason_at__lt=now - LEASE / 6) | Q(reason_at__gt=now + SKEW))
     not_postponed = (
         Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + LONGEST_PAUSE + SKEW)
@@ -26,6 +32,7 @@ def sweep(*, now: datetime) -> None:
             else:
                 known = merge.reason() if merge.reason_code == reasons.FAILED else None
                 end(merge, State.ABANDONED, reason=known or reasons.GAVE_UP, metrics={}, now=now)
+    return 0.0
 
 
 def tidy() -> None:

@@ -7,9 +7,9 @@ from coterie.merging import running, sweeping
 
 
 @shared_task(name="coterie.merging.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find merges that nobody works at; runs all the time."""
-    sweeping.sweep(now=timezone.now())
+    return sweeping.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.merging.tasks.tidy")

@@ -18,6 +18,7 @@ from coterie.core.durable import Steps, reason_columns
 from coterie.core.errors import CoterieError
 from coterie.core.file_removal import removal
 from coterie.core.lease import Heartbeat, extend_lease, free, take_lease
+from coterie.core.resting import LONGEST_S
 from coterie.core.scratch import scratch_directory
 from coterie.federations.models import Federation
 from coterie.merging.averaging import Beginning, Merger, merge_where_it_pays
@@ -86,11 +87,15 @@ def _promise_of(federation: Federation, held: Sequence[Merge]) -> Promise:
     return next((one for one in reversed(promises) if one.rebuilds), promises[-1])
 
 
-def queue_rebuilds(*, now: datetime) -> None:
-    """Have a worker go on with each rebuild that none holds."""
+def queue_rebuilds(*, now: datetime) -> float:
+    """Have a worker go on with each rebuild that none holds. Seconds for which there is none."""
+    unfinished = Rebuild.objects.exclude(state=State.DONE)
+    if not unfinished.exists():
+        return LONGEST_S
     ready = Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + 2 * LONGEST_PAUSE)
-    for key in Rebuild.objects.filter(free(now), ready).exclude(state=State.DONE).values_list("pk", flat=True):
+    for key in unfinished.filter(free(now), ready).values_list("pk", flat=True):
         REBUILD.send(rebuild=str(key))
+    return 0.0
 
 
 def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_where_it_pays) -> None:

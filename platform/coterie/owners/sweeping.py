@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from coterie.core.durable import Steps
 from coterie.core.file_removal import removal
+from coterie.core.resting import LONGEST_S
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
 from coterie.owners import files
@@ -40,16 +41,21 @@ REMOVED = frozenset(
 """Sections of the export whose rows go beside updates: all that it reported, and what was found of that."""
 
 
-def sweep(*, now: datetime) -> None:
-    """Take every device that is to be forgotten as far as it goes now. Raises ExceptionGroup after all were tried."""
+def sweep(*, now: datetime) -> float:
+    """Take every device that is to be forgotten as far as it goes now. Seconds for which there is none.
+
+    Raises ExceptionGroup after all were tried.
+    """
     failures: list[Exception] = []
-    for key in Forgetting.objects.exclude(state=State.DONE).values_list("pk", flat=True):
+    unfinished = list(Forgetting.objects.exclude(state=State.DONE).values_list("pk", flat=True))
+    for key in unfinished:
         try:
             go_on(key, now=now)
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
         raise ExceptionGroup("devices could not be forgotten", failures)
+    return 0.0 if unfinished else LONGEST_S
 
 
 def go_on(key: UUID, *, now: datetime) -> None:

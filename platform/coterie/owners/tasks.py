@@ -9,10 +9,9 @@ from coterie.owners import rebuilding, sweeping
 
 
 @shared_task(name="coterie.owners.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Go on with devices that are to be forgotten; runs all the time."""
-    sweeping.sweep(now=timezone.now())
-    rebuilding.queue_rebuilds(now=timezone.now())
+    return min(sweeping.sweep(now=timezone.now()), rebuilding.queue_rebuilds(now=timezone.now()))
 
 
 @shared_task(name="coterie.owners.tasks.rebuild")

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from coterie.core.resting import LONGEST_S
 from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
 from coterie.rollouts.selectors import active_rollout, active_rollouts
@@ -15,9 +16,23 @@ from coterie.rounds.clock import follow_clock, is_ahead
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.folding import gather
 from coterie.rounds.models import Round
-from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
+from coterie.rounds.opening import (
+    invite,
+    open_if_due,
+    plan_round,
+    waits_for_s,
+    wants_others,
+    why_not_open,
+)
 from coterie.rounds.routing import are_shed, shed
-from coterie.rounds.selectors import active_federations, active_round, view_of, waiting_parts, why_collecting
+from coterie.rounds.selectors import (
+    active_federations,
+    active_round,
+    are_carried,
+    view_of,
+    waiting_parts,
+    why_collecting,
+)
 from coterie.rounds.teaching import make_teachers
 from coterie.rounds.transitions import explain
 
@@ -35,11 +50,14 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
         _advance_if_due(federation, active_round(federation), active_rollout(federation) is not None, now)
 
 
-def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> None:
-    """`round_` is its active one; `rolls_out` says whether it has a roll-out."""
+def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> float:
+    """Seconds for which nothing becomes due by itself. `round_` is its active one; `rolls_out`: it has a roll-out."""
     if round_ is None or rolls_out or not _rests(round_, now):
         make_teachers(federation=federation, round_=round_, now=now)
         _advance(federation.pk, now)
+        goes_on = round_ is not None or rolls_out or are_carried(federation)
+        return 0.0 if goes_on else LONGEST_S  # a round that was planned is a change, which ends the rest
+    return waits_for_s(round_=round_, now=now) if round_.state == Round.State.PLANNED else 0.0
 
 
 @transaction.atomic
@@ -71,27 +89,31 @@ def _advance(federation_id: UUID, now: datetime) -> None:
         follow_merge(round_=round_, now=now)
 
 
-def sweep(*, now: datetime) -> None:
+def sweep(*, now: datetime) -> float:
     """Find everything that is due in any federation; this alone is enough for every round to end.
+
+    Seconds for which nothing becomes due by itself.
 
     A failure in one federation does not delay the others. Raises ExceptionGroup after all were processed.
 
     Most of the time nothing is due anywhere, so that what is looked at of every federation is read at once.
     """
     failures: list[Exception] = []
+    rests_s = LONGEST_S
     rolling_out = set(active_rollouts().values_list("federation", flat=True))
     for federation, round_ in active_federations().items():
         try:
-            _advance_if_due(federation, round_, federation.pk in rolling_out, now)
+            rests_s = min(rests_s, _advance_if_due(federation, round_, federation.pk in rolling_out, now))
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
         raise ExceptionGroup("rounds could not go on", failures)
+    return rests_s
 
 
 def _rests(round_: Round, now: datetime) -> bool:
     """Whether nothing is due in it except to record what it waits for."""
-    if round_.state == Round.State.PLANNED and round_.federation.state == Federation.State.RUNNING:
+    if round_.state == Round.State.PLANNED and round_.federation.state != Federation.State.FINISHED:
         if is_ahead(round_, now=now):
             return False
         reason = why_not_open(round_=round_, now=now)

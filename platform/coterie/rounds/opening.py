@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from coterie.core.events import wake_devices
+from coterie.core.resting import LONGEST_S
 from coterie.core.rows import insert_all
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lineages_of
@@ -96,6 +97,19 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     if not are_too_few():
         return None
     return why_too_few(federation, needed=needed, now=now)
+
+
+def waits_for_s(*, round_: Round, now: datetime) -> float:
+    """Seconds for which a planned round, of which it was just said why it does not open, waits for no moment.
+
+    What its members do, and all else that it waits for, are changes of rows.
+    """
+    if now < round_.opens_at:
+        return reasons.pause_holds_s((round_.opens_at - now).total_seconds())
+    since = None if round_.reason_at is None else now - round_.reason_at
+    if round_.reason_code == reasons.NEEDS_DEVICES and since is not None and timedelta() < since < REASON_LASTS:
+        return (REASON_LASTS - since).total_seconds()
+    return LONGEST_S
 
 
 def open_if_due(*, round_: Round, now: datetime) -> None:

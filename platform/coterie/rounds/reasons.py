@@ -151,6 +151,12 @@ def pause(seconds: float) -> Reason:
     return Reason("rounds.pause", f"the next round may open in {said}")
 
 
+def pause_holds_s(seconds: float) -> float:
+    """How long what `pause` says of so many seconds, more than none, still holds; not beyond the pause itself."""
+    step_s = next(step_s for from_s, step_s in PAUSE_STEPS_S if seconds > from_s)
+    return min(seconds, seconds % step_s or step_s)
+
+
 def needs_devices(*, needed: int, eligible: int, others: Mapping[str, int]) -> Reason:
     """Too few devices are ready; `others` counts the rest by what keeps them."""
     kept = ", ".join(f"{count} {what}" for what, count in sorted(others.items(), key=lambda item: (-item[1], item[0])))

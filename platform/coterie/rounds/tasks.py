@@ -10,9 +10,9 @@ from coterie.rounds import advancing, pacing, retention, scrubbing, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find whatever is due; runs all the time."""
-    advancing.sweep(now=timezone.now())
+    return advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.steer")

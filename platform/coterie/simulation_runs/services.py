@@ -16,6 +16,7 @@ from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
 from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
+from coterie.core.resting import LONGEST_S
 from coterie.core.why import cancellation
 from coterie.evaluation.datasets import MAX_BYTES
 from coterie.registry.models import Blob
@@ -134,8 +135,11 @@ def remove_fleet(*, fleet: SimulatedFleet) -> None:
     tell_consoles(APP)
 
 
-def sweep(*, now: datetime) -> None:
-    """Tell workers of runs that nobody performs, end those whose workers died too often, and forget what is old."""
+def sweep(*, now: datetime) -> float:
+    """Tell workers of runs that nobody performs, end those whose workers died too often, and forget what is old.
+
+    Seconds for which there is no run to see to.
+    """
     give_up(now)
     unheard = Q(state=SimulationRun.State.QUEUED) & (Q(hinted_at__lt=now - HINTED_AGAIN) | Q(hinted_at__gt=now))
     with transaction.atomic():
@@ -144,6 +148,7 @@ def sweep(*, now: datetime) -> None:
     SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
     goes_on = (*SimulationRun.ACTIVE, SimulationRun.State.CANCELLED)
     forget_all_but(SimulationRun.objects.filter(state__in=goes_on).values_list("pk", flat=True))
+    return 0.0 if SimulationRun.objects.filter(state__in=SimulationRun.ACTIVE).exists() else LONGEST_S
 
 
 def _hint(count: int) -> None:

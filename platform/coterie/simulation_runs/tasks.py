@@ -7,9 +7,9 @@ from coterie.simulation_runs import running, services
 
 
 @shared_task(name="coterie.simulation_runs.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find runs that nobody performs; runs all the time."""
-    services.sweep(now=timezone.now())
+    return services.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.simulation_runs.tasks.perform")

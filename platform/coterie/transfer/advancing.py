@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from coterie.core.events import wake_device
+from coterie.core.resting import LONGEST_S
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_absent
@@ -44,11 +45,13 @@ def advance_request(*, request_id: UUID, now: datetime) -> None:
         find_helper(request, now=now)
 
 
-def sweep(*, now: datetime) -> None:
-    """Find every request that is due; this alone is enough for each to end.
+def sweep(*, now: datetime) -> float:
+    """Find every request that is due; this alone is enough for each to end. Seconds for which there is none.
 
     A failure of one request does not delay the others. Raises ExceptionGroup after all were processed.
     """
+    if not HelpRequest.objects.filter(state__in=HelpRequest.LIVE).exists():
+        return LONGEST_S
     follow_clock(now=now)
     failures: list[Exception] = []
     for request_id in due_requests(now=now):
@@ -58,6 +61,7 @@ def sweep(*, now: datetime) -> None:
             failures.append(error)
     if failures:
         raise ExceptionGroup("help requests could not go on", failures)
+    return 0.0
 
 
 def due_requests(*, now: datetime) -> list[UUID]:

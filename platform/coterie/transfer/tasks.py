@@ -9,9 +9,9 @@ from coterie.transfer import advancing, tidying
 
 
 @shared_task(name="coterie.transfer.tasks.sweep")
-def sweep() -> None:
+def sweep() -> float:
     """Find whatever is due; runs all the time."""
-    advancing.sweep(now=timezone.now())
+    return advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.transfer.tasks.tidy")

@@ -13,6 +13,7 @@ from coterie.audit.recording import audited
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import SimulationOptions
 from coterie.cloud_training.services import simulate_plan
+from coterie.core.resting import LONGEST_S
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
 from coterie.federations.services import check_plan_fits
@@ -30,14 +31,20 @@ FRESH = timedelta(minutes=5)
 """Rounds that ended longer ago get no forecast any more."""
 
 
-def look(*, now: datetime) -> None:
-    """Forecast rounds that have opened, and compare forecasts whose rounds take no more updates."""
+def look(*, now: datetime) -> float:
+    """Forecast rounds that have opened, and compare forecasts whose rounds take no more updates.
+
+    Seconds for which there is neither.
+    """
     begun = Round.objects.filter(state__in=[*Round.ACTIVE[1:]], forecast=None, carries_on=False)
     just_ended = Round.objects.filter(finished_at__gt=now - FRESH, opened_at__isnull=False, tidied_at=None)
-    for round_ in (*begun, *just_ended.filter(forecast=None, carries_on=False)):
+    rounds = [*begun, *just_ended.filter(forecast=None, carries_on=False)]
+    forecasts = list(Forecast.objects.filter(compared_at=None).select_related("round"))
+    for round_ in rounds:
         forecast_round(round_=round_, now=now)
-    for one in Forecast.objects.filter(compared_at=None).select_related("round"):
+    for one in forecasts:
         compare(one=one, now=now)
+    return 0.0 if rounds or forecasts else LONGEST_S
 
 
 @transaction.atomic

@@ -7,6 +7,6 @@ from coterie.twin import services
 
 
 @shared_task(name="coterie.twin.tasks.look")
-def look() -> None:
+def look() -> float:
     """Forecast rounds and compare forecasts; runs all the time."""
-    services.look(now=timezone.now())
+    return services.look(now=timezone.now())

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.benchmarks.fleet.devices import Fleet, Woken
-from tests.benchmarks.fleet.platforms import EMBEDDED, SCALED, Mode, Running
+from tests.benchmarks.fleet.platforms import EMBEDDED, SCALED, Mode, Running, populated
 from tests.benchmarks.processes.populate_fleet import AWAKE
 from tests.benchmarks.report import Figure
 from tests.system.operator_client import OperatorClient
@@ -39,7 +39,7 @@ def _figures(mode: Mode, devices: int) -> Iterator[Figure]:
     case = f"{mode.name}, {devices:,} devices"
     with (
         tempfile.TemporaryDirectory() as directory,
-        mode.start(Path(directory), devices=devices, awake=SOCKETS) as platform,
+        mode.start(Path(directory), populated(devices=devices, awake=SOCKETS)) as platform,
     ):
         yield from asyncio.run(_of_a_fleet(case, platform, devices))
 

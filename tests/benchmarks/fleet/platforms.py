@@ -24,6 +24,8 @@ POSTGRESQL = "postgresql://postgres:postgres@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379"
 PACING = {"check_ins_per_second": "1"}
 """The devices stay present, however long it takes to play them all."""
+UNLIMITED = {"requests_per_minute": "1000000"}
+"""A program asks as often as it can."""
 CELERY = ("celery", "-A", "coterie.config.celery")
 
 
@@ -45,7 +47,7 @@ class Mode(NamedTuple):
 
     name: str
     start: Callable[..., AbstractContextManager[Running]]
-    """``start(directory, devices=..., awake=...)``."""
+    """``start(directory, program, **settings)``; `program` of tests/benchmarks/processes, with arguments, fills it."""
 
 
 def _processor_s(process: psutil.Process) -> float:
@@ -56,25 +58,24 @@ def _processor_s(process: psutil.Process) -> float:
     return times.user + times.system
 
 
-def _populated(directory: Path, devices: int, awake: int, **settings: str) -> Seeded:
+def populated(*, devices: int, awake: int) -> Sequence[str]:
+    """What fills a platform with devices that are ready, the first of them to hold sockets."""
+    return ("populate_fleet", str(devices), str(awake))
+
+
+def _filled(directory: Path, program: Sequence[str], **settings: str) -> Seeded:
     directory.mkdir(exist_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "tests.benchmarks.processes.populate_fleet",
-        str(directory),
-        str(devices),
-        str(awake),
-    ]
+    name, *arguments = program
+    command = [sys.executable, "-m", f"tests.benchmarks.processes.{name}", str(directory), *arguments]
     done = subprocess.run(command, env=environment(**settings), stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return msgspec.json.decode(done.stdout, type=Seeded)
 
 
 @contextmanager
-def _embedded(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
+def _embedded(directory: Path, program: Sequence[str], **settings: str) -> Iterator[Running]:
     state = directory / "state"
-    seeded = _populated(directory / "seed", devices, awake, state=str(state), **PACING)
-    platform = Platform(state, **PACING)
+    seeded = _filled(directory / "seed", program, state=str(state), **PACING)
+    platform = Platform(state, **PACING, **settings)
     platform.start()
     server = psutil.Process(platform.told(Ready)[-1].server_pid)
     try:
@@ -84,7 +85,8 @@ def _embedded(directory: Path, *, devices: int, awake: int) -> Iterator[Running]
 
 
 @contextmanager
-def _scaled(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
+def _scaled(directory: Path, program: Sequence[str], **web_settings: str) -> Iterator[Running]:
+    """`web_settings` are the web process's alone."""
     with ExitStack() as stack:
         name = f"bench_coterie_{secrets.token_hex(4)}"
         settings = {
@@ -96,24 +98,22 @@ def _scaled(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
             "signing_key": secrets.token_hex(32),
             **PACING,
         }
-        seeded = _populated(directory / "seed", devices, awake, **settings)
+        seeded = _filled(directory / "seed", program, **settings)
         with psycopg.connect(settings["database_url"], autocommit=True) as database:
             database.execute("ANALYZE")
         log = stack.enter_context((directory / "log").open("wb"))
         started: list[psutil.Process] = []
 
-        def start(*arguments: str, pass_fds: Sequence[int] = ()) -> None:
-            command = [sys.executable, "-m", *arguments]
-            process = subprocess.Popen(
-                command, env=environment(**settings), cwd=ROOT, stdout=log, stderr=log, pass_fds=pass_fds
-            )
+        def start(*arguments: str, pass_fds: Sequence[int] = (), **more: str) -> None:
+            command, env = [sys.executable, "-m", *arguments], environment(**settings, **more)
+            process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=log, stderr=log, pass_fds=pass_fds)
             started.append(psutil.Process(process.pid))
             stack.callback(process.wait)
             stack.callback(kill_with_children, started[-1])
 
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        start("coterie", "serve", "--fd", str(listener.fileno()), pass_fds=(listener.fileno(),))
+        start("coterie", "serve", "--fd", str(listener.fileno()), pass_fds=(listener.fileno(),), **web_settings)
         start(*CELERY, "worker", "--pool", "threads", "--concurrency", "4")
         start(*CELERY, "beat", "--schedule", str(directory / "schedule"))
         eventually(lambda: _answers(url))

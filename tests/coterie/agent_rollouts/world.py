@@ -67,7 +67,8 @@ def start(**terms: object) -> AgentRollout:
 
 def advance(rollout: AgentRollout, seconds: float = 0) -> AgentRollout:
     """As far as it goes then."""
-    advance_agent_rollouts(now=later(seconds))
+    runs = AgentRollout.objects.filter(state=AgentRollout.State.RUNNING).exists()
+    assert (advance_agent_rollouts(now=later(seconds)) == 0.0) is runs, "it has moments of its own"
     rollout.refresh_from_db()
     return rollout
 

@@ -113,7 +113,7 @@ def test_a_party_that_cannot_go_on_says_why(agreed: bool) -> None:
 
 def test_the_sweep_says_who_is_away_and_ends_it_where_a_device_has_left() -> None:
     two = working()
-    sweep(now=START)
+    assert sweep(now=START) == 0.0, "it has moments of its own"
     assert two.look().reason_code == "alliances.aligning"
     two.exchange("labels", figures=AllianceFigures(common=300, epoch=1), now=START + timedelta(seconds=60))
     sweep(now=START + timedelta(seconds=60))

@@ -61,7 +61,7 @@ def now_of(question: Question) -> Question:
 def joined(devices: list[AnsweringDevice]) -> None:
     assert all(device.is_asked(later(1)) for device in devices)
     assert together(devices, later(2)) == ["join"] * len(devices)
-    sweep(now=later(3))
+    assert sweep(now=later(3)) == 0.0, "it has moments of its own"
 
 
 def through(devices: list[AnsweringDevice], question: Question) -> Question:

@@ -3,13 +3,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from celery import Celery
+from celery import Celery, beat
 from celery.schedules import schedule
 from django.conf import settings
+from kombu import Producer
 
+from coterie.config.beat import Scheduler
 from coterie.config.celery import app as platform_app
 from coterie.config.embedded_worker import EmbeddedWorker
 from coterie.config.steady_time import every, steady_now
+from coterie.core.resting import CHANGES, LONGEST_S, RESTS
 
 WAIT_S = 10.0
 
@@ -113,6 +116,34 @@ def test_the_clock_goes_on_when_the_systems_is_set_back(app: SteppingBack) -> No
     assert {entry["schedule"].nowfun for entry in settings.CELERY_BEAT_SCHEDULE.values()} == {steady_now}
 
 
+def test_the_clock_looks_when_something_is_due_and_not_over_and_over(app: Celery) -> None:
+    done, sent = threading.Event(), []
+
+    class Counting(Scheduler):
+        ticks = 0
+
+        def tick(self, *_: object, **__: object) -> float:
+            Counting.ticks += 1
+            return super().tick()
+
+        def apply_entry(self, entry: beat.ScheduleEntry, producer: Producer | None = None) -> None:
+            sent.append(entry.name)
+            if len(sent) == 20:
+                done.set()
+
+        def record_pulse(self) -> None:
+            pass
+
+    app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": every(0.05)}}
+    service = beat.Service(app, max_interval=1, scheduler_cls=Counting)
+    thread = threading.Thread(target=service.start)
+    thread.start()
+    assert done.wait(WAIT_S)
+    service.stop()
+    thread.join(WAIT_S)
+    assert Counting.ticks <= 4 * len(sent)
+
+
 def test_the_clock_starts_again_when_it_ends(app: SteppingBack) -> None:
     ticked, failures = threading.Event(), [MemoryError(), OSError()]
 
@@ -131,3 +162,38 @@ def test_the_clock_starts_again_when_it_ends(app: SteppingBack) -> None:
     assert ticked.wait(WAIT_S)
     assert worker.stop(within_s=WAIT_S)
     assert failures == []
+
+
+def test_the_clock_leaves_out_what_rests_until_something_changes(app: Celery) -> None:
+    ticked, other = threading.Event(), threading.Event()
+
+    @app.task(name="rests", shared=False)
+    def rests() -> None:
+        ticked.set()
+
+    @app.task(name="goes on", shared=False)
+    def goes_on() -> None:
+        other.set()
+
+    RESTS.begin("rests", LONGEST_S, seen=CHANGES.count)
+    app.conf.beat_schedule = {
+        name: {"task": name, "schedule": every(seconds)} for name, seconds in (("rests", 0.01), ("goes on", 0.1))
+    }
+    worker = EmbeddedWorker(app)
+    worker.start()
+    for _ in range(3):
+        assert other.wait(WAIT_S)
+        other.clear()
+    assert not ticked.is_set()
+    CHANGES.note()
+    assert ticked.wait(WAIT_S)
+    assert worker.stop(within_s=WAIT_S)
+
+
+def test_a_task_that_returns_seconds_rests_for_so_long() -> None:
+    def said(seconds: float | None) -> float | None:
+        return seconds
+
+    for name, seconds in (("brief", 0.0), ("long", 5.0), ("silent", None)):
+        platform_app.task(name=f"test of rests: {name}", shared=False)(said)(seconds)
+    assert [RESTS.is_on(f"test of rests: {name}") for name in ("brief", "long", "silent")] == [False, True, False]

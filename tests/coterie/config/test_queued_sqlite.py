@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from django.db import connection, transaction
@@ -10,6 +11,8 @@ from django.utils import timezone
 
 from coterie.config.queued_sqlite.base import TURNS
 from coterie.config.queued_sqlite.turns import Turns
+from coterie.core.resting import CHANGES, unremarkable
+from coterie.fleet.models import PresenceKept
 from coterie.registry.models import Blob
 from tests.system.eventually import eventually
 
@@ -100,3 +103,67 @@ def test_many_writers_at_once_all_get_their_turn(sqlite: None) -> None:
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
     assert Blob.objects.count() == 20 * WRITERS
+
+
+def inserted() -> None:
+    blob(1).save(force_insert=True)
+
+
+def inserted_returning() -> None:
+    PresenceKept.objects.bulk_create(
+        [PresenceKept(since=timezone.now())], update_conflicts=True, unique_fields=["id"], update_fields=["since"]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE registry_blob SET size_bytes = 3 RETURNING sha256")
+        cursor.fetchall()
+
+
+def together() -> None:
+    with transaction.atomic():
+        Blob.objects.count()
+        inserted()
+        Blob.objects.update(size_bytes=2)
+
+
+def changed_nothing() -> None:
+    Blob.objects.filter(size_bytes=99).update(size_bytes=2)
+    Blob.objects.filter(size_bytes=99).delete()
+    with transaction.atomic():
+        list(Blob.objects.select_for_update())
+
+
+def taken_back() -> None:
+    with suppress(ZeroDivisionError), transaction.atomic():
+        inserted()
+        raise ZeroDivisionError
+
+
+def told_anew() -> None:
+    with unremarkable(), transaction.atomic():
+        Blob.objects.update(size_bytes=2)
+
+
+@pytest.mark.parametrize(
+    ("write", "counts"),
+    [
+        (inserted, True),
+        (inserted_returning, True),
+        (together, True),
+        (changed_nothing, False),
+        (taken_back, False),
+        (told_anew, False),
+    ],
+)
+def test_what_is_committed_counts_as_a_change(sqlite: None, write: Callable[[], None], counts: bool) -> None:
+    blob(0).save(force_insert=True)
+    before = CHANGES.count
+    write()
+    assert (CHANGES.count > before) is counts
+
+
+def test_a_change_counts_when_it_is_committed(sqlite: None) -> None:
+    before = CHANGES.count
+    with transaction.atomic():
+        inserted()
+        assert CHANGES.count == before
+    assert CHANGES.count == before + 1

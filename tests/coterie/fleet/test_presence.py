@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from coterie.core.resting import LONGEST_S
 from coterie.fleet.models import LONGEST_PRESENCE, Device, Presence, PresenceKept
 from coterie.fleet.presence import FOLLOWED_FOR, end_presence, is_unheard, record_presence, settle
 from coterie.fleet.selectors import present_devices, why_not_ready
@@ -51,6 +52,15 @@ def test_a_row_is_written_when_its_device_comes_and_when_it_goes() -> None:
     assert not Presence.objects.exists()
     assert heard(device, last + 100)
     assert present(last + 101) == [device]
+
+
+def test_nobody_is_looked_for_before_the_first_can_be_gone() -> None:
+    assert settle(now=later(0)) == LONGEST_S
+    heard(make_device("d"), 0)
+    heard(make_device("e"), 5)
+    assert settle(now=later(6)) == 2.5 * STEADY_S - 6
+    assert settle(now=later(40)) == 0.0, "the first was gone"
+    assert settle(now=later(40)) == 5 + 2.5 * STEADY_S - 40
 
 
 def test_what_differs_is_written_and_says_nothing_about_presence() -> None:

@@ -161,7 +161,7 @@ def test_a_running_merge_is_waited_for_and_its_version_is_named() -> None:
     sweep(now=later(2))
     round_ = Round.objects.get(state="merging")
     forgetting = forget_device(device=fleet[0].row, now=later(3))
-    sweeping.sweep(now=later(3))
+    assert sweeping.sweep(now=later(3)) == 0.0, "files go when they may"
     forgetting.refresh_from_db()
     assert (forgetting.state, forgetting.reason_code) == ("asked", "owners.in_a_sum")
     assert "round 1 of digits" in news_of(forgetting).sentence

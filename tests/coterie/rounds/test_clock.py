@@ -1,6 +1,8 @@
 """A clock that is set back by an hour lengthens neither a pause nor a deadline by an hour."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coterie.federations.models import Federation
 from coterie.rounds import reasons
@@ -77,3 +79,10 @@ def test_a_pause_is_at_most_as_long_again(federation: Federation) -> None:
 )
 def test_a_pause_is_told_in_steps_and_never_as_shorter_than_it_is(seconds: float, said: str) -> None:
     assert reasons.pause(seconds).sentence == f"the next round may open in {said}"
+
+
+@given(seconds=st.floats(0.01, 20_000.0), share=st.floats(0.0, 0.999))
+def test_what_is_told_of_a_pause_holds_for_as_long_as_is_said(seconds: float, share: float) -> None:
+    holds_s = reasons.pause_holds_s(seconds)
+    assert 0 < holds_s <= seconds
+    assert reasons.pause(seconds - share * holds_s) == reasons.pause(seconds)

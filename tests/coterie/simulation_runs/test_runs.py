@@ -184,7 +184,7 @@ def test_workers_that_die_again_and_again_end_it(tmp_path: Path) -> None:
 def test_a_lost_message_is_sent_again(tmp_path: Path, told: list[str]) -> None:
     ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted(seed) for seed in range(3)], now=START)
     assert len(told) == 3
-    sweep(now=START)
+    assert sweep(now=START) == 0.0
     assert len(told) == 3, "they were told a moment ago"
     sweep(now=START + HINTED_AGAIN + timedelta(seconds=1))
     assert len(told) == 6

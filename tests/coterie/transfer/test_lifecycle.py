@@ -52,7 +52,7 @@ def code_of(act: object) -> str:
 def test_the_whole_way(members: list[Member]) -> None:
     target, helper, *_ = members
     assert target.ask(1, later(1)).state == "asked"
-    sweep(now=later(1))
+    assert sweep(now=later(1)) == 0.0, "it has moments of its own"
     stands("matched", "transfer.telling")
     serve = helper.check_in(later(2)).serve
     stands("requested", "transfer.serving")

@@ -49,7 +49,7 @@ def hold(federation: Federation, devices: list[ScriptedDevice], number: int, *, 
         device.say(at(begins))
     for _ in range(2):  # planned, then opened
         advance_federation(federation_id=federation.pk, now=at(begins))
-    services.look(now=at(begins))
+    assert services.look(now=at(begins)) == 0.0, "a round is under way"
     for index, device in enumerate(devices):
         mine = Assignment.objects.get(round__number=number, device=device.row)
         device.deliver(str(mine.pk), at(begins + takes_s), seed=10 * number + index)

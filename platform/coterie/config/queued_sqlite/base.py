@@ -2,6 +2,7 @@
 
 SQLite lets one write at a time. Who finds it locked looks again every tenth of a second, until a timeout; under load
 somebody is always quicker, so that some wait for ever: "database is locked". Here threads queue before they ask.
+What they have changed is counted when it is committed, and ends the rest of periodic work.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Any
 from django.db.backends.sqlite3 import base
 
 from coterie.config.queued_sqlite.turns import Turns
+from coterie.core.resting import CHANGES, is_unremarkable
 
 TURNS = Turns()
 """Of this process; it has one database."""
@@ -23,6 +25,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     holds_turn = False
     """While a transaction is open."""
+    has_changed = False
+    """Whether the transaction has changed rows, and not in ``unremarkable()``."""
 
     def create_cursor(self, name: str | None = None) -> "QueuedCursor":  # noqa: ARG002 - Django's signature
         """A cursor whose writes take turns."""
@@ -32,10 +36,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _commit(self) -> None:
         try:
             super()._commit()  # type: ignore[misc]  # the stubs leave it out
+            self.note_changes()
         finally:
             self._end_turn()
 
     def _rollback(self) -> None:
+        self.has_changed = False
         try:
             super()._rollback()  # type: ignore[misc]
         finally:
@@ -46,6 +52,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super()._close()  # type: ignore[misc]
         finally:
             self._end_turn()
+
+    def note_changes(self) -> None:
+        """What was changed is committed."""
+        if self.has_changed:
+            self.has_changed = False
+            CHANGES.note()
 
     def _end_turn(self) -> None:
         """Hand the turn on, unless the transaction is still open: SQLite may refuse to commit."""
@@ -68,10 +80,12 @@ class QueuedCursor(base.SQLiteCursorWrapper):
         """Run a statement, in its turn if it writes. Raises OperationalError "database is locked"."""
         if not self._needs_turn(query):
             super().execute(query, params)
+            self._look_for_changes(query)
             return self
         self._take_turn()
         try:
             super().execute(query, params)
+            self._look_for_changes(query)
         finally:
             self._keep_or_give()
         return self
@@ -80,13 +94,26 @@ class QueuedCursor(base.SQLiteCursorWrapper):
         """The same of many rows."""
         if not self._needs_turn(query):
             super().executemany(query, param_list)
+            self._look_for_changes(query)
             return self
         self._take_turn()
         try:
             super().executemany(query, param_list)
+            self._look_for_changes(query)
         finally:
             self._keep_or_give()
         return self
+
+    def _look_for_changes(self, query: str) -> None:
+        """What a statement outside a transaction has changed is committed with it.
+
+        Of one that returns rows SQLite does not know yet how many it will have changed.
+        """
+        returns_rows = self.description is not None and READS.match(query) is None
+        if (self.rowcount > 0 or returns_rows) and not is_unremarkable():
+            self._wrapper.has_changed = True
+            if not self.connection.in_transaction:
+                self._wrapper.note_changes()
 
     def _needs_turn(self, query: str) -> bool:
         return not self._wrapper.holds_turn and not self.connection.in_transaction and READS.match(query) is None
