@@ -55,7 +55,7 @@ function Some({ pair, rollouts }: { pair: string; rollouts: readonly Rollout[] }
             columns={ENDED}
             rows={ended}
             rowKey={(one) => one.id}
-            minWidth={640}
+            minWidth={900}
           />
         )}
       </Stack>
