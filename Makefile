@@ -38,8 +38,8 @@ test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulat
 test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "long or (hypothesis and not zoo)" --hypothesis-profile=many $(ARGS)
 
-test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
-	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile $(ARGS)
+test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps; and its int8 form, or why it has none.
+	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile tests/coterie/cloud $(ARGS)
 
 test-schedules: $(STAMP)  ## Ten thousand secure sums with lost, restarted and lying devices and a lying platform: no wrong sum. Minutes.
 	$(BIN)/python -m tests.coterie_learning.secure_sum.schedules 10000

@@ -30,6 +30,8 @@ from tests.benchmarks.report import Figure
 from tests.coterie.cloud.test_quantise import Convolutional, Tiny, Wide, arguments_of, trained
 from tests.coterie_agent.bundles import Bundle, make_bundle, spec_of
 from tests.coterie_agent.serving.world import hold, holding, serving
+from tests.zoo.models import ZOO
+from tests.zoo.quantised import quantised
 
 T = TypeVar("T")
 Caller = subprocess.Popen[str]
@@ -46,7 +48,7 @@ SIDE, CLASSES = 16, 10
 
 
 def measure() -> list[Figure]:
-    return [*served(), *forms()]
+    return [*served(), *forms(), *zoo()]
 
 
 def served() -> Iterator[Figure]:
@@ -139,6 +141,28 @@ def forms() -> Iterator[Figure]:
             yield Figure(case, "lost", tried.loss_points, "points", "target <= 1 point")
 
 
+def zoo() -> Iterator[Figure]:
+    """Each model of the zoo, which tells kinds of drawn samples apart: the form that is offered, or why there is none.
+
+    Times are of the processor, which hold on a busy machine too.
+    """
+    for name, entry in ZOO.items():
+        with tempfile.TemporaryDirectory() as directory:
+            _, result = quantised(entry, Path(directory), clock=time.process_time)
+        whole = result.float32
+        offered = [tried for tried in result.tried if tried.method == result.offered]
+        if not offered:
+            why = "" if result.refused is None else f"{result.refused.sentence} [{result.refused.code}]"
+            yield Figure(name, "float32 alone", whole.size_bytes / 1000, "KB", why)
+        for tried in offered:
+            assert tried.measured is not None and tried.loss_points is not None, "it was measured"
+            size, p50_us = tried.measured.size_bytes, tried.measured.p50_us
+            yield Figure(f"{name}, {tried.method}", "size", size / 1000, "KB", "float32", whole.size_bytes / size)
+            against = f"float32, {whole.p50_us:g} µs"
+            yield Figure(f"{name}, {tried.method}", "p50 of one run", p50_us, "µs", against, whole.p50_us / p50_us)
+            yield Figure(f"{name}, {tried.method}", "lost", tried.loss_points, "points", "target <= 1 point")
+
+
 def _at_once(tasks: Sequence[Task], result: type[T]) -> list[T]:
     """What comes of them."""
     with _callers(tasks) as callers:
@@ -197,5 +221,5 @@ def _timed(call: Callable[[], object]) -> float:
 
 _SAMPLE = np.random.default_rng(0).normal(size=SIDE * SIDE).round(4).tolist()
 
-PARTS: Mapping[str, Callable[[], Iterator[Figure]]] = {"served": served, "forms": forms}
+PARTS: Mapping[str, Callable[[], Iterator[Figure]]] = {"served": served, "forms": forms, "zoo": zoo}
 """What can be measured by itself."""
