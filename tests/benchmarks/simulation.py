@@ -23,15 +23,17 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.digits import read_digits
 from coterie.simulation.bodies import Body, compile_body, export_body
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
+from coterie.simulation.fleet.drifts.introduced import Introduced
 from coterie.simulation.fleet.events import EventsRun, simulate_events
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.population import Drawn
 from coterie.simulation.fleet.profile import Profile, read_profile
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
-from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
+from coterie.simulation.fleet.splits.iid import Iid
 from coterie.simulation.fleet.work import Work
 from coterie.simulation.learner import Task
 from coterie.simulation.on_device import Graphs
@@ -49,12 +51,16 @@ PLAN = {
     "pace": {"kind": "sync", "target_updates": 1000, "min_updates": 500, "deadline_s": 3600, "pause_s": 4500},
 }
 """Rounds that are spread over the week."""
+ALONE = {"local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.3}, "pace": {"kind": "alone"}}
+HELPS = {"each by itself": {"kind": "none"}, "help": {"kind": "cartel", "helper_recall": 0.5, "helper_error": 0.5}}
 TASK = Task((TensorSpec("x", "float32", (1, 8, 8)),), 10)
 EACH = 125
 """Samples of a device, of which it trains on about 100."""
 REPEATS = 5
 LARGE, DAYS, ROUNDS = 100_000, 7.0, 100
 MILLION = 1_000_000
+OVER_TIME, COMING = 200, 100
+"""Devices to which samples come over time, and batches of each."""
 
 
 class Way(NamedTuple):
@@ -75,7 +81,34 @@ WAYS = (
 
 def measure() -> list[Figure]:
     figures = [figure for way in WAYS for figure in _rates(way)]
-    return [*figures, *_start(), *simulation_peers.measure(), *_large(), *_million()]
+    return [*figures, *_over_time(), *_start(), *simulation_peers.measure(), *_large(), *_million()]
+
+
+def _over_time() -> Iterator[Figure]:
+    """Devices to which samples come: each predicts a batch and trains on it; some meet a class that is new to them."""
+    images, labels = read_digits()
+    compiled = _compiled("mlp")
+    for name, help_ in HELPS.items():
+        run = FleetRun(
+            plan=parse_plan({**ALONE, "help": help_}),
+            model=Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict),
+            parameters=compiled.parameters,
+            samples=Samples(Dataset({"x": images}, labels), {}),
+            split=Iid(),
+            devices=OVER_TIME,
+            each=COMING * compiled.spec.batch_size,
+            drift=Introduced(0.3),
+            days=DAYS,
+        )
+        began_s = time.process_time()
+        outcome = simulate_fleet(run, report=unreported)
+        rate = OVER_TIME * COMING / (time.process_time() - began_s)
+        what = f"{name}, {OVER_TIME:,} devices to which {COMING} batches come"
+        took = [one.batches for one in outcome.recoveries if one.batches is not None]
+        yield Figure(what, "batches met", rate, "a CPU-second")
+        yield Figure(what, "accuracy before devices learn", outcome.accuracy, "of 1")
+        yield Figure(what, "introductions recovered from", len(took), f"of {len(outcome.recoveries)}")
+        yield Figure(what, "batches until then", sum(took) / max(1, len(took)), "in the mean")
 
 
 class Took(NamedTuple):

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,8 @@ class Device:
     """Trainings begun so far, in rounds and between them; each has a seed of its own."""
     portions: list[KeptPortion] = field(default_factory=list)
     """Portions kept since its last accepted update, oldest first."""
+    _met: int = 0
+    """Samples so far."""
 
     @property
     def name(self) -> str:
@@ -86,12 +89,18 @@ class Device:
         self.samples.append(len(batch.labels))
         self.correct.append(int((predicted == batch.labels).sum()))
         if len(batch.labels):
-            self.window.append(Arrived(now_s, batch, first=1 + sum(self.samples[:-1])))
+            self.window.append(Arrived(now_s, batch, first=self._met + 1))
+            self._met += len(batch.labels)
         return Dataset(batch.inputs, predicted)
 
     def data(self, *, since_s: float) -> Sequence[Arrived]:
         """What came after `since_s` and is still kept, oldest first."""
         return [arrived for arrived in self.window if arrived.time_s > since_s]
+
+    def since(self, number: int) -> Sequence[Arrived]:
+        """What it keeps and of which samples have higher numbers, oldest first; it looks at nothing else."""
+        newer = takewhile(lambda arrived: arrived.numbers.stop > number + 1, reversed(self.window))
+        return list(newer)[::-1]
 
     def seen(self) -> tuple[int, ...]:
         """The classes of what is kept, ascending."""
@@ -102,7 +111,7 @@ class Device:
 
         A model looks too good on what it has trained on, so that no other would ever seem better.
         """
-        newest = list(self.window)[-batches:]
+        newest = list(islice(reversed(self.window), batches))[::-1]
         if not newest:
             return None
         data, new = joined([arrived.batch for arrived in newest]), untrained(numbers_of(newest), self.trained)

@@ -54,8 +54,8 @@ class LocalTraining:
 
     def _new(self, device: Device) -> list[Sequence[int]]:
         """By their numbers, in batches, the samples that the device has not trained on and need not keep."""
-        kept = list(device.window)
-        numbers = untrained(numbers_of(kept[: len(kept) - self._spares_newest]), device.trained)
+        new = device.since(device.trained)
+        numbers = untrained(numbers_of(new[: len(new) - self._spares_newest]), device.trained)
         return list(whole_batches(numbers, device.learner.batch_size or max(1, len(numbers))))
 
     def _finish(self, device: Device, data: Dataset, batches: list[Sequence[int]], seed: int) -> None:
@@ -70,6 +70,6 @@ class LocalTraining:
 
 def _samples(device: Device, first: int, last: int) -> Dataset:
     """Those numbered `first` to `last`, which the device keeps."""
-    kept = list(device.window)
+    kept = device.since(first - 1)
     start = kept[0].first
     return joined([arrived.batch for arrived in kept]).take(slice(first - start, last - start + 1))

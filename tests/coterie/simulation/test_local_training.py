@@ -133,3 +133,13 @@ def test_devices_that_help_each_other_learn_between_rounds_too() -> None:
     )
     assert not untrained.rounds and not learning.rounds
     assert learning.accuracy.mean > untrained.accuracy.mean + 0.1
+
+
+def test_a_device_finds_what_is_new_as_if_it_looked_at_all_that_it_keeps() -> None:
+    device = Alone().world.devices[0]
+    batch = scenario(devices=1).stream.draw(devices=1, seed=0).batches[0][0]
+    for time_s, size in enumerate((3, 0, 5, 2)):
+        device.meet(batch.take(slice(0, size)), float(time_s))
+    assert [one.numbers for one in device.window] == [range(1, 4), range(4, 9), range(9, 11)]
+    for number in range(12):
+        assert device.since(number) == [one for one in device.window if one.numbers[-1] > number]
