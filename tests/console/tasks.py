@@ -207,12 +207,40 @@ def roll_back(scene: Scene) -> None:
 
 
 def try_a_version_first(scene: Scene) -> None:
+    _open_another_version(scene)
+    scene.press_and_confirm("Try it first")
+    expect(_roll_out(scene)).to_be_visible()
+
+
+def try_a_version_in_phases(scene: Scene) -> None:
+    """The second share is watched longer than the first, and held to less."""
+    _open_another_version(scene)
+    scene.press("Try it first")
+    dialog = scene.page.get_by_role("dialog")
+    begin = dialog.get_by_role("button", name="Try it first", exact=True)
+    scene.hand.type(dialog.get_by_label("reports"), "1")
+    scene.hand.press(dialog.get_by_role("button", name="Add one", exact=True))
+    expect(begin).to_have_attribute("aria-disabled", "true")
+    phase = dialog.get_by_role("group", name="phases: 1 of 1", exact=True)
+    for field, value in (("share", "0.5"), ("threshold", "0.01"), ("within", "7200"), ("hold", "3600")):
+        scene.hand.type(phase.get_by_label(field, exact=True), value)
+    course = "10% for 60 min at most, then 50% for 60 min to 2.0 h, then everybody. It may be worse by 2%, then 1%."
+    expect(dialog.get_by_role("status")).to_have_text(course)
+    scene.hand.press(begin)
+    expect(_roll_out(scene)).to_be_visible()
+
+
+def _open_another_version(scene: Scene) -> None:
+    """One that devices do not use."""
     scene.go("Models")
     scene.open("Model pairs", scene.pair)
     rows = scene.page.get_by_role("table", name="Versions").get_by_role("row").filter(has_text="device")
     scene.hand.press(rows.filter(has_not_text="in use").get_by_role("link").first)
-    scene.press_and_confirm("Try it first")
-    expect(scene.page.get_by_role("group", name=re.compile("Roll-out of version"))).to_be_visible()
+
+
+def _roll_out(scene: Scene) -> Locator:
+    """The one that is under way."""
+    return scene.page.get_by_role("group", name=re.compile("Roll-out of version"))
 
 
 def see_who_helped(scene: Scene) -> None:

@@ -14,7 +14,17 @@ from coterie_learning.plan import presets
 from tests.console.browser import person, settle, sign_in
 from tests.console.hands import Hand, Keyboard, Mouse
 from tests.console.seeded import ADMINISTRATOR, SeededFleet, seeded_fleet
-from tests.console.tasks import MOST_PRESSES, TASKS, TO_ARCHIVE, Scene, Task, begin_with, choose_preset, make_one_from
+from tests.console.tasks import (
+    MOST_PRESSES,
+    TASKS,
+    TO_ARCHIVE,
+    Scene,
+    Task,
+    begin_with,
+    choose_preset,
+    make_one_from,
+    try_a_version_in_phases,
+)
 
 pytestmark = pytest.mark.console
 DEVICES = 60
@@ -123,6 +133,22 @@ def test_a_federation_that_learns_from_a_cloud_model_can_be_made(
     (made,) = [row for row in scene.listed("federations/?page_size=500") if row["name"] == name]
     names = {row["id"]: row["name"] for path in ("pairs/", "datasets/") for row in scene.listed(path)}
     assert (names[made["pair"]], names[made["cloud_data"]]) == (TAUGHT, f"{TAUGHT}, collected by hand")
+
+
+@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+def test_a_version_is_tried_in_phases_each_with_its_time_and_threshold(
+    hand: type[Hand], window: BrowserContext, fleet: SeededFleet, tmp_path: Path
+) -> None:
+    page = opened(window)
+    scene = Scene(hand(page), fleet, tmp_path, PAIRS[hand])
+    of_pair = next(f"rollouts/?pair={pair['id']}" for pair in scene.listed("pairs/") if pair["name"] == scene.pair)
+    for rollout in scene.listed(f"{of_pair}&active=true"):
+        scene.post(f"rollouts/{rollout['id']}/cancel/", {})
+    try_a_version_in_phases(scene)
+    page.close()
+    (begun,) = scene.listed(f"{of_pair}&active=true")
+    assert begun["terms"]["phases"] == [{"share": 0.5, "threshold": 0.01, "within_s": 7200, "hold_s": 3600}]
+    assert begun["terms"]["hold_s"] == 0, "of the first share"
 
 
 def test_the_form_takes_each_preset_or_says_why_not(window: BrowserContext, fleet: SeededFleet, tmp_path: Path) -> None:

@@ -80,13 +80,17 @@ def _paragraphs() -> Iterator[str]:
 
 
 def _choices(field: msgspec.structs.FieldInfo) -> Iterator[str]:
-    """What a field can be that is a kind itself."""
+    """What a field can be that is a kind itself, and what each item of a list of structs has."""
     for choice in (choice for part in get_args(field.type) for choice in get_args(part)):
-        if isinstance(choice, type) and issubclass(choice, Kind):
+        if not (isinstance(choice, type) and issubclass(choice, msgspec.Struct)):
+            continue
+        if issubclass(choice, Kind):
             yield f"#### {field.name}: {choice.__struct_config__.tag}"
             yield inspect.cleandoc(inspect.getmodule(choice).__doc__)
-            yield inspect.getdoc(choice)
-            yield from _fields(choice)
+        else:
+            yield f"#### each of {field.name}"
+        yield inspect.getdoc(choice)
+        yield from _fields(choice)
 
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[str]:

@@ -22,6 +22,8 @@ class CanaryEvidence(NamedTuple):
     """By how much more the candidate is wrong than the champion, on the mean of the devices that could use it."""
     elapsed_s: float
     """Since the phase has begun."""
+    phase: int = 0
+    """Place of the present phase."""
 
 
 Verdict = Literal["wait", "pass", "worse", "unusable", "too_few_reports"]
@@ -51,7 +53,7 @@ class Rollout(Kind, frozen=True):
         """Reports without which no phase is passed, where it has so many devices, and without which none begins."""
         raise NotImplementedError
 
-    def patience_s(self) -> float:
+    def patience_s(self, phase: int = 0) -> float:
         """Seconds of a phase after which the candidate is judged by whatever has been reported."""
         raise NotImplementedError
 

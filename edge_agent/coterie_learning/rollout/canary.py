@@ -1,7 +1,7 @@
 """Canary release: some devices try a version, and the others get it when it does no worse on theirs than the champion.
 
-It may go through phases: a larger share tries it once it did no worse in the one before (progressive delivery; Humble
-and Farley, Continuous Delivery, chapter 10).
+It may go through phases: a larger share tries it once it did no worse in the one before, each watched for a time and
+held to a threshold of its own (progressive delivery; Humble and Farley, Continuous Delivery, chapter 10).
 
 Each device compares the two on the same samples of its own, so that differences between devices cancel out
 (a paired comparison: Box, Hunter and Hunter, Statistics for Experimenters, section 3.2), and counts once, however much
@@ -9,9 +9,11 @@ data it has: none can outvote the others by claiming more.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import msgspec
 from msgspec import Meta
 
 from coterie_learning.kinds import Resources
@@ -26,16 +28,53 @@ MOST_PHASES = 8
 ROUNDING = 1e-9
 """Means of the same numbers differ by so much in another order."""
 
+SHARE = Meta(gt=0, le=1)
+THRESHOLD = Meta(ge=0, le=1)
+WITHIN_S = Meta(ge=1, le=30 * 86_400)
+HOLD_S = Meta(ge=0, le=30 * 86_400)
+
+
+class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A larger share that tries the version next; what is left out is as for the first share."""
+
+    share: Annotated[float, SHARE, Meta(description="share of the devices that are there which try it by then")]
+    threshold: Annotated[
+        Annotated[float, THRESHOLD] | None,
+        Meta(description="by how much its error may be larger; left out: as at first"),
+    ] = None
+    within_s: Annotated[
+        Annotated[float, WITHIN_S] | None,
+        Meta(description="seconds after which it is judged by what was told; left out: as at first"),
+    ] = None
+    hold_s: Annotated[
+        Annotated[float, HOLD_S] | None, Meta(description="seconds that it lasts at least; left out: as at first")
+    ] = None
+
+
+class Step(NamedTuple):
+    """A phase with every value."""
+
+    share: float
+    threshold: float
+    within_s: float
+    hold_s: float
+
+    def then(self, phase: Phase) -> "Step":
+        """The one of `phase`, which has from this what it leaves out."""
+        return self._replace(
+            **{name: value for name, value in msgspec.structs.asdict(phase).items() if value is not None}
+        )
+
 
 class Canary(Rollout, frozen=True, tag="canary"):
     """A share of the devices tries a version; errors that grow beyond a threshold roll it back."""
 
-    share: Annotated[float, Meta(gt=0, le=1, description="share of the devices that are there which try it")] = 0.1
+    share: Annotated[float, SHARE, Meta(description="share of the devices that are there which try it first")] = 0.1
     tag: Annotated[
         str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
     ] = ""
     phases: Annotated[
-        tuple[Annotated[float, Meta(gt=0, le=1)], ...],
+        tuple[Phase, ...],
         Meta(max_length=MOST_PHASES, description="larger shares that try it next, where it did no worse"),
     ] = ()
     reports: Annotated[
@@ -43,20 +82,15 @@ class Canary(Rollout, frozen=True, tag="canary"):
     ] = 3
     threshold: Annotated[
         float,
-        Meta(
-            ge=0,
-            le=1,
-            description="by how much its error may be larger: share of all samples; of the loss where it is one",
-        ),
+        THRESHOLD,
+        Meta(description="by how much its error may be larger: share of all samples; of the loss where it is one"),
     ] = 0.02
     within_s: Annotated[
-        float,
-        Meta(ge=1, le=30 * 86_400, description="seconds of a phase after which it is judged by what was told"),
+        float, WITHIN_S, Meta(description="seconds of a phase after which it is judged by what was told")
     ] = 3600.0
-    hold_s: Annotated[
-        float,
-        Meta(ge=0, le=30 * 86_400, description="seconds that a phase lasts at least, if all have told, too"),
-    ] = 0.0
+    hold_s: Annotated[float, HOLD_S, Meta(description="seconds that a phase lasts at least, if all have told, too")] = (
+        0.0
+    )
     shadow_within_s: Annotated[
         float,
         Meta(
@@ -68,11 +102,18 @@ class Canary(Rollout, frozen=True, tag="canary"):
     ] = 0.0
 
     def __post_init__(self) -> None:
-        shares = (self.share, *self.phases)
-        if any(later <= earlier for earlier, later in pairwise(shares)):
+        course = self.course()
+        if any(later.share <= earlier.share for earlier, later in pairwise(course)):
             raise ValueError("each of phases must be a larger share than the one before, and than share")
-        if self.hold_s > self.within_s:
-            raise ValueError("hold_s must not be more than within_s, after which a phase is judged")
+        for place, one in enumerate(course):
+            if one.hold_s > one.within_s:
+                sentence = "hold_s must not be more than within_s, after which a phase is judged"
+                raise ValueError(f"phase {place + 1}: {sentence}" if self.phases else sentence)
+
+    def course(self) -> Sequence[Step]:
+        """Its phases with every value written out; the first has the kind's own."""
+        first = Step(self.share, self.threshold, self.within_s, self.hold_s)
+        return (first, *(first.then(phase) for phase in self.phases))
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         if not plan.merge.trains_cloud_model:
@@ -91,26 +132,27 @@ class Canary(Rollout, frozen=True, tag="canary"):
         return 1 + len(self.phases)
 
     def group_size(self, available: int, phase: int = 0) -> int:
-        share = (self.share, *self.phases)[phase]
+        share = self.course()[phase].share
         # Rounded first: a share of 0.1 of 30 is 3.0000000000000004 for some factors, and must not become 4.
         return min(available, max(self.reports, math.ceil(round(share * available, 6))))
 
     def reports_needed(self) -> int:
         return self.reports
 
-    def patience_s(self) -> float:
-        return self.within_s + self.shadow_within_s
+    def patience_s(self, phase: int = 0) -> float:
+        return self.course()[phase].within_s + self.shadow_within_s
 
     def shadow_s(self) -> float:
         return self.shadow_within_s
 
     def verdict(self, standing: CanaryEvidence) -> Verdict:
-        is_over = standing.elapsed_s >= self.patience_s()
+        at = self.course()[standing.phase]
+        is_over = standing.elapsed_s >= self.patience_s(standing.phase)
         if standing.reports < standing.needed:
             return "too_few_reports" if is_over else "wait"
-        if standing.faults == standing.told or standing.faults > self.threshold * standing.told:
+        if standing.faults == standing.told or standing.faults > at.threshold * standing.told:
             return "unusable"
-        if standing.excess > self.threshold + ROUNDING:
+        if standing.excess > at.threshold + ROUNDING:
             return "worse"
-        has_held = standing.reports >= standing.group and standing.elapsed_s >= self.hold_s
+        has_held = standing.reports >= standing.group and standing.elapsed_s >= at.hold_s
         return "pass" if is_over or has_held else "wait"

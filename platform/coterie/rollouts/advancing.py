@@ -63,7 +63,7 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
 
 def _follow_clock(rollout: Rollout, now: datetime) -> None:
     """Wait no longer than the terms say from now on: a clock that was set back must not lengthen it by as much."""
-    latest = now + timedelta(seconds=rollout.parsed_terms().patience_s())
+    latest = now + timedelta(seconds=rollout.parsed_terms().patience_s(rollout.phase))
     if rollout.due_at > latest + SKEW:
         rollout.due_at = latest
         if rollout.state == State.MEASURING:
@@ -164,6 +164,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             faults=len(faulty),
             excess=0.0 if comparison is None else comparison.excess,
             elapsed_s=(now - rollout.phase_began_at()).total_seconds(),
+            phase=rollout.phase,
         )
     )
     match verdict:
@@ -207,7 +208,7 @@ def _grow(rollout: Rollout, now: datetime) -> bool:
             reason=reasons.measuring(group=len(group), reports=0, phase=phase, phases=terms.phase_count()),
             phase=phase,
             phase_since=now,
-            due_at=now + timedelta(seconds=terms.patience_s()),
+            due_at=now + timedelta(seconds=terms.patience_s(phase)),
             figures={**rollout.figures, "devices": len(held) + len(group)},
         )
     return False

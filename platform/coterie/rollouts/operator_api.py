@@ -109,7 +109,8 @@ class StartRolloutSerializer(serializers.Serializer[None]):
     )
     terms = serializers.DictField(
         default=dict,
-        help_text="settings of kind canary: share, phases, tag, reports, threshold, within_s, hold_s, shadow_within_s",
+        help_text="settings of kind canary: share, threshold, within_s, hold_s, phases (each with a share and, where "
+        "they differ, the other three of its own), tag, reports, shadow_within_s",
     )
 
 

@@ -138,14 +138,15 @@ def test_a_device_is_asked_for_its_log_whose_lines_are_searched(signed_in: Calla
 
 def test_a_version_is_rolled_out_through_phases(signed_in: Callable[..., Result], federation: Federation) -> None:
     candidate = another_version(make_version(federation.pair), "candidate")
-    terms = '{"share": 0.01, "phases": [0.1, 0.5]}'
+    terms = '{"share": 0.01, "phases": [{"share": 0.1}, {"share": 0.5, "hold_s": 60, "threshold": 0.01}]}'
     started = json.loads(
         signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", terms, "--json").output
     )
     assert (started["state"], started["phase"], started["phases"]) == ("planned", 0, 3)
+    assert started["terms"]["phases"][1] == {"share": 0.5, "threshold": 0.01, "within_s": None, "hold_s": 60}
     assert (
         "[plan.invalid]"
-        in signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [2]}').output
+        in signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [{"share": 2}]}').output
     )
     assert json.loads(signed_in("rollouts", "cancel", started["id"], "--json").output)["state"] == "cancelled"
 

@@ -12,7 +12,7 @@ from tests.coterie.rollouts.world import World, report
 from tests.coterie.world import later
 
 pytestmark = pytest.mark.django_db
-PHASES = {"share": 0.1, "phases": [0.5, 1.0], "reports": 1, "hold_s": 50.0}
+PHASES = {"share": 0.1, "phases": [{"share": 0.5}, {"share": 1.0}], "reports": 1, "hold_s": 50.0}
 
 
 def look(rollout: Rollout, now: datetime) -> Rollout:
@@ -84,7 +84,7 @@ def test_silence_in_a_later_phase_is_no_consent() -> None:
 
 def test_phases_for_which_there_are_no_further_devices_are_passed_over() -> None:
     world = World(devices=2)
-    rollout = world.start(share=0.1, phases=[0.2, 0.3, 1.0], reports=1)
+    rollout = world.start(share=0.1, phases=[{"share": 0.2}, {"share": 0.3}, {"share": 1.0}], reports=1)
     world.check_in(later(2))
     tell(world, rollout, 0, at=10)
     assert (rollout.phase, len(in_phase(world, rollout, 3))) == (3, 1)
@@ -104,6 +104,34 @@ def test_a_clock_that_is_set_back_lengthens_no_phase() -> None:
     assert look(rollout, later(-9_900)).state == "rolled_back"
 
 
+def test_a_phase_is_watched_and_judged_by_what_was_set_for_it() -> None:
+    world = World(devices=10)
+    own = {"share": 0.5, "hold_s": 200.0, "within_s": 300.0, "threshold": 0.01}
+    rollout = world.start(**PHASES | {"phases": [own, {"share": 1.0}]})
+    world.check_in(later(2))
+    tell(world, rollout, 0, at=10, after=0.795)
+    assert (look(rollout, later(51)).phase, rollout.due_at) == (1, later(351))
+    world.check_in(later(52))
+    look(rollout, later(-10_000))
+    assert rollout.due_at == later(-9_700), "a clock that is set back lengthens it by no more than its own time"
+    tell(world, rollout, 1, at=-9_900, after=0.795)
+    assert look(rollout, later(-9_801)).phase == 1, "which the first would have ended"
+    world.check_in(later(-9_801))
+    assert look(rollout, later(-9_800)).phase == 2
+    assert rollout.due_at == later(-9_700), "as for the first"
+
+
+def test_a_phase_takes_back_what_the_one_before_bore() -> None:
+    world = World(devices=10)
+    rollout = world.start(**PHASES | {"phases": [{"share": 0.5, "threshold": 0.01}]})
+    world.check_in(later(2))
+    tell(world, rollout, 0, at=10, after=0.77)
+    assert look(rollout, later(51)).phase == 1
+    world.check_in(later(52))
+    tell(world, rollout, 1, at=60, after=0.77)
+    assert (rollout.state, rollout.reason_code) == ("rolled_back", "rollouts.worse")
+
+
 def test_terms_that_do_not_fit_are_refused() -> None:
     with pytest.raises(WireError, match="larger share"):
-        World().start(share=0.5, phases=[0.2])
+        World().start(share=0.5, phases=[{"share": 0.2}])

@@ -5,14 +5,23 @@ from hypothesis import strategies as st
 from coterie_learning.plan import ROLLOUT
 from coterie_learning.rollout import CanaryEvidence
 from coterie_learning.rollout.at_once import AtOnce
-from coterie_learning.rollout.canary import Canary
+from coterie_learning.rollout.canary import Canary, Phase
 from coterie_learning.rollout.comparison import compare
 from coterie_wire.errors import WireError
 from coterie_wire.trial import Fit
 
 CANARY = Canary(share=0.1, reports=3, threshold=0.02, within_s=60)
 STANDING = CanaryEvidence(group=4, reports=4, needed=3, told=4, faults=0, excess=0.0, elapsed_s=10)
-PHASED = Canary(share=0.01, phases=(0.1, 0.5), reports=3, threshold=0.02, within_s=60, hold_s=20)
+PHASED = Canary(share=0.01, phases=(Phase(0.1), Phase(0.5)), reports=3, threshold=0.02, within_s=60, hold_s=20)
+OWN = Canary(
+    share=0.01,
+    phases=(Phase(0.1, within_s=600), Phase(0.5, threshold=0.005, hold_s=50)),
+    reports=3,
+    threshold=0.02,
+    within_s=60,
+    hold_s=20,
+    shadow_within_s=5,
+)
 
 
 @pytest.mark.parametrize(("available", "size"), [(3, 3), (10, 3), (30, 3), (31, 4), (100, 10), (2, 2)])
@@ -63,8 +72,44 @@ def test_a_phase_is_watched_for_its_time_and_judged_with_those_before(changes: d
 
 
 @pytest.mark.parametrize(
+    ("phase", "changes", "verdict"),
+    [
+        (0, {"elapsed_s": 20}, "pass"),
+        (1, {"elapsed_s": 20}, "pass"),
+        (2, {"elapsed_s": 49}, "wait"),
+        (2, {"elapsed_s": 50}, "pass"),
+        (0, {"elapsed_s": 65, "reports": 2}, "too_few_reports"),
+        (1, {"elapsed_s": 65, "reports": 2}, "wait"),
+        (1, {"elapsed_s": 605, "reports": 2}, "too_few_reports"),
+        (1, {"excess": 0.02, "elapsed_s": 50}, "pass"),
+        (2, {"excess": 0.006, "elapsed_s": 50}, "worse"),
+        (1, {"told": 100, "faults": 2, "elapsed_s": 50}, "pass"),
+        (2, {"told": 100, "faults": 1, "elapsed_s": 50}, "unusable"),
+    ],
+)
+def test_a_phase_has_a_time_and_a_threshold_of_its_own_or_those_of_the_first(
+    phase: int, changes: dict[str, float], verdict: str
+) -> None:
+    assert OWN.verdict(STANDING._replace(phase=phase, **changes)) == verdict
+
+
+def test_a_phase_is_waited_for_as_long_as_it_says() -> None:
+    assert [OWN.patience_s(phase) for phase in range(3)] == [65, 605, 65]
+
+
+@pytest.mark.parametrize(
     "terms",
-    [{"share": 0.1, "phases": [0.1]}, {"phases": [0.5, 0.3]}, {"phases": [1.5]}, {"within_s": 60, "hold_s": 61}],
+    [
+        {"share": 0.1, "phases": [{"share": 0.1}]},
+        {"phases": [{"share": 0.5}, {"share": 0.3}]},
+        {"phases": [{"share": 1.5}]},
+        {"phases": [{}]},
+        {"phases": [{"share": 0.5, "whithin_s": 5}]},
+        {"phases": [{"share": 0.5, "threshold": 1.1}]},
+        {"within_s": 60, "hold_s": 61},
+        {"within_s": 60, "phases": [{"share": 0.5, "hold_s": 61}]},
+        {"within_s": 600, "hold_s": 60, "phases": [{"share": 0.5, "within_s": 30}]},
+    ],
 )
 def test_phases_that_do_not_grow_and_times_that_do_not_fit_are_refused(terms: dict[str, object]) -> None:
     with pytest.raises(WireError, match="slot rollout, kind canary"):
@@ -85,6 +130,7 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
         faults=st.just(0),
         excess=st.floats(-1, 1),
         elapsed_s=st.floats(0, 100),
+        phase=st.just(0),
     ),
     st.floats(0, 1),
 )

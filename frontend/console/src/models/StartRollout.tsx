@@ -8,7 +8,7 @@ import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { Definitions, startOf, type Values } from "../plan/schema";
 import { nameOf, type Version } from "./queries";
-import { courseOf, isActive, ROLLOUTS, rolloutsQuery } from "./rollouts";
+import { courseOf, isActive, ROLLOUTS, rolloutsQuery, stepsOf } from "./rollouts";
 
 /** Has a canary group try a version; the form is drawn from the settings of the plan's kind. */
 export function StartRollout({ pair, version }: { pair: string; version: Version }) {
@@ -17,6 +17,9 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
   const [chosen, choose] = useState<Values>();
   const schema = schemas?.rollout?.canary;
   const terms = chosen ?? (schema === undefined ? {} : startOf("canary", new Definitions(schema).fields));
+  const steps = stepsOf(terms);
+  const unready =
+    steps === undefined ? t`Each phase needs a larger share than the one before, and every number.` : undefined;
   const other = rollouts?.results.find(isActive);
   const standing = other?.reason_sentence ?? other?.state ?? "";
   const blocked = version.champion
@@ -38,11 +41,12 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
             Everybody gets it when it does no worse; otherwise it is rolled back. No round opens meanwhile.
           </Text>
           <Text size="sm" role="status">
-            {courseOf(terms)}
+            {steps === undefined ? unready : courseOf(steps)}
           </Text>
           {schema !== undefined && <KindForm schema={schema} values={terms} onChange={choose} />}
         </Stack>
       }
+      unready={unready}
       done={`${nameOf(version)} goes to a canary group as soon as no round is held.`}
       changes={[ROLLOUTS]}
       call={(via) => api.POST("/api/rollouts/", { body: { version: version.id, terms }, ...via })}

@@ -7,7 +7,9 @@ import {
   phaseOf,
   progressOf,
   type Rollout,
+  stepsOf,
   type Trial,
+  toleranceOf,
   verdictOf,
 } from "./rollouts";
 
@@ -52,18 +54,34 @@ it("puts those that told last first", () => {
   expect(latestOf([first, none, second])).toEqual([second, first, none]);
 });
 
-it("says what shares try a version one after another, and for how long", () => {
-  expect(courseOf({ share: 0.01, phases: [0.1, 0.5], hold_s: 3600, within_s: 7200 })).toBe(
-    "1%, then 10%, then 50%, then everybody. Each share is watched 60 min at least and 2.0 h at most.",
+const TERMS = { share: 0.01, threshold: 0.02, within_s: 7200, hold_s: 3600 };
+
+it("says what shares try a version one after another, each for how long, and by how much it may be worse", () => {
+  const own = { share: 0.5, hold_s: 86_400, within_s: 172_800, threshold: 0.005 };
+  const terms = { ...TERMS, phases: [{ share: 0.1, hold_s: null }, own] };
+  expect(courseOf(stepsOf(terms) ?? [])).toBe(
+    "1% for 60 min to 2.0 h, then 10% for 60 min to 2.0 h, then 50% for 24.0 h to 48.0 h, then everybody. It may be worse by 2%, then 2%, then 0.5%.",
   );
-  expect(courseOf({ share: 0.1, phases: [], hold_s: 0, within_s: 3600 })).toBe(
-    "10%, then everybody. Each share is judged once all have told, and after 60 min at the latest.",
+  expect(courseOf(stepsOf({ ...TERMS, hold_s: 0 }) ?? [])).toBe(
+    "1% for 2.0 h at most, then everybody. It may be worse by 2%.",
   );
-  expect(courseOf({ share: 0.1, phases: null, hold_s: null, within_s: null })).toBe("10%, then everybody.");
+  expect(courseOf(stepsOf({ ...TERMS, hold_s: 7200 }) ?? [])).toContain("1% for 2.0 h, then everybody.");
 });
 
-it("says which of its phases it is in, where it has several", () => {
-  const terms = { share: 0.01, phases: [0.1, 0.5] };
-  expect(phaseOf({ phase: 1, phases: 3, terms } as unknown as Rollout)).toBe("2 of 3, with 10% of the devices");
-  expect(phaseOf({ phase: 0, phases: 1, terms: { share: 0.1 } } as unknown as Rollout)).toBeUndefined();
+it.each([
+  { ...TERMS, share: null },
+  { ...TERMS, within_s: null },
+  { ...TERMS, phases: [{ share: null }] },
+  { ...TERMS, phases: [{ share: 0.01 }] },
+  { ...TERMS, phases: [{ share: 0.5 }, { share: 0.1 }] },
+])("knows no course where a number is missing or a share no larger: %j", (terms) =>
+  expect(stepsOf(terms)).toBeUndefined(),
+);
+
+it("says which of its phases it is in, where it has several, and what holds in that one", () => {
+  const terms = { ...TERMS, phases: [{ share: 0.1, threshold: 0.005 }, { share: 0.5 }] };
+  const measuring = (phase: number) => ({ phase, phases: 3, terms }) as unknown as Rollout;
+  expect(phaseOf(measuring(1))).toBe("2 of 3, with 10% of the devices");
+  expect([0, 1, 2].map((phase) => toleranceOf(measuring(phase)))).toEqual(["2%", "0.5%", "2%"]);
+  expect(phaseOf({ phase: 0, phases: 1, terms: TERMS } as unknown as Rollout)).toBeUndefined();
 });

@@ -89,30 +89,62 @@ export function progressOf(rollout: Rollout): { devices: number; reports: number
   return { devices: typeof devices === "number" ? devices : 0, reports: typeof reports === "number" ? reports : 0 };
 }
 
-/** By how much more often a candidate may be wrong than the champion, or by what share its loss may be larger. */
-export function toleranceOf(rollout: Rollout): string {
-  const { threshold } = rollout.terms as Readonly<Record<string, unknown>>;
-  return typeof threshold === "number" ? SHARE.format(threshold) : "–";
+/** One of the phases of a roll-out, with every value. */
+export interface Step {
+  readonly share: number;
+  readonly threshold: number;
+  readonly within_s: number;
+  readonly hold_s: number;
 }
 
-/** What shares of the devices try it one after another, and for how long: "10 %, then 50 %, then everybody …". */
-export function courseOf(terms: Readonly<Record<string, unknown>>): string {
-  const { share, phases, hold_s, within_s } = terms;
-  const larger = Array.isArray(phases) ? phases : [];
-  const shares = [share, ...larger].filter((one) => typeof one === "number").map((one) => SHARE.format(one));
-  const course = t`${shares.join(t`, then `)}, then everybody`;
-  if (typeof hold_s !== "number" || typeof within_s !== "number") return `${course}.`;
+/** The phases of terms, which have from the first what they leave out; undefined: a share is missing or no larger. */
+export function stepsOf(terms: Readonly<Record<string, unknown>>): readonly Step[] | undefined {
+  const { share, threshold, within_s, hold_s, phases } = terms;
+  const later: readonly Partial<Step>[] = Array.isArray(phases) ? phases : [];
+  const steps: readonly Readonly<Record<keyof Step, unknown>>[] = [
+    { share, threshold, within_s, hold_s },
+    ...later.map((phase) => ({
+      share: phase.share,
+      threshold: phase.threshold ?? threshold,
+      within_s: phase.within_s ?? within_s,
+      hold_s: phase.hold_s ?? hold_s,
+    })),
+  ];
+  if (!steps.every(isWhole)) return undefined;
+  return steps.every((step, at) => step.share > (steps[at - 1]?.share ?? 0)) ? steps : undefined;
+}
+
+function isWhole(step: Readonly<Record<keyof Step, unknown>>): step is Step {
+  return Object.values(step).every((value) => typeof value === "number");
+}
+
+/** By how much more often a candidate may be wrong now than the champion, or by what share its loss may be larger. */
+export function toleranceOf({ phase, terms }: Rollout): string {
+  const step = stepsOf(terms)?.[phase];
+  return step === undefined ? "–" : SHARE.format(step.threshold);
+}
+
+/** What shares of the devices try it one after another, for how long, and by how much it may be worse. */
+export function courseOf(steps: readonly Step[]): string {
+  const course = steps.map(spanOf).join(t`, then `);
+  const tolerances = new Set(steps.map((step) => step.threshold)).size === 1 ? steps.slice(0, 1) : steps;
+  const tolerance = tolerances.map((step) => SHARE.format(step.threshold)).join(t`, then `);
+  return t`${course}, then everybody. It may be worse by ${tolerance}.`;
+}
+
+function spanOf({ share, within_s, hold_s }: Step): string {
+  const devices = SHARE.format(share);
+  if (hold_s === within_s) return t`${devices} for ${duration(within_s)}`;
   return hold_s > 0
-    ? t`${course}. Each share is watched ${duration(hold_s)} at least and ${duration(within_s)} at most.`
-    : t`${course}. Each share is judged once all have told, and after ${duration(within_s)} at the latest.`;
+    ? t`${devices} for ${duration(hold_s)} to ${duration(within_s)}`
+    : t`${devices} for ${duration(within_s)} at most`;
 }
 
 /** Which of its phases it is in; undefined: it has one alone. */
 export function phaseOf({ phase, phases, terms }: Rollout): string | undefined {
-  if (phases === 1) return undefined;
-  const { share, phases: larger } = terms as { readonly share: number; readonly phases: readonly number[] };
-  const now = [share, ...larger][phase];
-  return now === undefined ? undefined : t`${phase + 1} of ${phases}, with ${SHARE.format(now)} of the devices`;
+  const now = stepsOf(terms)?.[phase];
+  if (phases === 1 || now === undefined) return undefined;
+  return t`${phase + 1} of ${phases}, with ${SHARE.format(now.share)} of the devices`;
 }
 
 /** Those that told last first, then those that have not told. */

@@ -1,4 +1,5 @@
 import {
+  Button,
   Checkbox,
   Fieldset,
   Group,
@@ -10,8 +11,9 @@ import {
   Text,
   TextInput,
 } from "@mantine/core";
+import { t } from "../language/t";
 import { KindSelect } from "./KindSelect";
-import { Definitions, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
+import { Definitions, defaultsOf, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
 
 interface Props {
   readonly schema: Schema;
@@ -29,10 +31,12 @@ interface FieldsProps {
   readonly definitions: Definitions;
   readonly fields: readonly (readonly [string, Schema])[];
   readonly values: Values;
+  /** What stands in a number that may be left out. */
+  readonly unset?: string;
   readonly onChange: (values: Values) => void;
 }
 
-function Fields({ definitions, fields, values, onChange }: FieldsProps) {
+function Fields({ definitions, fields, values, unset = t`any`, onChange }: FieldsProps) {
   if (fields.length === 0) {
     return (
       <Text size="sm" c="var(--quiet)">
@@ -49,6 +53,7 @@ function Fields({ definitions, fields, values, onChange }: FieldsProps) {
           schema={schema}
           definitions={definitions}
           value={values[name]}
+          unset={unset}
           onChange={(value) => onChange({ ...values, [name]: value })}
         />
       ))}
@@ -61,10 +66,11 @@ interface InputProps {
   readonly schema: Schema;
   readonly definitions: Definitions;
   readonly value: unknown;
+  readonly unset: string;
   readonly onChange: (value: unknown) => void;
 }
 
-function Input({ name, schema, definitions, value, onChange }: InputProps) {
+function Input({ name, schema, definitions, value, unset, onChange }: InputProps) {
   const field = definitions.fieldOf(schema);
   const words = { label: labelOf(name), description: schema.description };
   switch (field.as) {
@@ -77,7 +83,7 @@ function Input({ name, schema, definitions, value, onChange }: InputProps) {
           allowDecimal={!field.whole}
           clampBehavior="none"
           error={misfit(value, field.schema, field.whole, field.optional)}
-          placeholder={field.optional ? "any" : undefined}
+          placeholder={field.optional ? unset : undefined}
           maw={420}
         />
       );
@@ -98,6 +104,8 @@ function Input({ name, schema, definitions, value, onChange }: InputProps) {
       return <Pair words={words} parts={field.parts} optional={field.optional} value={value} onChange={onChange} />;
     case "kind":
       return <Nested {...{ words, kinds: field.kinds, definitions, value, onChange }} />;
+    case "rows":
+      return <Rows {...{ words, row: field.row, most: field.most, definitions, value, onChange }} />;
     case "list": {
       const numbers = field.of === "numbers";
       return (
@@ -211,6 +219,68 @@ function Nested({
         />
         {schema !== undefined && (
           <Fields definitions={definitions} fields={fieldsOf(schema)} values={values} onChange={onChange} />
+        )}
+      </Stack>
+    </Fieldset>
+  );
+}
+
+/** Things with the same fields, one after another, such as the phases of a roll-out. */
+function Rows({
+  words,
+  row,
+  most,
+  definitions,
+  value,
+  onChange,
+}: {
+  words: Words;
+  row: Schema;
+  most: number;
+  definitions: Definitions;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}) {
+  const rows: readonly Values[] = Array.isArray(value) ? value : [];
+  const fields = fieldsOf(row);
+  return (
+    <Fieldset legend={words.label}>
+      <Stack gap="md">
+        <Text size="xs" c="var(--quiet)">
+          {words.description}
+        </Text>
+        {rows.map((values, at) => (
+          <Fieldset
+            // biome-ignore lint/suspicious/noArrayIndexKey: the place in the list is what the row is
+            key={at}
+            aria-label={t`${words.label}: ${at + 1} of ${rows.length}`}
+            p="sm"
+          >
+            <Stack gap="sm" align="flex-start">
+              <Fields
+                definitions={definitions}
+                fields={fields}
+                values={values}
+                unset=""
+                onChange={(next) => onChange(rows.map((one, place) => (place === at ? next : one)))}
+              />
+              <Button
+                size="xs"
+                variant="default"
+                aria-label={t`Remove ${at + 1} of ${rows.length}`}
+                onClick={() => onChange(rows.filter((_, place) => place !== at))}
+              >
+                Remove
+              </Button>
+            </Stack>
+          </Fieldset>
+        ))}
+        {rows.length < most && (
+          <Group>
+            <Button size="xs" variant="default" onClick={() => onChange([...rows, defaultsOf(fields)])}>
+              {rows.length === 0 ? t`Add one` : t`Add another`}
+            </Button>
+          </Group>
         )}
       </Stack>
     </Fieldset>

@@ -18,8 +18,10 @@ const cartel: Schema = {
         },
         share: { anyOf: [{ type: "number", exclusiveMinimum: 0 }, { type: "null" }], default: null },
         eager: { type: "boolean", default: true },
+        phases: { type: "array", items: { $ref: "#/$defs/Phase" }, maxItems: 8, default: [] },
       },
     },
+    Phase: { type: "object", properties: { share: { type: "number" } } },
     Window: { type: "object", properties: { kind: { enum: ["window"] }, limit: { type: "number" } } },
   },
 };
@@ -39,6 +41,7 @@ describe("Definitions", () => {
     expect(field("tries")).toMatchObject({ as: "number", whole: true, optional: false });
     expect(field("share")).toMatchObject({ as: "number", whole: false, optional: true });
     expect(field("hours")).toMatchObject({ as: "pair", optional: true });
+    expect(field("phases")).toMatchObject({ as: "rows", most: 8, row: { properties: { share: { type: "number" } } } });
     expect(field("eager")).toEqual({ as: "switch" });
   });
 
@@ -51,6 +54,7 @@ describe("Definitions", () => {
       hours: null,
       share: null,
       eager: true,
+      phases: [],
     });
   });
 });

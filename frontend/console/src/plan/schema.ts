@@ -15,6 +15,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
+  readonly maxItems?: number;
   readonly maximum?: number;
   readonly exclusiveMaximum?: number;
   readonly default?: unknown;
@@ -28,6 +29,7 @@ export type Field =
   | { readonly as: "switch" }
   | { readonly as: "pair"; readonly optional: boolean; readonly parts: readonly Schema[] }
   | { readonly as: "kind"; readonly kinds: Readonly<Record<string, Schema>> }
+  | { readonly as: "rows"; readonly most: number; readonly row: Schema }
   | { readonly as: "list"; readonly of: "texts" | "numbers"; readonly optional: boolean }
   | { readonly as: "text" };
 
@@ -66,7 +68,9 @@ export class Definitions {
     }
     if (only?.prefixItems?.length === 2) return { as: "pair", optional, parts: only.prefixItems };
     if (only?.type === "array" && only.items !== undefined) {
-      return { as: "list", of: only.items.type === "number" ? "numbers" : "texts", optional };
+      const item = this.resolve(only.items);
+      if (item.type === "object") return { as: "rows", most: only.maxItems ?? Number.POSITIVE_INFINITY, row: item };
+      return { as: "list", of: item.type === "number" ? "numbers" : "texts", optional };
     }
     return { as: "text" };
   }
@@ -87,7 +91,11 @@ export function kindOf(schema: Schema): string {
 
 /** A kind with the defaults of all of its fields. */
 export function startOf(kind: string, fields: readonly (readonly [string, Schema])[]): Values {
-  return { kind, ...Object.fromEntries(fields.map(([name, schema]) => [name, schema.default ?? null])) };
+  return { kind, ...defaultsOf(fields) };
+}
+
+export function defaultsOf(fields: readonly (readonly [string, Schema])[]): Values {
+  return Object.fromEntries(fields.map(([name, schema]) => [name, schema.default ?? null]));
 }
 
 /** What is wrong with a number, as a sentence; undefined: nothing is. */
