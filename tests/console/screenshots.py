@@ -1,7 +1,8 @@
 """``make screenshots``: pictures of every page of the console, with a fleet like a real one, for docs/console.md.
 
 With ``ARGS="--states DIR"`` also those that nobody keeps, but somebody should look at: every page narrow, and wide and
-narrow while it loads, when it fails, when there is nothing, and when the platform is gone.
+narrow while it loads, when it fails, when there is nothing, and when the platform is gone. ``--dialogs DIR`` takes
+those of what opens over pages, in light and dark, wide and narrow, and no others.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.console.browser import Scheme, browser, person, settle, sign_in
+from tests.console.dialogs import DIALOGS
 from tests.console.pages import PAGES
 from tests.console.seeded import ADMINISTRATOR, SeededFleet, seeded_fleet
 from tests.console.states import STATES, cut_off
@@ -35,6 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make screenshots", description=__doc__)
     parser.add_argument("--devices", type=int, default=5000, help="how many the fleet has (default: %(default)s)")
     parser.add_argument("--states", type=Path, metavar="DIR", help="where to put the pictures that are not kept")
+    parser.add_argument("--dialogs", type=Path, metavar="DIR", help="take those of dialogs alone, and put them there")
     asked = parser.parse_args()
     PICTURES.mkdir(parents=True, exist_ok=True)
     with (
@@ -42,6 +45,9 @@ def main() -> None:
         seeded_fleet(Path(directory) / "state", devices=asked.devices) as fleet,
         browser() as chromium,
     ):
+        if asked.dialogs is not None:
+            look_at_dialogs(chromium, fleet, asked.dialogs)
+            return
         for scheme in SCHEMES:
             with signed_in(chromium, fleet, scheme, WIDE) as window:
                 for name, page in PAGES.items():
@@ -100,6 +106,25 @@ def look_at_states(chromium: Browser, fleet: SeededFleet, directory: Path) -> No
         with signed_in(chromium, fleet, scheme, NARROW) as window:
             for name, its in PAGES.items():
                 take(window, its.at(fleet.keys), directory / f"{name}-{scheme}-{NARROW}.png")
+
+
+def look_at_dialogs(chromium: Browser, fleet: SeededFleet, directory: Path) -> None:
+    """Pictures of everything that opens over a page."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for scheme in SCHEMES:
+        for width in (WIDE, NARROW):
+            with signed_in(chromium, fleet, scheme, width) as window:
+                for name, its in DIALOGS.items():
+                    page = window.new_page()
+                    its.prepare(page)
+                    page.goto(its.at(fleet.keys))
+                    settle(page)
+                    page.set_viewport_size({"width": width, "height": TALLEST})
+                    its.open(page)
+                    page.wait_for_timeout(REDRAWN_MS)
+                    keep(page, directory / f"{name}-{scheme}-{width}.png")
+                    page.unroute_all(behavior="ignoreErrors")
+                    page.close()
 
 
 def keep(page: Page, to: Path) -> None:

@@ -70,16 +70,6 @@ class Canary(Rollout, frozen=True, tag="canary"):
     """A share of the devices tries a version; errors that grow beyond a threshold roll it back."""
 
     share: Annotated[float, SHARE, Meta(description="share of the devices that are there which try it first")] = 0.1
-    tag: Annotated[
-        str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
-    ] = ""
-    phases: Annotated[
-        tuple[Phase, ...],
-        Meta(max_length=MOST_PHASES, description="larger shares that try it next, where it did no worse"),
-    ] = ()
-    reports: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="devices of a phase that must have reported, at least")
-    ] = 3
     threshold: Annotated[
         float,
         THRESHOLD,
@@ -91,6 +81,12 @@ class Canary(Rollout, frozen=True, tag="canary"):
     hold_s: Annotated[float, HOLD_S, Meta(description="seconds that a phase lasts at least, if all have told, too")] = (
         0.0
     )
+    tag: Annotated[
+        str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
+    ] = ""
+    reports: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="devices of a phase that must have reported, at least")
+    ] = 3
     shadow_within_s: Annotated[
         float,
         Meta(
@@ -100,6 +96,10 @@ class Canary(Rollout, frozen=True, tag="canary"):
             "group uses it",
         ),
     ] = 0.0
+    phases: Annotated[
+        tuple[Phase, ...],
+        Meta(max_length=MOST_PHASES, description="larger shares that try it next, where it did no worse"),
+    ] = ()
 
     def __post_init__(self) -> None:
         course = self.course()

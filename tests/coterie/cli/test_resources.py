@@ -146,7 +146,9 @@ def test_a_version_is_rolled_out_through_phases(signed_in: Callable[..., Result]
     assert started["terms"]["phases"][1] == {"share": 0.5, "threshold": 0.01, "within_s": None, "hold_s": 60}
     assert (
         "[plan.invalid]"
-        in signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [{"share": 2}]}').output
+        in signed_in(
+            "rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [{"share": 2}]}'
+        ).output
     )
     assert json.loads(signed_in("rollouts", "cancel", started["id"], "--json").output)["state"] == "cancelled"
 

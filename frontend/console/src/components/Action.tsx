@@ -32,13 +32,15 @@ interface Props {
   readonly blocked?: string | undefined;
   readonly primary?: boolean;
   readonly danger?: boolean;
+  /** Whether what is asked is a form with many fields. */
+  readonly wide?: boolean;
   readonly icon?: ReactNode;
 }
 
 /** A button that changes something: says why where it cannot, asks first where it must, and can be had as a command. */
 export function Action(props: Props) {
   const { action, label, call, confirm, confirmLabel = label, unready, done } = props;
-  const { changes = [], onDone, blocked, primary, danger, icon } = props;
+  const { changes = [], onDone, blocked, primary, danger, wide, icon } = props;
   const may = useMay(action);
   const why = may.allowed ? blocked : may.why;
   const [asking, ask] = useDisclosure();
@@ -99,6 +101,7 @@ export function Action(props: Props) {
             unready={unready}
             failed={error === null ? undefined : sentence(error)}
             danger={danger === true}
+            wide={wide === true}
             pending={isPending}
             onLeave={() => {
               reset();

@@ -10,6 +10,8 @@ interface Props {
   /** Why it was not done. */
   readonly failed: string | undefined;
   readonly danger: boolean;
+  /** Whether it holds a form with many fields. */
+  readonly wide: boolean;
   readonly pending: boolean;
   readonly onLeave: () => void;
   readonly onDo: () => void;
@@ -18,9 +20,9 @@ interface Props {
 
 /** What is asked before something is done that cannot be undone. */
 export default function Confirm(props: Props) {
-  const { asking, title, label, unready, failed, danger, pending, onLeave, onDo, children } = props;
+  const { asking, title, label, unready, failed, danger, wide, pending, onLeave, onDo, children } = props;
   return (
-    <Modal opened={asking} onClose={onLeave} title={title} centered>
+    <Modal opened={asking} onClose={onLeave} title={title} size={wide ? "lg" : "md"} centered>
       <Text component="div" size="sm">
         {children}
       </Text>
@@ -35,7 +37,7 @@ export default function Confirm(props: Props) {
         </Button>
         <Tooltip label={unready} disabled={unready === undefined} multiline maw={320}>
           <Button
-            color={danger ? "red" : "teal"}
+            color={danger ? "red.9" : "teal"}
             loading={pending}
             {...(unready !== undefined && { "data-disabled": true })}
             aria-disabled={unready !== undefined}

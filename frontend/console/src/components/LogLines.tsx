@@ -29,7 +29,8 @@ type Level = (typeof LEVELS)[number]["value"];
 export function LogLines({ title, lines, none }: { title: string; lines: readonly LogLine[]; none: string }) {
   const [words, search] = useState("");
   const [least, choose] = useState<Level>("info");
-  const written = isOfOneDay(lines) ? clock : moment;
+  const isOfADay = isOfOneDay(lines);
+  const written = isOfADay ? clock : moment;
   const shown = useMemo(() => found(lines, words, least), [lines, words, least]);
   if (lines.length === 0) {
     return (
@@ -76,7 +77,7 @@ export function LogLines({ title, lines, none }: { title: string; lines: readonl
           : t`${counted(shown.length)} of ${counted(lines.length)} lines`}
       </Text>
       {shown.length > 0 && (
-        <ol className={classes.lines} aria-label="Log">
+        <ol className={classes.lines} data-moments={!isOfADay || undefined} aria-label="Log">
           {shown.map(({ id, at, text, level, source }) => (
             <li key={id} data-level={level}>
               <time dateTime={at}>{written(at)}</time>

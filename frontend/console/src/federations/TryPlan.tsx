@@ -79,10 +79,10 @@ export function TryPlan({ federation, plan, blocked }: Props) {
             allowDeselect={false}
             onChange={(value) => value !== null && setFleet(value)}
           />
+          <NumberInput label="Rounds" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
           <Anchor component={Link} to="/simulations" size="sm">
             All plans that were tried
           </Anchor>
-          <NumberInput label="Rounds" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
         </Stack>
       }
       done="It is tried as soon as the cloud is free."

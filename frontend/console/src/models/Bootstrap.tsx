@@ -11,6 +11,7 @@ import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { KindSelect } from "../plan/KindSelect";
 import { Definitions, startOf, type Values } from "../plan/schema";
+import { datasetFor } from "./fitting";
 import { datasetsQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
@@ -34,7 +35,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const [compiled, setCompiled] = useState(false);
   const [endsEarly, endEarly] = useState(false);
   const schema = strategies?.[String(strategy.kind)];
-  const dataset = chosen ?? datasets?.[0]?.id;
+  const dataset = chosen ?? (datasetFor(pair, datasets ?? []) ?? datasets?.[0])?.id;
   const blocked =
     unreadyOf(pair) ?? (datasets?.length === 0 ? t`Upload a data set first, on the page of data sets.` : undefined);
   return (
@@ -43,6 +44,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
       label="Bootstrap"
       primary
       blocked={blocked}
+      wide
       confirm={
         <Stack gap="sm">
           <Text size="sm">

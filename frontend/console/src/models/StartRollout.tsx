@@ -34,6 +34,7 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
       action="rollouts.start_rollout"
       label="Try it first"
       blocked={blocked}
+      wide
       confirm={
         <Stack gap="sm">
           <Text size="sm">
@@ -43,7 +44,7 @@ export function StartRollout({ pair, version }: { pair: string; version: Version
           <Text size="sm" role="status">
             {steps === undefined ? unready : courseOf(steps)}
           </Text>
-          {schema !== undefined && <KindForm schema={schema} values={terms} onChange={choose} />}
+          {schema !== undefined && <KindForm schema={schema} values={terms} paired onChange={choose} />}
         </Stack>
       }
       unready={unready}

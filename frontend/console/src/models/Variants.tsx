@@ -75,7 +75,7 @@ function Quantise({ version }: { version: Version }) {
     <Action
       action="cloud_training.quantise_version"
       label="Quantise"
-      blocked={datasets?.length === 0 ? t`Upload a data set first, with POST /api/datasets/.` : undefined}
+      blocked={datasets?.length === 0 ? t`Upload a data set first, on the page of data sets.` : undefined}
       confirm={
         <Stack gap="sm">
           <Text size="sm">

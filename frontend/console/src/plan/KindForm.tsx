@@ -3,8 +3,8 @@ import {
   Checkbox,
   Fieldset,
   Group,
-  NumberInput,
   Select,
+  SimpleGrid,
   Stack,
   Switch,
   TagsInput,
@@ -13,18 +13,21 @@ import {
 } from "@mantine/core";
 import { t } from "../language/t";
 import { KindSelect } from "./KindSelect";
+import { NumberField } from "./NumberField";
 import { Definitions, defaultsOf, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
 
 interface Props {
   readonly schema: Schema;
   readonly values: Values;
+  /** Whether two fields stand side by side where there is room. */
+  readonly paired?: boolean;
   readonly onChange: (values: Values) => void;
 }
 
 /** The form of one kind, drawn from its schema: unit and range at each field, checked while one types. */
-export function KindForm({ schema, values, onChange }: Props) {
+export function KindForm({ schema, values, paired, onChange }: Props) {
   const definitions = new Definitions(schema);
-  return <Fields definitions={definitions} fields={definitions.fields} values={values} onChange={onChange} />;
+  return <Fields {...{ definitions, fields: definitions.fields, values, paired: paired === true, onChange }} />;
 }
 
 interface FieldsProps {
@@ -33,10 +36,12 @@ interface FieldsProps {
   readonly values: Values;
   /** What stands in a number that may be left out. */
   readonly unset?: string;
+  /** Whether two fields stand side by side where there is room. */
+  readonly paired?: boolean;
   readonly onChange: (values: Values) => void;
 }
 
-function Fields({ definitions, fields, values, unset = t`any`, onChange }: FieldsProps) {
+function Fields({ definitions, fields, values, unset = t`any`, paired = false, onChange }: FieldsProps) {
   if (fields.length === 0) {
     return (
       <Text size="sm" c="var(--quiet)">
@@ -45,7 +50,7 @@ function Fields({ definitions, fields, values, unset = t`any`, onChange }: Field
     );
   }
   return (
-    <Stack gap="sm">
+    <SimpleGrid cols={{ base: 1, xs: paired ? 2 : 1 }} spacing="sm" verticalSpacing="sm" style={{ alignItems: "end" }}>
       {fields.map(([name, schema]) => (
         <Input
           key={name}
@@ -57,7 +62,7 @@ function Fields({ definitions, fields, values, unset = t`any`, onChange }: Field
           onChange={(value) => onChange({ ...values, [name]: value })}
         />
       ))}
-    </Stack>
+    </SimpleGrid>
   );
 }
 
@@ -76,12 +81,11 @@ function Input({ name, schema, definitions, value, unset, onChange }: InputProps
   switch (field.as) {
     case "number":
       return (
-        <NumberInput
+        <NumberField
           {...words}
-          value={typeof value === "number" ? value : ""}
-          onChange={(typed) => onChange(typed === "" ? null : typed)}
+          value={value}
+          onChange={onChange}
           allowDecimal={!field.whole}
-          clampBehavior="none"
           error={misfit(value, field.schema, field.whole, field.optional)}
           placeholder={field.optional ? unset : undefined}
           maw={420}
@@ -170,13 +174,12 @@ function Pair({
         )}
         {set &&
           ends.map((end, index) => (
-            <NumberInput
+            <NumberField
               // biome-ignore lint/suspicious/noArrayIndexKey: the place in the pair is what the field is
               key={index}
               aria-label={`${words.label}, ${index === 0 ? "from" : "to"}`}
-              value={typeof end === "number" ? end : ""}
+              value={end}
               allowDecimal={false}
-              clampBehavior="none"
               error={misfit(end, parts[index] ?? {}, true, false)}
               onChange={(typed) => onChange(ends.map((one, at) => (at === index ? typed : one)))}
               w={90}
@@ -244,8 +247,8 @@ function Rows({
   const rows: readonly Values[] = Array.isArray(value) ? value : [];
   const fields = fieldsOf(row);
   return (
-    <Fieldset legend={words.label}>
-      <Stack gap="md">
+    <Fieldset legend={words.label} p="sm" style={{ gridColumn: "1 / -1" }}>
+      <Stack gap="sm">
         <Text size="xs" c="var(--quiet)">
           {words.description}
         </Text>
@@ -254,24 +257,28 @@ function Rows({
             // biome-ignore lint/suspicious/noArrayIndexKey: the place in the list is what the row is
             key={at}
             aria-label={t`${words.label}: ${at + 1} of ${rows.length}`}
+            variant="filled"
             p="sm"
           >
-            <Stack gap="sm" align="flex-start">
+            <Stack gap="sm">
               <Fields
                 definitions={definitions}
                 fields={fields}
                 values={values}
                 unset=""
+                paired
                 onChange={(next) => onChange(rows.map((one, place) => (place === at ? next : one)))}
               />
-              <Button
-                size="xs"
-                variant="default"
-                aria-label={t`Remove ${at + 1} of ${rows.length}`}
-                onClick={() => onChange(rows.filter((_, place) => place !== at))}
-              >
-                Remove
-              </Button>
+              <Group>
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={t`Remove ${at + 1} of ${rows.length}`}
+                  onClick={() => onChange(rows.filter((_, place) => place !== at))}
+                >
+                  Remove
+                </Button>
+              </Group>
             </Stack>
           </Fieldset>
         ))}

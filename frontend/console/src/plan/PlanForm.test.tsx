@@ -64,6 +64,22 @@ it("takes a value while one types, and says at once where it does not fit", asyn
   expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { kind: "sync", min_updates: 7 } });
 });
 
+it("takes a share as it is typed, digit by digit", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /How does a device learn/ }));
+  await userEvent.click((await screen.findAllByRole("combobox", { name: "Kind" }))[0] as Element);
+  await userEvent.click(await screen.findByRole("option", { name: /FedProx/ }));
+  const field = await screen.findByLabelText("mu");
+  await userEvent.clear(field);
+  await userEvent.type(field, "0.05");
+  expect((field as HTMLInputElement).value).toBe("0.05");
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, local: { kind: "prox", mu: 0.05 } });
+  await userEvent.clear(field);
+  await userEvent.type(field, "0");
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, local: { kind: "prox", mu: 0 } });
+});
+
 it("asks what must hold on a device", async () => {
   const seen = vi.fn();
   await show(<Form seen={seen} />);

@@ -47,6 +47,8 @@ export const theme = createTheme({
     // A link within a sentence is told from it by more than its colour.
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
     Drawer: dialog,
+    // What shows that a field has the keyboard does not touch its label.
+    InputWrapper: { styles: { label: { marginBottom: 3 } } },
     Modal: dialog,
     PasswordInput: PasswordInput.extend({ defaultProps: { visibilityToggleFocusable: true } }),
     // What a pointer is told, a keyboard and a finger are told, too.
