@@ -1,5 +1,6 @@
 """Kinds of a package of the user's own, on a real platform and real agents that have it installed."""
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -26,7 +27,8 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> OtherEnvironment:
     """An environment in which the package of the how-to is installed and signed off."""
     environment = OtherEnvironment(tmp_path_factory.mktemp("acme"))
     environment.install(ACME_KINDS)
-    assert environment.run("-m", "coterie", "kinds", "allow", "acme-kinds").returncode == 0
+    allowed = environment.run("-m", "coterie", "kinds", "allow", "acme-kinds", "--json")
+    assert json.loads(allowed.stdout) == {"distribution": "acme-kinds", "allowed": True}
     return environment
 
 

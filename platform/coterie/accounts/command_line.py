@@ -4,9 +4,8 @@ import os
 import pwd
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from coterie.core.acting import Actor, OperatorRole, acting_as
+from coterie.core.telling import TellingCommand
 
 
 def at_the_shell() -> Actor:
@@ -19,7 +18,7 @@ def at_the_shell() -> Actor:
     return Actor(kind="system", id="", name=f"the command line ({account})", role=OperatorRole.ADMINISTRATOR)
 
 
-class ShellCommand(BaseCommand):
+class ShellCommand(TellingCommand):
     """A command whose writes the audit log gives to the command line."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 - Django's signature

@@ -10,6 +10,7 @@ import msgspec
 
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.local import STATE
+from coterie.cli.output import JSON
 from coterie.cli.state import choose_state, need_state, passing_state
 from coterie.config.env import Env
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # they load Django
     from coterie.backup.taking import Progress
 
 T = TypeVar("T")
-JSON = click.option("--json", "as_json", is_flag=True, help="print what was done as JSON")
 
 
 class _Done(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from coterie.cli.failures import failures_shown
-from coterie.cli.output import Fields, print_json, print_rows
-from coterie.cli.resources import JSON, connected
+from coterie.cli.output import JSON, Fields, print_json, print_rows
+from coterie.cli.resources import connected
 from coterie_wire.structs import from_json
 
 

@@ -10,6 +10,7 @@ import click
 
 from coterie.cli.failures import failures_shown
 from coterie.cli.login import FILE as LOGIN
+from coterie.cli.output import JSON
 from coterie.cli.state import make_state, manage, need_mode, need_state, passing_state
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -57,22 +58,29 @@ def serve(state: Path | None, arguments: tuple[str, ...]) -> None:
 @click.option("--devices", type=click.IntRange(min=1), default=5000, show_default=True, help="how many")
 @click.option("--seed", type=int, default=1, help="the same number makes the same fleet")
 @click.option("--anyway", is_flag=True, help="also where there are devices or pairs already")
+@JSON
 @failures_shown
-def seed_fleet(state: Path | None, devices: int, seed: int, anyway: bool) -> None:
+def seed_fleet(state: Path | None, devices: int, seed: int, anyway: bool, as_json: bool) -> None:
     """Fill an empty platform with a fleet like a real one, to look at the console."""
     make_state(state)
-    manage("seed-fleet", ("--devices", str(devices), "--seed", str(seed), *(["--anyway"] if anyway else [])))
+    flags = _flags(anyway=anyway, json=as_json)
+    manage("seed-fleet", ("--devices", str(devices), "--seed", str(seed), *flags))
 
 
 @click.command(short_help="Bring the database to this version; `coterie up` does it by itself.")
 @STATE
 @click.option("--check", is_flag=True, help="change nothing; exit with 1 where something would be changed")
 @click.option("--plan", is_flag=True, help="change nothing; say what would be changed")
+@JSON
 @failures_shown
-def migrate(state: Path | None, check: bool, plan: bool) -> None:
+def migrate(state: Path | None, check: bool, plan: bool, as_json: bool) -> None:
     """Bring the database to this version; `coterie up` does it by itself."""
     make_state(state)
-    manage("migrate", (*(["--check"] if check else []), *(["--plan"] if plan else [])))
+    manage("migrate", _flags(check=check, plan=plan, json=as_json))
+
+
+def _flags(**given: bool) -> list[str]:
+    return [f"--{name}" for name, is_given in given.items() if is_given]
 
 
 @click.command("compile", context_settings=PASSED_ON, short_help="Check a model without a platform.")

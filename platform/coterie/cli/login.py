@@ -10,6 +10,7 @@ import msgspec
 
 from coterie.cli.connection import Connection, Session, chosen_transport
 from coterie.cli.failures import Failed, failures_shown
+from coterie.cli.output import JSON, tell
 from coterie.core.login import Login
 from coterie_wire.structs import from_json
 
@@ -29,8 +30,9 @@ def read_login() -> Login:
 @click.command()
 @click.argument("url")
 @click.option("--token-stdin", is_flag=True, help="read the API token from standard input instead of asking for it")
+@JSON
 @failures_shown
-def login(url: str, token_stdin: bool) -> None:
+def login(url: str, token_stdin: bool, as_json: bool) -> None:
     """Choose the platform at URL for the commands that speak to one.
 
     The API token comes from the console (Settings, API tokens) or from `coterie token create` on the platform's own
@@ -39,25 +41,24 @@ def login(url: str, token_stdin: bool) -> None:
     place = urlsplit(url)
     if place.scheme not in ("http", "https") or not place.hostname:
         raise Failed("cli.not_a_url", f"{url!r} is not the URL of a platform, as https://fleet.example.")
-    given = sys.stdin.readline() if token_stdin else click.prompt("API token", hide_input=True)
+    given = sys.stdin.readline() if token_stdin else click.prompt("API token", hide_input=True, err=True)
     chosen = Login(url.rstrip("/"), given.strip())
     session = Connection(chosen, chosen_transport()).get("session/", Session)
-    who = (
-        "nobody"
-        if session.operator is None
-        else f"{session.operator.username} ({session.operator.role or 'in projects'})"
-    )
+    person = session.operator
+    who = "nobody" if person is None else f"{person.username} ({person.role or 'in projects'})"
     FILE.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = FILE.with_suffix(".draft")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(chosen))
     draft.replace(FILE)
-    click.echo(f"You are {who} at {chosen.url}.")
+    tell({"url": chosen.url, "operator": person}, f"You are {who} at {chosen.url}.", as_json=as_json)
 
 
 @click.command()
+@JSON
 @failures_shown
-def logout() -> None:
+def logout(as_json: bool) -> None:
     """Forget the platform and its token; the token stays valid until somebody revokes it."""
+    was_kept = FILE.exists()
     FILE.unlink(missing_ok=True)
-    click.echo("The token is no longer kept here.")
+    tell({"was_kept": was_kept}, "The token is no longer kept here.", as_json=as_json)

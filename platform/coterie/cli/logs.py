@@ -8,7 +8,8 @@ import msgspec
 
 from coterie.cli.connection import Connection
 from coterie.cli.failures import failures_shown
-from coterie.cli.resources import JSON, connected, logs
+from coterie.cli.output import JSON
+from coterie.cli.resources import connected, logs
 from coterie_wire.device_log import MAX_LINES
 
 LINES_AT_ONCE = 500

@@ -13,11 +13,21 @@ from coterie_wire.structs import from_json
 Fields: TypeAlias = Mapping[str, object]
 """A thing of the REST API, as its JSON has it."""
 
+JSON = click.option("--json", "as_json", is_flag=True, help="print what was done or found as JSON, and nothing else")
+
 
 def print_json(content: bytes) -> None:
-    """`content`, indented."""
-    if content:
-        click.echo(msgspec.json.format(content, indent=2))
+    """`content`, indented; ``null`` where there is none."""
+    click.echo(msgspec.json.format(content or b"null", indent=2))
+
+
+def tell(told: object, *sentences: str, as_json: bool) -> None:
+    """`told` as JSON where that is asked for, else `sentences`, one a line."""
+    if as_json:
+        print_json(msgspec.json.encode(told))
+        return
+    for sentence in sentences:
+        click.echo(sentence)
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Fields]) -> None:

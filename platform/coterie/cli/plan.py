@@ -11,6 +11,8 @@ import click
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.login import read_login
 from coterie.core.errors import CoterieError
+from coterie.core.json_out import HELP as JSON_HELP
+from coterie.core.json_out import is_alone, write_json
 from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
@@ -69,7 +71,7 @@ FILE = click.Path(exists=True, path_type=Path)
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="processes (default: one a core)")
 @click.option("--on", type=click.Choice(RUNNERS), default="here", show_default=True, help="who performs the runs")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="OUT.png", help="draw what each proposal takes")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="OUT", help="write all of it as JSON")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="OUT", help=JSON_HELP)
 @failures_shown
 def plan(
     plan: str,
@@ -114,14 +116,15 @@ def plan(
             found = propose(run, goal, dimensions, seeds=seeds, costs=costs, report=report, runner=runner)
     except (CoterieError, WireError) as error:
         raise Failed(error.code, str(error)) from error
-    for line in told(found):
-        click.echo(line)
+    if not is_alone(json_file):
+        for line in told(found):
+            click.echo(line)
     if plot is not None:
         from coterie.simulation.plot import proposals_figure  # only now: it takes a second to import
 
         _write(plot, lambda: proposals_figure(found).savefig(plot, dpi=150))
     if json_file is not None:
-        _write(json_file, lambda: json_file.write_bytes(found.json()))
+        _write(json_file, lambda: write_json(found.json(), json_file))
 
 
 def _write(path: Path, write: Callable[[], object]) -> None:

@@ -9,6 +9,8 @@ import msgspec
 from rich.console import Console
 
 from coterie.cli.failures import failures_shown
+from coterie.core.json_out import HELP as JSON_HELP
+from coterie.core.json_out import is_alone, write_json
 
 if TYPE_CHECKING:
     from coterie_recipes import Recipe
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=click.IntRange(2, 1000), help="made-up people who take part (default: the recipe's)")
 @click.option("--rounds", type=click.IntRange(1, 1000), help="rounds (default: the recipe's)")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="decides all that is drawn")
-@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="write the figures as JSON")
+@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help=JSON_HELP)
 @click.option("--write", type=click.Path(path_type=Path), metavar="DIR", help="write its files to DIR, and run nothing")
 @failures_shown
 def recipe(
@@ -47,7 +49,7 @@ def recipe(
     from coterie.recipes.trial import Trial, untrained, worth_of_pretraining
     from coterie_recipes import NAMES, load
 
-    console = Console()
+    console = Console(quiet=is_alone(out))
     if name is None:
         console.print(list_table([(one, expected_of(one)) for one in map(load, NAMES)]))
         return
@@ -94,7 +96,7 @@ def recipe(
             "original": None if found.original is None else msgspec.structs.asdict(found.original),
             "pretraining": None if worth is None else msgspec.structs.asdict(worth),
         }
-        out.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        write_json(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", out)
 
 
 def _people(

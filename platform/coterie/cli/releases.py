@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 import click
+import msgspec
 
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.local import STATE
-from coterie.cli.output import print_rows
+from coterie.cli.output import JSON, print_json, print_rows, tell
 from coterie.cli.state import need_state
 from coterie.releases.repository import KeyFolder, Release, Repository, Role, read_key
 
@@ -47,15 +48,22 @@ def releases() -> None:
 @click.option("--root-keys", type=click.IntRange(1, 10), default=3, show_default=True)
 @click.option("--threshold", type=click.IntRange(1, 10), default=2, show_default=True, help="of these sign together")
 @PASSPHRASE
+@JSON
 @failures_shown
-def init(repository: Path, keys: Path, root_keys: int, threshold: int, passphrase_file: Path | None) -> None:
+def init(
+    repository: Path, keys: Path, root_keys: int, threshold: int, passphrase_file: Path | None, as_json: bool
+) -> None:
     """Begin REPOSITORY, without releases, and draw its keys."""
     if threshold > root_keys:
         raise click.UsageError(f"{threshold} of {root_keys} keys cannot sign.")
     folder = KeyFolder(keys, _passphrase(passphrase_file, is_new=True))
     Repository(repository).create(folder, root_keys=root_keys, threshold=threshold, now=_now())
-    click.echo(f"{repository} is begun; its keys are in {keys}: keep copies, and keep root's apart from each other.")
-    click.echo(f"Where the platform runs, `coterie releases publish {repository}` has devices find it.")
+    tell(
+        {"repository": str(repository), "keys": str(keys)},
+        f"{repository} is begun; its keys are in {keys}: keep copies, and keep root's apart from each other.",
+        f"Where the platform runs, `coterie releases publish {repository}` has devices find it.",
+        as_json=as_json,
+    )
 
 
 @releases.command(short_help="Add a release.")
@@ -64,12 +72,20 @@ def init(repository: Path, keys: Path, root_keys: int, threshold: int, passphras
 @KEYS
 @PASSPHRASE
 @click.option("--notes", default="", help="What is new, for owners who are asked before it is installed; signed, too.")
+@JSON
 @failures_shown
-def add(repository: Path, wheels: tuple[Path, ...], keys: Path, passphrase_file: Path | None, notes: str) -> None:
+def add(
+    repository: Path,
+    wheels: tuple[Path, ...],
+    keys: Path,
+    passphrase_file: Path | None,
+    notes: str,
+    as_json: bool,
+) -> None:
     """Sign the release whose agent is one of WHEELS; the others are what it needs that devices may lack."""
     folder = KeyFolder(keys, _passphrase(passphrase_file))
     release = Repository(repository).add(wheels, folder, now=_now(), notes=notes)
-    click.echo(f"agent {release.version} is in {repository}: {_told(release)}")
+    tell(release, f"agent {release.version} is in {repository}: {_told(release)}", as_json=as_json)
 
 
 @releases.command(short_help="Offer a release no more.")
@@ -77,18 +93,20 @@ def add(repository: Path, wheels: tuple[Path, ...], keys: Path, passphrase_file:
 @click.argument("version")
 @KEYS
 @PASSPHRASE
+@JSON
 @failures_shown
-def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path | None) -> None:
+def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Offer VERSION no more; devices that have it keep it."""
     Repository(repository).withdraw(version, KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
-    click.echo(f"agent {version} is offered no more.")
+    tell({"version": version}, f"agent {version} is offered no more.", as_json=as_json)
 
 
 @releases.command(short_help="Have the platform pass a repository on.")
 @REPOSITORY
 @STATE
+@JSON
 @failures_shown
-def publish(repository: Path, state: Path | None) -> None:
+def publish(repository: Path, state: Path | None, as_json: bool) -> None:
     """Copy REPOSITORY into the storage of the platform whose settings are here, once it is as devices want it.
 
     Where the platform keeps its files makes no difference: a directory or an object storage.
@@ -97,7 +115,12 @@ def publish(repository: Path, state: Path | None) -> None:
     from coterie.releases import publishing
 
     files, size_bytes = publishing.publish(Repository(repository), now=_now())
-    click.echo(f"{files} files, {size_bytes} bytes, are new to the platform; devices find {_fresh(repository)}")
+    expiries = Repository(repository).expiries()
+    tell(
+        {"files": files, "size_bytes": size_bytes, "until": expiries},
+        f"{files} files, {size_bytes} bytes, are new to the platform; devices find {_until(expiries)}",
+        as_json=as_json,
+    )
 
 
 @releases.command(short_help="Say that the repository is fresh; due each day.")
@@ -110,8 +133,9 @@ def publish(repository: Path, state: Path | None) -> None:
     metavar="FILE",
     help="the newest online key",
 )
+@JSON
 @failures_shown
-def refresh(repository: Path | None, state: Path | None, online: Path) -> None:
+def refresh(repository: Path | None, state: Path | None, online: Path, as_json: bool) -> None:
     """Sign snapshot and timestamp anew, so that devices go on trusting that REPOSITORY shows its newest state.
 
     Without REPOSITORY: of what is published on the platform whose settings are here.
@@ -119,23 +143,24 @@ def refresh(repository: Path | None, state: Path | None, online: Path) -> None:
     key = read_key(online, None)
     if repository is not None:
         Repository(repository).refresh(key, now=_now())
-        click.echo(_fresh(repository))
+        _tell_until(Repository(repository).expiries(), as_json=as_json)
         return
     _set_up(state)
     from coterie.releases.publishing import refresh_published
 
-    click.echo(_until(refresh_published(key, now=_now())))
+    _tell_until(refresh_published(key, now=_now()), as_json=as_json)
 
 
 @releases.command(short_help="Sign root and targets anew, before they expire.")
 @REPOSITORY
 @KEYS
 @PASSPHRASE
+@JSON
 @failures_shown
-def renew(repository: Path, keys: Path, passphrase_file: Path | None) -> None:
+def renew(repository: Path, keys: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Sign root and targets as they are, for another year and half a year."""
     Repository(repository).renew(KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
-    click.echo(_fresh(repository))
+    _tell_until(Repository(repository).expiries(), as_json=as_json)
 
 
 @releases.command(short_help="Put another key in a key's place.")
@@ -143,27 +168,33 @@ def renew(repository: Path, keys: Path, passphrase_file: Path | None) -> None:
 @click.argument("role", type=click.Choice(get_args(Role)))
 @KEYS
 @PASSPHRASE
+@JSON
 @failures_shown
-def rotate(repository: Path, role: Role, keys: Path, passphrase_file: Path | None) -> None:
+def rotate(repository: Path, role: Role, keys: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Put another key in the place of the oldest of ROLE; devices follow, however long they were away."""
     folder = KeyFolder(keys, _passphrase(passphrase_file))
     Repository(repository).rotate(role, folder, now=_now())
-    click.echo(f"{folder.newest(role)} signs from now on.")
+    newest = folder.newest(role)
+    tell({"role": role, "key": str(newest)}, f"{newest} signs from now on.", as_json=as_json)
 
 
 @releases.command(short_help="What is in a repository, and until when it holds.")
 @OR_PUBLISHED
 @STATE
+@JSON
 @failures_shown
-def show(repository: Path | None, state: Path | None) -> None:
+def show(repository: Path | None, state: Path | None, as_json: bool) -> None:
     """List the releases of REPOSITORY, and until when each role's word holds.
 
     Without REPOSITORY: of what is published on the platform whose settings are here.
     """
     with _repository(repository, state) as found:
-        rows = [{"version": release.version, "files": _told(release)} for release in found.releases()]
-        print_rows(("version", "files"), rows)
-        click.echo(_fresh(found.root))
+        held, expiries = found.releases(), found.expiries()
+        if as_json:
+            print_json(msgspec.json.encode({"releases": held, "until": expiries}))
+            return
+        print_rows(("version", "files"), [{"version": one.version, "files": _told(one)} for one in held])
+        click.echo(_until(expiries))
 
 
 @contextmanager
@@ -195,8 +226,8 @@ def _told(release: Release) -> str:
     return f"{len(release.wheels)} wheels, {release.size_bytes} bytes"
 
 
-def _fresh(repository: Path) -> str:
-    return _until(Repository(repository).expiries())
+def _tell_until(expiries: Mapping[str, datetime], *, as_json: bool) -> None:
+    tell({"until": expiries}, _until(expiries), as_json=as_json)
 
 
 def _until(expiries: Mapping[str, datetime]) -> str:

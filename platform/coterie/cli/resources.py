@@ -14,10 +14,9 @@ import msgspec
 from coterie.cli.connection import Connection, chosen_transport
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.login import read_login
-from coterie.cli.output import Fields, print_fields, print_json, print_rows
+from coterie.cli.output import JSON, Fields, print_fields, print_json, print_rows
 from coterie_wire.structs import from_json
 
-JSON = click.option("--json", "as_json", is_flag=True, help="print what the platform answers, as JSON")
 PAGE_ROWS = 100
 _NO_ROWS: Sequence[Fields] = ()
 
@@ -413,7 +412,10 @@ RESOURCES = (
             "",
             takes=(
                 Taken("version", "the ID of the version", required=True),
-                Taken("terms", """how: {"share": 0.01, "phases": [0.1, 0.5], "hold_s": 3600, "threshold": 0.02}"""),
+                Taken(
+                    "terms",
+                    """how: {"share": 0.01, "phases": [{"share": 0.5, "hold_s": 7200}], "threshold": 0.02}""",
+                ),
             ),
         ),
     ),
@@ -659,11 +661,12 @@ def _body(given: Mapping[str, str | None]) -> bytes:
 def _remove(resource: Resource) -> click.Command:
     @click.command("remove", help=f"Remove one of the {resource.name}.")
     @click.argument("which", metavar=_called(resource))
+    @JSON
     @failures_shown
-    def run(which: str) -> None:
+    def run(which: str, as_json: bool) -> None:
         connection = connected()
-        connection.request("DELETE", f"{resource.path}/{_find(connection, resource, which)}/")
-        click.echo("done")
+        content = connection.request("DELETE", f"{resource.path}/{_find(connection, resource, which)}/")
+        print_json(content) if as_json else click.echo("done")
 
     return run
 

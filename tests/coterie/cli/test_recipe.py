@@ -21,6 +21,8 @@ def test_runs_one_and_writes_its_figures(tmp_path: Path) -> None:
     document = json.loads(found.read_bytes())
     assert (document["recipe"], document["seed"], len(document["by_round"])) == ("tabular", 3, 1)
     assert set(document["scores"]) > {"alone", "federation", "devices", "centralised"}
+    alone = CliRunner().invoke(coterie, [*arguments[:-1], "-"], catch_exceptions=False)
+    assert json.loads(alone.stdout) == document, "and nothing else"
 
 
 def test_writes_the_files_of_data_of_ones_own(tmp_path: Path) -> None:

@@ -41,6 +41,13 @@ def test_it_writes_what_it_found_as_json_and_as_a_picture(scenario_file: Path, t
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_standard_output_has_json_alone_where_that_is_asked_for(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("simulate", "isolated", scenario=str(scenario_file), json=Path("-"))
+    assert len(msgspec.json.decode(capsys.readouterr().out, type=Outcome).devices) == 2
+
+
 def test_it_lists_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("simulate", list=True)
     shown = capsys.readouterr().out

@@ -161,6 +161,8 @@ def test_the_command_prints_and_writes_what_was_found(tmp_path: Path, capsys: py
     shown = capsys.readouterr().out
     assert "with central_noise" in shown
     assert "The plan's guarantee leaves 0.38 at most" in shown
+    call_command("audit_privacy", str(plan), scenario=str(setting), trials=10, samples=5, json=Path("-"))
+    assert msgspec.json.decode(capsys.readouterr().out, type=Audit) == audited, "and nothing else"
 
 
 @pytest.mark.parametrize(

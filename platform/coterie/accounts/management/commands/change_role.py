@@ -16,13 +16,14 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whose role, and which."""
+        super().add_arguments(parser)
         parser.add_argument("operator", metavar="NAME")
         parser.add_argument("role", choices=[role.value for role in OperatorRole])
 
-    def handle(self, *, operator: str, role: str, **_: object) -> None:
+    def handle(self, *, operator: str, role: str, as_json: bool, **_: object) -> None:
         """Change it. Raises CommandError where nobody has the name, or no administrator would be left."""
         try:
             change_operator(operator=operator_named(operator), role=OperatorRole(role))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.stdout.write(f"{operator} is {role}")
+        self.tell({"operator": operator, "role": role}, f"{operator} is {role}", as_json=as_json)

@@ -17,9 +17,10 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whose password."""
+        super().add_arguments(parser)
         parser.add_argument("operator", metavar="NAME")
 
-    def handle(self, *, operator: str, **_: object) -> None:
+    def handle(self, *, operator: str, as_json: bool, **_: object) -> None:
         """Change it. Raises CommandError where nobody has the name, or the password is weak or mistyped."""
         try:
             person = operator_named(operator)
@@ -29,4 +30,4 @@ class Command(ShellCommand):
             reset_password(operator=person, new=new)
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.stdout.write(f"{operator} has another password")
+        self.tell({"operator": operator}, f"{operator} has another password", as_json=as_json)

@@ -15,12 +15,13 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whose."""
+        super().add_arguments(parser)
         parser.add_argument("operator", metavar="NAME")
 
-    def handle(self, *, operator: str, **_: object) -> None:
+    def handle(self, *, operator: str, as_json: bool, **_: object) -> None:
         """Take it away. Raises CommandError where nobody has the name, or there is none."""
         try:
             reset_second_factor(operator=operator_named(operator))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.stdout.write(f"{operator} has no second factor any more")
+        self.tell({"operator": operator}, f"{operator} has no second factor any more", as_json=as_json)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import msgspec
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
@@ -22,15 +21,15 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Who signs in, and where."""
+        super().add_arguments(parser)
         parser.add_argument("operator", metavar="NAME")
         parser.add_argument(
             "--url",
             default=settings.PUBLIC_URL,
             help="the platform's address (default: COTERIE_PUBLIC_URL, else where `coterie up` answers)",
         )
-        parser.add_argument("--json", action="store_true", help="print the link as JSON")
 
-    def handle(self, *, operator: str, url: str, json: bool, **_: object) -> None:
+    def handle(self, *, operator: str, url: str, as_json: bool, **_: object) -> None:
         """Print the link. Raises CommandError when there is no such operator, or no address is known."""
         address = url or noted_address(Path(settings.STATE))
         if not address:
@@ -40,6 +39,6 @@ class Command(ShellCommand):
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         link = address.rstrip("/") + path
-        self.stdout.write(msgspec.json.encode({"operator": operator, "url": link}).decode() if json else link)
+        self.tell({"operator": operator, "url": link}, link, as_json=as_json)
         if not url and not is_answered(address):
             self.stderr.write("The platform does not run now; this is where it answered last.")

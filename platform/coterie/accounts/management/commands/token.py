@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import msgspec
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
@@ -33,10 +32,10 @@ class Command(ShellCommand):
             help=f"what it may be used for, of {', '.join(Scope)} (default: all)",
         )
         create.add_argument("--days", type=float, help="how long it is valid (default: until it is revoked)")
-        create.add_argument("--json", action="store_true", help="print an object instead of the bare secret")
+        super().add_arguments(create)
 
     def handle(
-        self, *, name: str, operator: str, scopes: Sequence[str], days: float | None, json: bool, **_: object
+        self, *, name: str, operator: str, scopes: Sequence[str], days: float | None, as_json: bool, **_: object
     ) -> None:
         """Print the secret. Raises CommandError when there is no such operator or the name is taken."""
         now = timezone.now()
@@ -51,5 +50,4 @@ class Command(ShellCommand):
             )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        shown = {"name": name, "secret": issued.secret}
-        self.stdout.write(msgspec.json.encode(shown).decode() if json else issued.secret)
+        self.tell({"name": name, "secret": issued.secret}, issued.secret, as_json=as_json)

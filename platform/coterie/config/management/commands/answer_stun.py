@@ -1,11 +1,12 @@
 """``coterie answer-stun``: tell devices the addresses under which others see them."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from coterie.core.telling import TellingCommand
 from coterie_wire.stun import answer_stun
 
 
-class Command(BaseCommand):
+class Command(TellingCommand):
     """A STUN server that knows Binding requests and nothing else."""
 
     help = (
@@ -16,12 +17,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where to answer."""
+        super().add_arguments(parser)
         parser.add_argument("--host", default="0.0.0.0", help="address to listen on (%(default)s)")  # noqa: S104
         parser.add_argument("--port", type=int, default=3478, help="UDP port (%(default)s)")
 
-    def handle(self, *_args: object, host: str, port: int, **_options: object) -> None:
+    def handle(self, *_args: object, host: str, port: int, as_json: bool, **_options: object) -> None:
         """Answer. Raises CommandError where the port cannot be had."""
-        self.stdout.write(f"answers STUN on {host}:{port}")
+        self.tell({"host": host, "port": port}, f"answers STUN on {host}:{port}", as_json=as_json)
         try:
             answer_stun(host, port)
         except OSError as error:

@@ -32,6 +32,7 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which step of a rotation; none: print."""
+        super().add_arguments(parser)
         step = parser.add_mutually_exclusive_group()
         step.add_argument("--next", action="store_true", help="draw the next key, and let servers trust it")
         step.add_argument("--use-next", action="store_true", help="sign with the next key from now on")
@@ -42,21 +43,22 @@ class Command(ShellCommand):
             help="with --next where COTERIE_DEVICE_CA_KEY is set: write the key to this new file",
         )
 
-    def handle(self, *, next: bool, use_next: bool, to: Path | None, **_: object) -> None:
+    def handle(self, *, next: bool, use_next: bool, to: Path | None, as_json: bool, **_: object) -> None:
         """Do it, and say what is left to do."""
         try:
             if next:
-                self._draw(to)
+                self._draw(to, as_json=as_json)
             elif use_next:
-                self._use()
+                self._use(as_json=as_json)
             else:
-                self.stdout.write(trusted_authorities(now=timezone.now()), ending="")
+                certificates = trusted_authorities(now=timezone.now())
+                self.tell({"certificates": certificates}, certificates.removesuffix("\n"), as_json=as_json)
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         except OSError as error:
             raise CommandError(f"cannot write {error.filename}: {error.strerror}; nothing was changed") from error
 
-    def _draw(self, to: Path | None) -> None:
+    def _draw(self, to: Path | None, *, as_json: bool) -> None:
         if settings.DEVICE_CA_CERTIFICATE is not None:
             raise CommandError("the authority is one of your own: replace COTERIE_DEVICE_CA_CERTIFICATE and its key")
         if bool(settings.DEVICE_CA_KEY) != (to is not None):
@@ -68,12 +70,17 @@ class Command(ShellCommand):
         if to is not None and to.exists():
             raise CommandError(f"{to} is there already; name a new file")
         row = draw_next_authority(write_to=to or draft_of_next_authority(), now=timezone.now())
-        self.stdout.write(f"The next key's public half is {row.public_key[:16]}…. {INSTALL}")
         then = "coterie device-authority --use-next" if to is None else f"set COTERIE_DEVICE_CA_KEY to what {to} has"
-        self.stdout.write(f"Then: {then}.")
+        self.tell(
+            {"next_public_key": row.public_key, "written_to": None if to is None else str(to)},
+            f"The next key's public half is {row.public_key[:16]}…. {INSTALL}",
+            f"Then: {then}.",
+            as_json=as_json,
+        )
 
-    def _use(self) -> None:
+    def _use(self, *, as_json: bool) -> None:
         if settings.DEVICE_CA_KEY:
             raise CommandError("this platform's key is in COTERIE_DEVICE_CA_KEY: set it to the next one and restart")
         row = use_next_authority(now=timezone.now())
-        self.stdout.write(f"Certificates are signed with the key whose public half is {row.public_key[:16]}… now.")
+        sentence = f"Certificates are signed with the key whose public half is {row.public_key[:16]}… now."
+        self.tell({"public_key": row.public_key}, sentence, as_json=as_json)

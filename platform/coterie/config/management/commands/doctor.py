@@ -1,14 +1,14 @@
 """``coterie doctor``: look at everything that a platform needs, from where this runs."""
 
-import msgspec
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from coterie.config.doctor import Finding, examine
+from coterie.core.telling import TellingCommand
 
 MARKS = {"fine": "ok     ", "warning": "warning", "wrong": "WRONG  "}
 
 
-class Command(BaseCommand):
+class Command(TellingCommand):
     """Examines the platform."""
 
     help = (
@@ -16,10 +16,6 @@ class Command(BaseCommand):
         "this process sees them. Exits with 1 where something is wrong; a probe of the storage is all that is written."
     )
     requires_system_checks = []
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """How to print."""
-        parser.add_argument("--json", action="store_true", dest="as_json", help="print what was found as JSON")
 
     def handle(self, *_args: object, as_json: bool, **_options: object) -> None:
         """Examine it. Raises CommandError where something is wrong."""
@@ -29,7 +25,7 @@ class Command(BaseCommand):
             if not as_json:
                 self.stdout.write(f"{MARKS[finding.state]}  {finding.about}: {finding.says}")
         if as_json:
-            self.stdout.write(msgspec.json.encode([finding._asdict() for finding in found]).decode())
+            self.tell([finding._asdict() for finding in found], as_json=True)
         wrong = sum(finding.state == "wrong" for finding in found)
         if wrong:
             raise CommandError(f"{wrong} found wrong; docs/runbooks says what to do", returncode=1)

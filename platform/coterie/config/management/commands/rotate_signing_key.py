@@ -1,5 +1,6 @@
 """``coterie rotate-signing-key``: sign with another key, which devices take over when they check in."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from django.conf import settings
@@ -23,6 +24,7 @@ class Command(ShellCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether the key has leaked, and where the next one goes in scaled mode."""
+        super().add_arguments(parser)
         parser.add_argument(
             "--leaked",
             action="store_true",
@@ -35,7 +37,7 @@ class Command(ShellCommand):
             help="where COTERIE_SIGNING_KEY is set: write the next key to this new file, in hexadecimal digits",
         )
 
-    def handle(self, *, leaked: bool, to: Path | None, **_: object) -> None:
+    def handle(self, *, leaked: bool, to: Path | None, as_json: bool, **_: object) -> None:
         """Replace it, and say what is left to do."""
         if bool(settings.SIGNING_KEY) != (to is not None):
             raise CommandError(
@@ -47,16 +49,25 @@ class Command(ShellCommand):
         if to is None:
             self._rotate(draft_of_next_key(), is_leaked=leaked)
             use_written_key()
-            self.stdout.write(f"The platform signs with the key whose public half is {verify_key().hex()[:16]}… now.")
+            key = verify_key().hex()
+            sentence = f"The platform signs with the key whose public half is {key[:16]}… now."
         else:
             if to.exists():
                 raise CommandError(f"{to} is there already; name a new file")
-            change = self._rotate(to, is_leaked=leaked)
-            self.stdout.write(
-                f"{to} has the next key, whose public half is {change.key[:16]}…. Set COTERIE_SIGNING_KEY to it and "
+            key = self._rotate(to, is_leaked=leaked).key
+            sentence = (
+                f"{to} has the next key, whose public half is {key[:16]}…. Set COTERIE_SIGNING_KEY to it and "
                 f"restart every process{' at once' if leaked else ' within a day'}; until then the present key signs."
             )
-        self._say_who_follows()
+        enrolled = Device.objects.filter(state=Device.State.ENROLLED)
+        able = enrolled.filter(capabilities__platform_key__isnull=False).count()
+        unable = enrolled.count() - able
+        self.tell(
+            {"public_key": key, "written_to": None if to is None else str(to), "following": able, "unable": unable},
+            sentence,
+            *_who_follows(able, unable),
+            as_json=as_json,
+        )
 
     def _rotate(self, write_to: Path, *, is_leaked: bool) -> SigningKeyChange:
         try:
@@ -66,14 +77,12 @@ class Command(ShellCommand):
         except OSError as error:
             raise CommandError(f"cannot write {write_to}: {error.strerror}; nothing was changed") from error
 
-    def _say_who_follows(self) -> None:
-        """Devices, by what they have to do."""
-        enrolled = Device.objects.filter(state=Device.State.ENROLLED)
-        able = enrolled.filter(capabilities__platform_key__isnull=False).count()
-        unable = enrolled.count() - able
-        self.stdout.write(f"Devices that follow when they check in: {able}.")
-        if unable:
-            self.stdout.write(
-                f"Devices that have not said that their agent can: {unable}. Those with an older agent must leave and "
-                "join again; the repairs name them."
-            )
+
+def _who_follows(able: int, unable: int) -> Iterator[str]:
+    """Devices, by what they have to do."""
+    yield f"Devices that follow when they check in: {able}."
+    if unable:
+        yield (
+            f"Devices that have not said that their agent can: {unable}. Those with an older agent must leave and "
+            "join again; the repairs name them."
+        )

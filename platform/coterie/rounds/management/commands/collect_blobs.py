@@ -1,14 +1,15 @@
 """``coterie collect-blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
+from coterie.core.telling import TellingCommand
 from coterie.registry.strays import record_strays
 from coterie.rounds.retention import collect_blobs
 
 
-class Command(BaseCommand):
+class Command(TellingCommand):
     """Removes blobs that nothing needs."""
 
     help = (
@@ -18,6 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether to remove them."""
+        super().add_arguments(parser)
         parser.add_argument("--dry-run", action="store_true", help="remove nothing, and say what would be")
         parser.add_argument(
             "--strays",
@@ -27,16 +29,20 @@ class Command(BaseCommand):
             "place",
         )
 
-    def handle(self, *_args: object, dry_run: bool, strays: bool, **_options: object) -> None:
+    def handle(self, *_args: object, dry_run: bool, strays: bool, as_json: bool, **_options: object) -> None:
         """Remove them, and say how many."""
+        told: dict[str, object] = {"dry_run": dry_run}
+        sentences = []
         if strays:
             found = record_strays(now=timezone.now(), dry_run=dry_run)
             verb = "would be recorded, and removed" if dry_run else "are recorded, and removed"
             size = f"{found.size_bytes / 1e6:.1f} MB"
-            self.stdout.write(f"{found.blobs} files of which the database knew nothing {verb} in a day: {size}")
+            told["strays"] = found
+            sentences.append(f"{found.blobs} files of which the database knew nothing {verb} in a day: {size}")
         with removal() as allowed:
             if not allowed and not dry_run:
                 raise CommandError("a backup is being made, which needs every file; try again when it has ended")
             collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
         verb = "would be removed" if dry_run else "removed"
-        self.stdout.write(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")
+        sentences.append(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")
+        self.tell(told | {"collected": collected}, *sentences, as_json=as_json)

@@ -1,15 +1,15 @@
 """``coterie scrub``: read every stored file now, and say which are damaged."""
 
-import msgspec
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from coterie.core.telling import TellingCommand
 from coterie.registry.selectors import uses_of
 from coterie.registry.verifying import scrub
 from coterie.rounds.scrubbing import scrub_updates
 
 
-class Command(BaseCommand):
+class Command(TellingCommand):
     """Reads all stored files."""
 
     help = (
@@ -19,17 +19,13 @@ class Command(BaseCommand):
         "day."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """How to print."""
-        parser.add_argument("--json", action="store_true", dest="as_json", help="print what was found as JSON")
-
     def handle(self, *_args: object, as_json: bool, **_options: object) -> None:
         """Read them. Raises CommandError where damaged ones are left."""
         blobs = scrub(now=timezone.now(), bytes_at_once=None)
         updates = scrub_updates(now=timezone.now(), bytes_at_once=None)
         if as_json:
             found = {**blobs._asdict(), "damaged": {sha256: uses_of(sha256) for sha256 in blobs.damaged}}
-            self.stdout.write(msgspec.json.encode({**found, "updates": updates._asdict()}).decode())
+            self.tell({**found, "updates": updates._asdict()}, as_json=True)
         else:
             for what, read in (("blobs", blobs), ("updates", updates)):
                 self.stdout.write(

@@ -4,12 +4,13 @@ import time
 from random import Random
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
 from coterie.core.acting import OperatorRole
 from coterie.core.separation import acting_in, acting_project
+from coterie.core.telling import TellingCommand
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
@@ -23,18 +24,19 @@ from coterie.seeding.rounds import make_federation
 from coterie.seeding.simulations import make_sweep
 
 
-class Command(BaseCommand):
+class Command(TellingCommand):
     """Seeds a fleet."""
 
     help = "Fill the platform with a fleet that looks like a real one, with weeks behind it, to look at the console."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """How many devices, and whether beside others."""
+        super().add_arguments(parser)
         parser.add_argument("--devices", type=int, default=5000, help="how many (default: %(default)s)")
         parser.add_argument("--seed", type=int, default=1, help="the same number makes the same fleet")
         parser.add_argument("--anyway", action="store_true", help="also where there are devices or pairs already")
 
-    def handle(self, *, devices: int, seed: int, anyway: bool, **_: object) -> None:
+    def handle(self, *, devices: int, seed: int, anyway: bool, as_json: bool, **_: object) -> None:
         """Make everything, and print who may sign in. Raises CommandError where a real fleet may be."""
         started = time.perf_counter()
         call_command("migrate", verbosity=0)
@@ -59,6 +61,11 @@ class Command(BaseCommand):
             make_webhooks(random=random, now=now)
             make_alerts(random=random, now=now)
             make_audit_log(people, fleet, random=random, now=now)
-        for operator, password in people.items():
-            self.stdout.write(f"{operator.username}   password: {password}")
-        self.stdout.write(f"{devices} devices in {time.perf_counter() - started:.1f} s")
+        passwords = {operator.username: password for operator, password in people.items()}
+        lasted_s = time.perf_counter() - started
+        self.tell(
+            {"devices": devices, "passwords": passwords, "lasted_s": lasted_s},
+            *(f"{name}   password: {password}" for name, password in passwords.items()),
+            f"{devices} devices in {lasted_s:.1f} s",
+            as_json=as_json,
+        )

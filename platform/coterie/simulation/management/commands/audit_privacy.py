@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from coterie.core.errors import CoterieError
+from coterie.core.json_out import HELP as JSON_HELP
+from coterie.core.json_out import is_alone, write_json
 from coterie.simulation.attacks.audit import Audit, audit, most_allowed
 from coterie.simulation.attacks.membership import Advantage
 from coterie.simulation.contenders import read_contender
@@ -46,7 +48,7 @@ class Command(BaseCommand):
             "--samples", type=int, default=10, metavar="N", help="a device trains on, for membership (default: 10)"
         )
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="decides everything that is drawn")
-        parser.add_argument("--json", type=Path, metavar="OUT", help="write what was found as JSON")
+        parser.add_argument("--json", type=Path, metavar="OUT", help=JSON_HELP)
 
     def handle(
         self,
@@ -79,9 +81,10 @@ class Command(BaseCommand):
             raise CommandError(f"{error} [{error.code}]") from error
         except Diverged as error:
             raise CommandError("training diverged: take a smaller learning rate [simulation.diverged]") from error
-        _show(Console(), plan, found)
+        if not is_alone(json):
+            _show(Console(), plan, found)
         if json is not None:
-            json.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+            write_json(msgspec.json.format(msgspec.json.encode(found), indent=2), json)
 
 
 def _show(console: Console, plan: str, found: Audit) -> None:

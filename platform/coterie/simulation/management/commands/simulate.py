@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from coterie.core.errors import CoterieError
+from coterie.core.json_out import HELP as JSON_HELP
+from coterie.core.json_out import is_alone, write_json
 from coterie.core.login import Login
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
@@ -75,7 +77,7 @@ class Command(BaseCommand):
             help="rounds to hold; then devices go on with what they have "
             f"(default: as many as there is simulated time for, with --split {Asked('').rounds})",
         )
-        parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
+        parser.add_argument("--json", type=Path, metavar="OUT", help=JSON_HELP)
         parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time, or a sweep")
         ways = parser.add_argument_group("four ways", "the plan beside the ways that the field compares it with")
         ways.add_argument(
@@ -214,9 +216,10 @@ class _Found(NamedTuple):
 
     def show(self, json: Path | None, plot: Path | None) -> None:
         """On the terminal, and in the files that are given."""
-        Console().print(self.table)
+        if not is_alone(json):
+            Console().print(self.table)
         if json is not None:
-            json.write_bytes(self.json)
+            write_json(self.json, json)
         if plot is not None:
             assert self.draw is not None, "a plot is asked only of what has one"
             self.draw(plot)
