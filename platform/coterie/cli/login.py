@@ -27,7 +27,7 @@ def read_login() -> Login:
         raise Failed("cli.login_unreadable", f"{FILE} does not hold a login: {error}; log in anew.") from error
 
 
-@click.command()
+@click.command(short_help="Choose the platform that these commands speak to.")
 @click.argument("url")
 @click.option("--token-stdin", is_flag=True, help="read the API token from standard input instead of asking for it")
 @JSON
@@ -54,7 +54,7 @@ def login(url: str, token_stdin: bool, as_json: bool) -> None:
     tell({"url": chosen.url, "operator": person}, f"You are {who} at {chosen.url}.", as_json=as_json)
 
 
-@click.command()
+@click.command(short_help="Forget the platform and its token.")
 @JSON
 @failures_shown
 def logout(as_json: bool) -> None:

@@ -26,7 +26,7 @@ class _Forecasts(msgspec.Struct, frozen=True):
     forecasts: Sequence[Fields]
 
 
-@click.command(short_help="What a plan would have done to a fleet, from what that did.")
+@click.command(short_help="What a plan would have done, from a fleet's past.")
 @click.argument("federation", metavar="ID|SLUG")
 @click.option("--plan", type=click.Path(path_type=Path), metavar="PLAN.toml", help="default: the federation's own")
 @click.option("--days", type=click.FloatRange(0.01, 14), default=7.0, show_default=True, help="to look back")

@@ -58,7 +58,7 @@ def test_it_lists_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "wrong"),
     [
         ((), "say what to run"),
-        (("isolated",), "say what to run"),
+        (("isolated",), "say on what isolated is run"),
         (("no-such-plan", "--scenario", "digits-stationary"), "simulation.unknown_plan"),
         (("isolated", "--scenario", "no-such-scenario"), "simulation.unknown_scenario"),
         (("isolated", "--scenario", "digits-stationary", "--devices", "0"), "--devices"),

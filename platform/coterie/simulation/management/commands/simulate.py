@@ -410,8 +410,10 @@ def _check(
     outputs: tuple[Path | None, ...],
 ) -> None:
     pair, data = own
-    if plan is None or (scenario is None and pair is None and data is None):
+    if plan is None:
         raise CommandError("say what to run: coterie simulate PLAN --scenario S; --list shows what is shipped")
+    if scenario is None and pair is None and data is None:
+        raise CommandError(f"say on what {plan} is run: --scenario S, or --pair M.pt2 --data S.npz of your own")
     if (pair is None) != (data is None) or (pair is not None and scenario is not None):
         raise CommandError("a model and samples of your own go together, without a scenario: --pair M.pt2 --data S.npz")
     for path in own:
