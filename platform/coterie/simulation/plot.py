@@ -82,12 +82,12 @@ def sweep_figure(outcome: SweepOutcome) -> Figure:
         for rounds in sorted({one.rounds for one in outcome.tried}):
             those = [one for one in outcome.tried if one.rounds == rounds]
             places = [values.index(str(one.values[path])) for one in those]
-            accuracies = [one.accuracy for one in those]
+            accuracies = [getattr(one, outcome.chosen_by) for one in those]
             axes.scatter(places, accuracies, alpha=0.3 + 0.7 * rounds / most, label=f"{rounds} rounds")
         axes.axhline(outcome.winner_judged.accuracy, color="tab:green", label="winner, judged")
         axes.axhline(outcome.given_judged.accuracy, color="tab:gray", linestyle="--", label="as it is, judged")
         axes.set(xlabel=path, xticks=range(len(values)), xticklabels=values, ylim=(0, 1))
-    figure.axes[0].set_ylabel("accuracy")
+    figure.axes[0].set_ylabel("accuracy" if outcome.chosen_by == "accuracy" else "mean accuracy on devices")
     figure.axes[-1].legend(loc="lower right", fontsize="small")
     return figure
 

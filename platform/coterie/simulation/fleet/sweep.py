@@ -2,14 +2,15 @@
 
 `grid` tries every combination, `random:N` so many of them, and `halving` all of them with few rounds, then the best
 third with three times as many, until one has all (successive halving: Jamieson and Talwalkar 2016, arXiv 1502.07943,
-Figure 3, with a factor of 3).
+Figure 3, with a factor of 3). Where devices answer with models of their own, the best is the best on devices: the
+version's accuracy says nothing of layers that stay there.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -30,6 +31,8 @@ FACTOR = 3
 KIND = ".kind"
 Values = Mapping[str, object]
 """By ``SLOT.FIELD``."""
+Figure = Literal["accuracy", "device_accuracy_mean"]
+"""By which the best is chosen: the version's on samples held out, or the mean over devices, each on its own."""
 
 
 class Dimension(NamedTuple):
@@ -46,8 +49,9 @@ class Tried(msgspec.Struct, frozen=True):
     rounds: int
     accuracy: float
     """Mean over the seeds of the last version's, on samples held out."""
+    device_accuracy_mean: float
+    """Over devices, each with the model that it answers with and samples of its own; over the seeds, as all below."""
     device_accuracy_median: float
-    """Of the last version over devices, each on samples of its own; mean over the seeds, as all below."""
     device_accuracy_worst_decile: float
     """Mean over the worst tenth of devices."""
     bytes_per_device: float
@@ -61,6 +65,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     plan: Document
     accuracy: float
+    """The figure by which the winner was chosen; mean over the seeds."""
     by_seed: Sequence[float]
 
 
@@ -68,6 +73,7 @@ class SweepOutcome(msgspec.Struct, frozen=True):
     """The same arguments give the same bytes."""
 
     search: str
+    chosen_by: Figure
     seeds: Sequence[int]
     """On which combinations were compared."""
     judging_seeds: Sequence[int]
@@ -151,6 +157,7 @@ def sweep(
     """
     candidates = combinations(dimensions, search, seed=run.seed)
     plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first is tried
+    chosen_by = _figure_of((*plans, run.plan))
     choosing = range(run.seed, run.seed + seeds)
     judging = range(run.seed + seeds, run.seed + 2 * seeds)
     stages = list(_stages(len(candidates), run.rounds, halves=search == "halving"))
@@ -162,15 +169,20 @@ def sweep(
         found = trying.outcomes([plans[place] for place in left], choosing, rounds)
         for place, outcomes in zip(left, found, strict=True):
             tried[place] = _tried(candidates[place], rounds, outcomes)
-        left.sort(key=lambda place: (-tried[place].accuracy, place))
+        left.sort(key=lambda place: (-getattr(tried[place], chosen_by), place))
     winner = left[0]
     compared = (plans[winner], run.plan)
     judged = [
-        _judged(plan, outcomes)
+        _judged(plan, outcomes, chosen_by)
         for plan, outcomes in zip(compared, trying.outcomes(compared, judging, run.rounds), strict=True)
     ]
-    ranked = sorted(tried.values(), key=lambda one: (-one.rounds, -one.accuracy))
-    return SweepOutcome(search, list(choosing), list(judging), ranked, candidates[winner], *judged)
+    ranked = sorted(tried.values(), key=lambda one: (-one.rounds, -getattr(one, chosen_by)))
+    return SweepOutcome(search, chosen_by, list(choosing), list(judging), ranked, candidates[winner], *judged)
+
+
+def _figure_of(plans: Sequence[Plan]) -> Figure:
+    has_own = any(plan.personal.rules(plan.local) is not None or plan.local.trains_personal_model() for plan in plans)
+    return "device_accuracy_mean" if has_own else "accuracy"
 
 
 def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tried:
@@ -181,6 +193,7 @@ def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tri
         values,
         rounds,
         accuracy=mean(lambda one: one.accuracy),
+        device_accuracy_mean=mean(lambda one: one.device_accuracy.mean),
         device_accuracy_median=mean(lambda one: one.device_accuracy.median),
         device_accuracy_worst_decile=mean(lambda one: one.device_accuracy.worst_decile),
         bytes_per_device=mean(lambda one: one.bytes_per_device),
@@ -188,8 +201,8 @@ def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tri
     )
 
 
-def _judged(plan: Plan, outcomes: Sequence[FleetOutcome]) -> Judged:
-    accuracies = [one.accuracy for one in outcomes]
+def _judged(plan: Plan, outcomes: Sequence[FleetOutcome], chosen_by: Figure) -> Judged:
+    accuracies = [one.accuracy if chosen_by == "accuracy" else one.device_accuracy.mean for one in outcomes]
     return Judged(plan_document(plan), math.fsum(accuracies) / len(accuracies), accuracies)
 
 

@@ -59,11 +59,13 @@ def _peak(peak: Peak, unit: float, name: str) -> str:
 def sweep_table(name: str, outcome: SweepOutcome) -> Table:
     """What was tried, the best first, and how the winner did where nothing had been chosen."""
     winner, given = outcome.winner_judged.accuracy, outcome.given_judged.accuracy
+    figure = "accuracy" if outcome.chosen_by == "accuracy" else "mean accuracy on devices"
     seeds, judging = (", ".join(map(str, one)) for one in (outcome.seeds, outcome.judging_seeds))
     table = Table(
         title=f"{name}: {outcome.search}, {len(outcome.tried)} combinations, seeds {seeds}",
         title_justify="left",
-        caption=f"on seeds {judging}, where nothing was chosen: the best {winner:.3f}, the plan as it is {given:.3f}",
+        caption=f"{figure} on seeds {judging}, where nothing was chosen: the best {winner:.3f}, "
+        f"the plan as it is {given:.3f}",
         caption_justify="left",
     )
     for path in outcome.winner:

@@ -35,6 +35,7 @@ def test_each_combination_has_the_figures_of_its_runs() -> None:
     figures = {
         "rounds": 2,
         "accuracy": alone.accuracy,
+        "device_accuracy_mean": alone.device_accuracy.mean,
         "device_accuracy_median": alone.device_accuracy.median,
         "device_accuracy_worst_decile": alone.device_accuracy.worst_decile,
         "bytes_per_device": alone.bytes_per_device,
@@ -45,6 +46,20 @@ def test_each_combination_has_the_figures_of_its_runs() -> None:
     shown = {str(column.header): next(iter(column.cells)) for column in table.columns}
     assert shown["joules"] == f"{alone.joules_per_device:,.1f}"
     assert shown["worst tenth"] == f"{alone.device_accuracy.worst_decile:.3f}"
+
+
+def test_where_layers_stay_on_devices_the_best_on_devices_wins() -> None:
+    """No round trains the version's own head: its accuracy says nothing."""
+    given = run(rounds=3, local={"kind": "shared_body", "learning_rate": 0.1})
+    found = sweep(given, [RATES], search="grid", seeds=1, report=unreported)
+    assert found.chosen_by == "device_accuracy_mean"
+    on_devices = [one.device_accuracy_mean for one in found.tried]
+    assert on_devices == sorted(on_devices, reverse=True)
+    assert found.winner == found.tried[0].values
+    again = replace(given, plan=changed(given.plan, found.winner), seed=found.judging_seeds[0], evaluate_every=3)
+    alone = simulate_fleet(again, report=unreported)
+    assert found.winner_judged.accuracy == alone.device_accuracy.mean != alone.accuracy
+    assert "mean accuracy on devices" in str(sweep_table("own layers", found).caption)
 
 
 def test_halving_gives_more_rounds_to_fewer() -> None:
