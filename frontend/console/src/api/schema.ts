@@ -10435,7 +10435,7 @@ export interface components {
         /** @description What to roll out, and how. */
         StartRolloutRequest: {
             /**
-             * @description settings of kind canary: share, threshold, within_s, hold_s, phases with a share and, where they differ, the other three of their own, tag, reports, shadow_within_s
+             * @description settings of kind canary: share, threshold, within_s, hold_s, phases (each with a share and, where they differ, the other three of its own), tag, reports, shadow_within_s
              * @example {
              *       "kind": "canary",
              *       "share": 0.1,
