@@ -1,15 +1,19 @@
 """Every strategy, with real workers: one worker is no strategy at all, several have the loss curve of one process."""
 
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from coterie.child.errors import Cancelled
 from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job
 from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.errors import CannotSplit
+from coterie.cloud.simulation_job import SAVED
 from coterie.cloud.strategies import STRATEGIES, parse_strategy, strategy_schema
 from coterie_wire.errors import WireError
 from tests.coterie.cloud.training import arguments_of, write_job
@@ -105,6 +109,35 @@ def test_a_checkpoint_of_shares_is_read_by_another_number_of_workers(plain_job: 
     np.testing.assert_allclose(list(found.values()), list(alone.values()), rtol=1e-4)
     assert losses(5, tmp_path, kind="pipeline") == {}, "all epochs are done; the result alone is missing"
     assert losses(5, tmp_path, kind="sharded") == {}
+
+
+@pytest.mark.long
+def test_within_an_epoch_too_another_number_of_workers_goes_on(plain_job: Path, tmp_path: Path) -> None:
+    def told(directory: Path | None, most: int, **strategy: object) -> list[Progress]:
+        """What is told until something was saved within an epoch `most` times."""
+        found: list[Progress] = []
+
+        def report(progress: Progress) -> None:
+            found.append(progress)
+            if sum(SAVED in one.values for one in found) == most:
+                raise Cancelled(job="test")
+
+        arguments = arguments_of(plain_job, strategy, epochs=2, checkpoints=directory)
+        with suppress(Cancelled):
+            bootstrap_stored(msgspec.structs.replace(arguments, checkpoint_s=0), report)
+        return found
+
+    alone = told(None, 1, kind="one_process")
+    assert not any("loss" in one.values for one in told(tmp_path, 3, kind="sharded", workers=3))
+    assert not any("loss" in one.values for one in told(tmp_path, 2, kind="pipeline", workers=2))
+    rest = told(tmp_path, -1, kind="sharded", workers=2)
+    assert rest[0].values == {SAVED: 1.0}, "some steps of the first epoch were left"
+    epochs = [one for one in rest if "loss" in one.values]
+    assert [one.done for one in epochs] == [1, 2]
+    for figure in ("loss", "validation_loss"):
+        np.testing.assert_allclose(
+            [one.values[figure] for one in epochs], [one.values[figure] for one in alone], rtol=1e-4
+        )
 
 
 @pytest.mark.long
