@@ -103,7 +103,10 @@ class _Killing:
         self.cancel.set()
 
     def _kill_member(self) -> None:
-        members = [one for one in psutil.Process().children(recursive=True) if is_member(one)]
+        members = []
+        for one in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                members += [one] if is_member(one) else []
         if members:
             self._kills["member"] += 1
             self._draw.choice(members).kill()
