@@ -11,20 +11,24 @@ from torch.export import ExportedProgram
 from coterie.child.job import Progress
 from coterie.cloud.cloud_update import update_cloud
 from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.preflight_job import PairMismatch
 from coterie.cloud.program import CloudProgram
 from coterie.compile.compiled import compile_model
 from coterie.compile.upload import load_upload
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import NOTHING_FROZEN, predict_logits
 from coterie.simulation.bodies import export_body
+from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.learners.pair import why_not_simulated
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.scenario import Bootstrap
 from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.metrics import log_softmax
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 
@@ -68,12 +72,22 @@ class CloudModel:
         self.untrained = self._program.save()
 
     @classmethod
-    def stored(cls, program: bytes) -> Self:
-        """A model of the user's own, as ``torch.export.save`` writes it. Raises what loading and compiling raise."""
+    def stored(cls, program: bytes, device: ModelSpec) -> Self:
+        """A model of the user's own, as ``torch.export.save`` writes it, beside the `device` model.
+
+        Raises DoesNotFit or PairMismatch, and what loading and compiling raise.
+        """
         with NamedTemporaryFile(suffix=".pt2") as file:
             file.write(program)
             file.flush()
-            return cls(load_upload(Path(file.name)), Bootstrap())
+            found = cls(load_upload(Path(file.name)), Bootstrap())
+        spec = found.graphs.spec
+        problem = why_not_simulated(spec)
+        if problem is not None:
+            raise DoesNotFit(detail=f"simulations do not take this cloud model yet: {problem}")
+        if _mapped(spec) != _mapped(device):
+            raise PairMismatch(device=_mapped(device), cloud=_mapped(spec))
+        return found
 
     @classmethod
     def with_body(cls, task: Task, bootstrap: Bootstrap, *, seed: int) -> Self:
@@ -127,6 +141,11 @@ class CloudModel:
         state = self.bootstrap(data, seed=seed)
         course = Course.of(self._bootstrap, seed=seed)
         return Pair(state, self.compress(state, learner, data, course))
+
+
+def _mapped(spec: ModelSpec) -> str:
+    inputs = ", ".join(f"{one.name} {one.dtype} {list(one.shape)}" for one in spec.inputs)
+    return f"{inputs} to {spec.classes} classes"
 
 
 def _ignore(_progress: Progress) -> None:

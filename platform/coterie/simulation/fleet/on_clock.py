@@ -61,7 +61,7 @@ def _bootstrapped(run: FleetRun, first: NeuralLearner) -> Bootstrapped | None:
         return None
     from coterie.simulation.cloud_model import CloudModel  # only now: PyTorch takes seconds to import
 
-    model = CloudModel.stored(run.cloud.program)
+    model = CloudModel.stored(run.cloud.program, run.model.spec)
     pair = model.first_pair(first, run.cloud.data, seed=derive_seed(run.seed, "cloud"))
     return Bootstrapped(model, pair, first.beginning_with(pair.device))
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from coterie.cloud.preflight_job import PairMismatch
+from coterie.compile.errors import MalformedUpload
 from coterie.simulation.bodies import export_body
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
@@ -226,6 +228,17 @@ class _TwoSorts(Dirichlet, frozen=True, tag="two_sorts"):
 
     def mixes(self, labels: object, *, classes: int, devices: int, rng: object) -> np.ndarray:
         return np.array([[0.5, 0.5, 0, 0] if device % 2 else [0, 0, 0.5, 0.5] for device in range(devices)])
+
+
+def test_a_cloud_model_of_another_task_is_refused() -> None:
+    task = Task((TensorSpec("x", "float32", IMAGE),), CLASSES + 1)
+    file = io.BytesIO()
+    torch.export.save(export_body(task, body="mlp", hidden=4, seed=0), file)
+    other = fleet_of(TAUGHT, cloud=cloud()._replace(program=file.getvalue()))
+    with pytest.raises(PairMismatch, match=r"to 4 classes, the cloud model .* to 5 classes"):
+        simulate_fleet(other, report=unreported)
+    with pytest.raises(MalformedUpload):
+        simulate_fleet(fleet_of(TAUGHT, cloud=cloud()._replace(program=b"no program")), report=unreported)
 
 
 @pytest.mark.parametrize(
