@@ -19,6 +19,8 @@ from coterie_wire.predictions import Output, Prediction
 Predictions = list[Prediction | Output]
 QUICK_S = 0.002
 """A run that takes no longer holds up reading, answering and deadlines less than handing it to a thread would."""
+HELD_UP_S = 0.02
+"""One that was expected to be quick and took so long shows that the processor is throttled, or wanted by others."""
 
 
 class Busy(Exception):
@@ -97,8 +99,10 @@ class PredictionQueue:
         self._tickets: deque[Ticket] = deque()
         self._waiting = 0
         self._is_running = False
+        self._slow: HeldModel | None = None
+        """One that was quick when it was taken, and has held the loop up since."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="predictions")
-        """For runs that are not quick; it begins with the first."""
+        """For runs that are not quick; it begins with the first of them."""
         self._lock = threading.Lock()
         self.runs = Durations()
         self._by_model: dict[Ran, Durations] = {}
@@ -134,8 +138,11 @@ class PredictionQueue:
             self._is_running = False
             return
         held, rows = batch[0].held, [row for ticket in batch for row in ticket.rows]
-        if held.run_s * len(rows) <= QUICK_S:
-            self._answer(loop, batch, _predict(held, rows))
+        if held.run_s * len(rows) <= QUICK_S and held is not self._slow:
+            found = _predict(held, rows)
+            if isinstance(found, Answers) and found.took_s > HELD_UP_S:
+                self._slow = held
+            self._answer(loop, batch, found)
             return
         done = self._thread.submit(_predict, held, rows)
         done.add_done_callback(lambda done: loop.call_soon_threadsafe(self._answer, loop, batch, done.result()))

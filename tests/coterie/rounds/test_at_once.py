@@ -13,6 +13,7 @@ from coterie.registry.models import ModelVersion
 from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Round
 from coterie.rounds.uploads import complete_upload, open_upload
+from coterie_wire.messages import UploadState
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version, merge_round
 
 # Committed for real: threads see what others have done.
@@ -46,7 +47,7 @@ def test_devices_deliver_and_workers_sweep_and_merge_at_once() -> None:
         *(partial(device.deliver, assignment, later(2), seed=seed) for seed, (device, assignment) in enumerate(parts)),
         *(lambda: sweep(now=later(2)) for _ in range(2)),
     )
-    assert [state.accepted for state in states if state is not None] == [True] * DEVICES
+    assert [state.accepted for state in states if isinstance(state, UploadState)] == [True] * DEVICES
     assert Update.objects.count() == DEVICES
 
     at_once(*(lambda: sweep(now=later(3)) for _ in range(3)))

@@ -4,8 +4,9 @@ import asyncio
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.messages import Ask
 from coterie_agent.serving.platform import Platform
-from coterie_agent.serving.queue import Busy, PredictionQueue
+from coterie_agent.serving.queue import HELD_UP_S, Busy, PredictionQueue
 from coterie_agent.serving.service import PredictionService, deadline_of
 from coterie_agent.site import RequestError
 from coterie_agent.store.samples import Row
@@ -40,6 +41,7 @@ class Model:
     is_personal: bool = False
     form: str = "float32"
     run_s: float = math.inf
+    takes_s: float = 0.0
     goes: threading.Event = field(default_factory=threading.Event)
     sizes: list[int] = field(default_factory=list)
     """Of the batches it ran on."""
@@ -54,6 +56,7 @@ class Model:
         self.running.set()
         self.thread = threading.current_thread().name
         assert self.goes.wait(10)
+        time.sleep(self.takes_s)
         self.sizes.append(len(rows))
         if self.failure is not None:
             raise self.failure
@@ -105,6 +108,7 @@ class World:
             msgspec.convert({"deadline_ms": 10_000, **settings}, ServingSettings),
             platform=cast(Platform, platform),
         )
+        self._asked: list[Future[Any]] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -114,10 +118,13 @@ class World:
         return self.ask_with(json.dumps({"samples": samples, **more}).encode())
 
     def ask_with(self, body: bytes) -> Any:
-        return asyncio.run_coroutine_threadsafe(self.service.predict(body), self._loop).result(30)
+        asked = asyncio.run_coroutine_threadsafe(self.service.predict(body), self._loop)
+        self._asked.append(asked)
+        return asked.result(30)
 
     def close(self) -> None:
         self.model.goes.set()
+        wait(self._asked, 30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -290,6 +297,22 @@ async def test_what_gathers_is_one_batch_of_each_model(run_s: float) -> None:
     assert {old.thread, new.thread} == {threading.current_thread().name if run_s == 0 else "predictions_0"}
     await asyncio.sleep(0)
     assert (queue.samples, queue.batches, queue.runs.histogram().total) == (14, 4, 4)
+
+
+async def test_a_model_that_held_the_loop_up_runs_on_the_thread_from_then_on() -> None:
+    queue, held_up, quick = (
+        PredictionQueue(capacity=10, batch=1),
+        Model(run_s=0.0, takes_s=2 * HELD_UP_S),
+        Model(run_s=0.0),
+    )
+    threads = []
+    for model in (held_up, held_up, quick):
+        model.goes.set()
+        assert await queue.ask(cast(HeldModel, model), [ROW]).within(10)
+        threads.append(model.thread)
+    own = threading.current_thread().name
+    assert threads == [own, "predictions_0", own]
+    queue.close()
 
 
 async def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
