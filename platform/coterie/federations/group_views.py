@@ -6,25 +6,23 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.rows import count_of
 from coterie.federations.models import Group, Membership, Split
 
+MEMBERS = count_of(Membership._base_manager.filter(until=None), "group")
 Timed = TypeVar("Timed", Group, Membership)
 
 
 class GroupSerializer(serializers.ModelSerializer[Group]):
     """Devices that share models after a split."""
 
-    members = serializers.SerializerMethodField(help_text="devices that are in it now")
+    members = serializers.IntegerField(read_only=True, help_text="devices that are in it now")
     lineage = serializers.SerializerMethodField(help_text="of its versions")
 
     class Meta:
         model = Group
         fields = ["id", "federation", "name", "lineage", "since", "until", "members"]
         read_only_fields = fields
-
-    def get_members(self, group: Group) -> int:
-        """Devices that are in it now."""
-        return sum(membership.until is None for membership in group.memberships.all())
 
     def get_lineage(self, group: Group) -> str:
         """Of its versions."""
@@ -43,7 +41,7 @@ class GroupFilter(serializers.Serializer[None]):
 class GroupViewSet(ListedViewSet[Group]):
     """Groups; the models of one are the versions of its lineage."""
 
-    queryset = Group.objects.select_related("federation").prefetch_related("memberships")
+    queryset = Group.objects.select_related("federation").annotate(members=MEMBERS)
     serializer_class = GroupSerializer
     filters = GroupFilter
     sorts = {"name": "name", "since": "since"}

@@ -157,6 +157,7 @@ class Membership(Separated):
                 fields=["federation", "device"], condition=Q(until=None), name="one_group_a_device"
             ),
         ]
+        indexes = [models.Index(fields=["group"], condition=Q(until=None), name="member_by_group")]
 
     def __str__(self) -> str:
         return f"{self.device} in {self.group}"

@@ -211,11 +211,7 @@ class RoundFilter(serializers.Serializer[None]):
 class RoundViewSet(ListedViewSet[Round]):
     """Rounds."""
 
-    queryset = (
-        Round.objects.select_related("federation", "merge")
-        .annotate(devices=INVITED)
-        .order_by("-opens_at", "-number")  # grouping forgets the model's own order
-    )
+    queryset = Round.objects.select_related("federation", "merge").annotate(devices=INVITED)
     serializer_class = RoundSerializer
     detail_serializer_class = RoundDetailSerializer
     active_states = Round.ACTIVE

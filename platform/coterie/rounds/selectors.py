@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
+from coterie.core.rows import count_of
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, present_members, ready_members
 from coterie.fleet.counting import latest_count
@@ -22,7 +23,7 @@ from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_wire.conditions import Reason
 
-INVITED = Count("assignments") + F("removed_parts")
+INVITED = count_of(Assignment._base_manager.all(), "round") + F("removed_parts")
 """Devices that a round has asked, whether or not their parts are still kept."""
 
 
