@@ -17,8 +17,10 @@ export function NumberField({ value, onChange, ...more }: Props) {
       clampBehavior="none"
       value={numberIn(typed) === number ? typed : (number ?? "")}
       onChange={(next) => {
-        type(String(next));
-        onChange(numberIn(String(next)));
+        const text = String(next);
+        type(text);
+        // Leaving the field writes the same number anew, while a button may be being pressed.
+        if (numberIn(text) !== number) onChange(numberIn(text));
       }}
     />
   );

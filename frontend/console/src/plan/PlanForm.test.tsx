@@ -64,6 +64,18 @@ it("takes a value while one types, and says at once where it does not fit", asyn
   expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { kind: "sync", min_updates: 7 } });
 });
 
+it("changes nothing when a field is left that says what it said", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /when are updates merged/ }));
+  const field = await screen.findByLabelText("min updates");
+  await userEvent.clear(field);
+  await userEvent.type(field, "3");
+  const changes = seen.mock.calls.length;
+  await userEvent.tab();
+  expect(seen.mock.calls.length).toBe(changes);
+});
+
 it("takes a share as it is typed, digit by digit", async () => {
   const seen = vi.fn();
   await show(<Form seen={seen} />);
