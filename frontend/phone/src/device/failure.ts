@@ -38,6 +38,10 @@ export function isRetryable(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof CodedError && error.code === LOG_DAMAGED);
 }
 
+/** Whether something that is to be there was lost, or came wrong: the platform sends it again. */
+export const isFetchedAnew = (error: unknown): boolean =>
+  error instanceof CodedError && (error.code === "bundle.wrong_hash" || error.code === "bundle.missing");
+
 /** The text of `error` for the platform and the owner, cut to the longest that a message may hold. */
 export function reasonOf(error: unknown): Reason {
   const code = error instanceof CodedError ? error.code : "agent.failed";

@@ -120,6 +120,9 @@ export async function deliver(
   return "accepted";
 }
 
+/** Of an upload that is sent at once. */
+export const CHUNK_BYTES = 256 << 10;
+
 /** For messages whose reply says nothing. */
 export const NOTHING = Done;
 

@@ -2,6 +2,7 @@
 import type { Takes } from "../sources/takes";
 import type { ModelSpec } from "../wire/bundle";
 import type { Conditions, Directive, Progress, Reason } from "../wire/messages";
+import { blocksNetwork } from "./policy";
 
 export interface Now {
   /** Grows with every change. */
@@ -76,6 +77,16 @@ export class Situation {
     const woken = this.waiting;
     this.waiting = [];
     for (const one of woken) one();
+  }
+
+  /** Whether nothing is to be computed now. */
+  isHeldBack(): boolean {
+    return this.now.ending !== null || this.now.blockers.length > 0;
+  }
+
+  /** Whether nothing is to be sent or downloaded now. */
+  isOffline(): boolean {
+    return this.now.ending !== null || blocksNetwork(this.now.blockers);
   }
 
   direct(directive: Directive): void {
