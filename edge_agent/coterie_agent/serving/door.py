@@ -91,7 +91,8 @@ class Connection(asyncio.Protocol):
         """`token`; None: whoever can open the Unix socket may ask."""
         self._door, self._token = door, token
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
-        self._request = h11.Request(method="GET", target="/", headers=[("Host", "")])
+        self._request: h11.Request | None = None
+        """The one that is arriving."""
         self._body = bytearray()
         self._is_arriving = False
         self._may_write = True
@@ -147,19 +148,19 @@ class Connection(asyncio.Protocol):
         if not self._may_write or self._transport.is_closing():
             return
         try:
-            has_arrived = self._arrives()
+            request = self._arrived()
         except h11.RemoteProtocolError as error:
             status = HTTPStatus(error.error_status_hint)
             self._refuse(RequestError(status, "local_api.malformed", str(error)))
         except RequestError as error:
             self._refuse(error)
         else:
-            if has_arrived:
+            if request is not None:
                 self.until = float("inf")
-                self.answering = self._door.loop.create_task(self._answer())
+                self.answering = self._door.loop.create_task(self._answer(request))
 
-    def _arrives(self) -> bool:
-        """Whether the next request is all there.
+    def _arrived(self) -> h11.Request | None:
+        """The next request, once its body is there, too; None: it is not.
 
         Raises h11.RemoteProtocolError, or RequestError ``local_api.too_large``.
         """
@@ -172,19 +173,18 @@ class Connection(asyncio.Protocol):
                 self._body += event.data
                 check_length(len(self._body))
             elif isinstance(event, h11.EndOfMessage):
-                return True
+                return self._request
             else:
                 if self._http.they_are_waiting_for_100_continue:
                     leave = HTTPStatus.CONTINUE
                     self._send(h11.InformationalResponse(status_code=leave, reason=leave.phrase, headers=[]))
-                return False
+                return None
 
     def _refuse(self, error: RequestError) -> None:
         """Say why, and end: where the next request begins is not known."""
         self._write(error.status, _problem(error.status, error), keeps=False)
 
-    async def _answer(self) -> None:
-        request = self._request
+    async def _answer(self, request: h11.Request) -> None:
         try:
             self._authorise(request)
             route = self._door.routes.get(f"{request.method.decode()} {request.target.decode()}")

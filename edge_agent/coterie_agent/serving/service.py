@@ -110,9 +110,8 @@ class PredictionService:
                 self._count(without_model=1)
                 raise found
             case None:
-                ticket.has_left = (
-                    True  # unless the model runs on it already, whose answer is the stream's last one then
-                )
+                # Unless the model runs on it already, whose answer is the stream's last one then.
+                ticket.has_left = True
                 return self._late(ask, deadline_ms, began)
         return self._answered(held, found, began)
 

@@ -8,10 +8,11 @@ import { type AgreedQuestions, checkAgreed, type OwnFacts, parseQuestion, type Q
 import type { Vector } from "../learning/secure_sum/vector";
 import type { Asked, OfferToAnswer } from "../wire/messages";
 import type { Budget } from "./budget";
-import { delayS, isRetryable, Refused, reasonOf } from "./failure";
+import { isRetryable, Refused, reasonOf } from "./failure";
 import type { Answered } from "./kept";
-import { type Link, NOTHING } from "./link";
-import { type Now, nowS, type Situation } from "./situation";
+import type { Link } from "./link";
+import { Retrying } from "./retrying";
+import type { Now, Situation } from "./situation";
 import type { Store } from "./store";
 
 /** What the owner lets the device be counted in where nothing else is said: as the agent's settings. */
@@ -52,9 +53,11 @@ export interface Answering {
 }
 
 export class FleetAnswers {
-  private failures = 0;
+  private readonly retrying: Retrying;
 
-  constructor(private readonly part: Answering) {}
+  constructor(private readonly part: Answering) {
+    this.retrying = new Retrying(part.link, part.situation, part.longestS);
+  }
 
   /** Run until the credential ends. */
   async run(): Promise<void> {
@@ -76,11 +79,9 @@ export class FleetAnswers {
   private async attempt(asked: Asked): Promise<void> {
     try {
       await this.answer(asked);
-      this.failures = 0;
+      this.retrying.succeed();
     } catch (error) {
-      if (error instanceof Refused && error.isRevoked) this.part.situation.replace({ ending: reasonOf(error) });
-      else if (isRetryable(error)) await this.waitOut();
-      else await this.decline(asked, error);
+      if (!(await this.retrying.dealsWith(error))) await this.decline(asked, error);
     }
   }
 
@@ -128,33 +129,13 @@ export class FleetAnswers {
 
   /** Say that the device does not answer, and why, so that nobody waits for it. */
   private async decline(asked: Asked, error: unknown): Promise<void> {
-    const reason = reasonOf(error);
-    try {
-      await this.part.link.call("release-assignment", { assignment: asked.answer, reason }, NOTHING);
-    } catch (failure) {
-      if (failure instanceof Refused && failure.isRevoked) {
-        this.part.situation.replace({ ending: reasonOf(failure) });
-        return;
-      }
-      if (isRetryable(failure)) {
-        await this.waitOut();
-        return;
-      }
+    if (await this.retrying.giveBack(asked.answer, error)) {
+      await this.finish(asked, "declined", reasonOf(error).sentence);
     }
-    await this.finish(asked, "declined", reason.sentence);
   }
 
   private async finish(asked: Asked, outcome: Answered["outcome"], sentence: string): Promise<void> {
     await this.part.store.finishAnswer({ ...asked, outcome, sentence, at: Date.now() });
     this.part.situation.replace({ questionWait: null });
-  }
-
-  private async waitOut(): Promise<void> {
-    const { situation, longestS } = this.part;
-    this.failures += 1;
-    const until = nowS() + delayS(this.failures, longestS());
-    for (let left = until - nowS(); left > 0 && situation.now.ending === null; left = until - nowS()) {
-      await situation.wait(situation.now.edition, left);
-    }
   }
 }

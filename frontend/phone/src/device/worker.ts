@@ -14,11 +14,12 @@ import type { Between } from "./between";
 import { type Budget, OUT_OF_BUDGET } from "./budget";
 import type { Consent } from "./consent";
 import { type Action, decide } from "./decide";
-import { delayS, isFetchedAnew, isRetryable, Refused, reasonOf } from "./failure";
+import { isFetchedAnew, isRetryable, Refused, reasonOf } from "./failure";
 import type { HeldModel } from "./held_model";
 import type { Finished, Spooled } from "./kept";
-import { CHUNK_BYTES, deliver, type Link, NOTHING } from "./link";
+import { CHUNK_BYTES, deliver, type Link } from "./link";
 import { blocksNetwork } from "./policy";
+import { Retrying } from "./retrying";
 import { type Now, nowS, type Situation } from "./situation";
 import { freeBytes } from "./space";
 import type { Store } from "./store";
@@ -58,10 +59,12 @@ export class Worker {
   private refused: string | null = null;
   /** A list of smaller forms that cannot be used; it is not tried again. */
   private badForms: string | null = null;
-  private failures = 0;
   private reportedAt = 0;
+  private readonly retrying: Retrying;
 
-  constructor(private readonly of: Working) {}
+  constructor(private readonly of: Working) {
+    this.retrying = new Retrying(of.link, of.situation, of.longestS);
+  }
 
   /** Run until the situation's `ending` is set. */
   async run(): Promise<void> {
@@ -76,7 +79,7 @@ export class Worker {
       }
       try {
         await this.perform(action);
-        this.failures = 0;
+        this.retrying.succeed();
       } catch (error) {
         await this.failed(action, error);
       }
@@ -274,14 +277,14 @@ export class Worker {
   }
 
   private async failed(action: Work, error: unknown): Promise<void> {
-    const { situation, between, longestS } = this.of;
-    if (error instanceof Refused && error.isRevoked) {
-      situation.replace({ ending: reasonOf(error) });
-    } else if (action.do === "tell-peers" && (isRetryable(error) || error instanceof Refused)) {
-      this.failures += 1;
-      between.postpone(delayS(this.failures, longestS()));
-    } else if (isRetryable(error) || isFetchedAnew(error)) {
-      await this.waitOut();
+    const { between } = this.of;
+    const isRefused = error instanceof Refused;
+    if (action.do === "tell-peers" && !(isRefused && error.isRevoked) && (isRefused || isRetryable(error))) {
+      between.postpone(this.retrying.nextDelayS());
+    } else if (await this.retrying.dealsWith(error)) {
+      return;
+    } else if (isFetchedAnew(error)) {
+      await this.retrying.waitOut();
     } else if (action.do === "fetch") {
       console.warn(`the platform's newest version is not usable: ${(error as Error).message}`);
       this.refused = action.champion.manifest;
@@ -289,7 +292,7 @@ export class Worker {
       console.warn(`no smaller form of the model is used: ${(error as Error).message}`);
       this.badForms = action.forms.manifest;
     } else if (action.do === "personalise" || action.do === "tell-personal") {
-      await this.waitOut();
+      await this.retrying.waitOut();
     } else if (action.do === "learn-alone" || action.do === "tell-peers") {
       await between.giveUp(error);
     } else {
@@ -299,23 +302,11 @@ export class Worker {
 
   /** Give the assignment back, so that the platform need not wait for it. */
   private async release(assignment: Assignment, error: unknown): Promise<void> {
-    const { link, situation } = this.of;
     const reason = reasonOf(error);
-    if (reason.code === OUT_OF_BUDGET) situation.replace({ budgetWait: reason });
+    if (reason.code === OUT_OF_BUDGET) this.of.situation.replace({ budgetWait: reason });
     console.warn(`the assignment is given back: ${reason.sentence} [${reason.code}]`);
-    try {
-      await link.call("release-assignment", { assignment: assignment.assignment, reason }, NOTHING);
-    } catch (failure) {
-      if (failure instanceof Refused && failure.isRevoked) {
-        situation.replace({ ending: reasonOf(failure) });
-        return;
-      }
-      if (isRetryable(failure)) {
-        await this.waitOut();
-        return;
-      }
-    }
-    await this.finish(assignment, "released", reason.sentence);
+    if (await this.retrying.giveBack(assignment.assignment, error))
+      await this.finish(assignment, "released", reason.sentence);
   }
 
   private async finish(
@@ -329,15 +320,6 @@ export class Worker {
     await store.finish({ assignment, federation, round, at: Date.now(), outcome, sentence, privacy }, counted);
     situation.replace({ progress: null });
     await look();
-  }
-
-  private async waitOut(): Promise<void> {
-    const { situation, longestS } = this.of;
-    this.failures += 1;
-    const until = nowS() + delayS(this.failures, longestS());
-    for (let left = until - nowS(); left > 0 && situation.now.ending === null; left = until - nowS()) {
-      await situation.wait(situation.now.edition, left);
-    }
   }
 
   private halt(assignment: Assignment, finishingS: number, uploadS: number): Halt {
