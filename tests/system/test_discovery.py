@@ -9,8 +9,9 @@ import pytest
 
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
+from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
-from tests.system.real_agent import READY, UNPLUGGED, RealAgent
+from tests.system.real_agent import RealAgent
 from tests.system.test_gossip import plan
 from tests.system.test_supernodes import free_port
 
@@ -45,14 +46,7 @@ def agents(site: Site, tmp_path: Path) -> Iterator[list[RealAgent]]:
             folder = tmp_path / f"mover-{number}"
             found.append(RealAgent(folder, site.url, token, learns=learns, settings=settings(free_port())))
             stack.callback(found[-1].kill)
-        for agent in found:
-            agent.set_conditions(UNPLUGGED)
-            agent.start()
-        for agent in found:
-            device = f"/devices/{agent.id}/"
-            eventually(lambda device=device: site.operator.get(device)["capabilities"].get("meets"))
-        for agent in found:
-            agent.set_conditions(READY)
+        start_to_meet(site, found)
         yield found
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
+from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
-from tests.system.real_agent import READY, UNPLUGGED, RealAgent
+from tests.system.real_agent import RealAgent
 from tests.system.test_supernodes import free_port
 
 AGENTS, MEETINGS, SETTLING = 5, 12, 3
@@ -52,14 +53,7 @@ def gossips(site: Site, tmp_path: Path, request: pytest.FixtureRequest) -> Itera
             learns = samples(120, seed=number)
             agents.append(RealAgent(tmp_path / f"peer-{number}", site.url, token, learns=learns, settings=settings))
             stack.callback(agents[-1].kill)
-        for agent in agents:
-            agent.set_conditions(UNPLUGGED)
-            agent.start()
-        for agent in agents:
-            device = f"/devices/{agent.id}/"
-            eventually(lambda device=device: site.operator.get(device)["capabilities"].get("meets"))
-        for agent in agents:
-            agent.set_conditions(READY)
+        start_to_meet(site, agents)
         yield federation, agents
 
 

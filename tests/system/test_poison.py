@@ -8,8 +8,9 @@ import pytest
 
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
+from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
-from tests.system.real_agent import READY, UNPLUGGED, RealAgent
+from tests.system.real_agent import RealAgent
 from tests.system.test_supernodes import free_port
 
 AGENTS = 5
@@ -47,14 +48,7 @@ def test_one_that_sends_poison_is_found_out_and_the_others_learn_as_if_it_were_a
             learns = samples(120, seed=number)
             agents.append(kind(tmp_path / f"peer-{number}", site.url, token, learns=learns, settings=settings))
             stack.callback(agents[-1].kill)
-        for agent in agents:
-            agent.set_conditions(UNPLUGGED)
-            agent.start()
-        for agent in agents:
-            device = f"/devices/{agent.id}/"
-            eventually(lambda device=device: site.operator.get(device)["capabilities"].get("meets"), within_s=120)
-        for agent in agents:
-            agent.set_conditions(READY)
+        start_to_meet(site, agents, within_s=120)
         poisoner, honest = agents[0], agents[1:]
         round_ = site.operator.ended_round(federation, 1, within_s=420)
         assert round_["state"] == "published", round_["reason_sentence"]
