@@ -12,7 +12,7 @@ from tests.system.eventually import eventually
 from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
 from tests.system.real_agent import RealAgent
-from tests.system.test_gossip import plan
+from tests.system.test_gossip import GOSSIP, plan
 from tests.system.test_supernodes import free_port
 
 AGENTS, MEETINGS = 3, 40
@@ -35,7 +35,7 @@ def move(agent: RealAgent) -> int:
 
 @pytest.fixture
 def agents(site: Site, tmp_path: Path) -> Iterator[list[RealAgent]]:
-    rules = plan(meetings=MEETINGS, settling=0, wait_s=2.0)
+    rules = plan(**GOSSIP | {"meetings": MEETINGS, "settling": 0, "wait_s": 2.0})
     rules["pace"] |= {"target_updates": AGENTS, "min_updates": AGENTS}
     with ExitStack() as stack:
         site.operator.start_federation("moving", pair=site.unused_pair(), plan=rules, rounds_wanted=1)
