@@ -1,11 +1,11 @@
 """No page has a fault that axe finds, in light and dark, wide and narrow, empty and full; and none scrolls sideways."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.console.axe import Look, faults, faults_in
-from tests.console.browser import settle
-from tests.console.conftest import Visit
+from tests.console.browser import person, settle
+from tests.console.conftest import Visit, World
 from tests.console.pages import PAGES
 from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.console.states import empty
@@ -41,6 +41,12 @@ def test_the_api_documentation_is_accessible_and_opens_at_a_request(visit: Visit
     assert not found, "\n".join(found)
     page.locator("#operations-tag-devices button").press("Enter")
     page.get_by_text("/api/devices/", exact=True).first.wait_for()
+
+
+def test_signing_in_is_accessible(chromium: Browser, world: World) -> None:
+    with person(chromium, world.url) as window:
+        looks = tuple(Look(scheme, width) for scheme in ("light", "dark") for width in (1280, 320))
+        assert_accessible(window.new_page(), ["/sign-in/", "/sign-in/over.link/"], looks)
 
 
 def _opened(visit: Visit, seeded: SeededFleet) -> Page:

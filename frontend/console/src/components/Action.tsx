@@ -7,6 +7,7 @@ import { type Call, commandOf } from "../api/curl";
 import { isProblem, NotDone } from "../api/problem";
 import { t } from "../language/t";
 import { useMay } from "../session/session";
+import classes from "./Action.module.css";
 import { tell } from "./notice";
 
 // Pages whose actions ask nothing do without it.
@@ -83,7 +84,13 @@ export function Action(props: Props) {
         </Tooltip>
         <Menu position="bottom-end">
           <Menu.Target>
-            <ActionIcon variant={variant} color={colour} size={36} aria-label={`More about “${label}”`}>
+            <ActionIcon
+              variant={variant}
+              color={colour}
+              size={36}
+              className={classes.more}
+              aria-label={`More about “${label}”`}
+            >
               <IconChevronDown size={14} />
             </ActionIcon>
           </Menu.Target>
