@@ -49,7 +49,8 @@ def main() -> None:
             look_at_dialogs(chromium, fleet, asked.dialogs)
             return
         for scheme in SCHEMES:
-            take(person(chromium, fleet.url, scheme=scheme, width=WIDE), "/sign-in/", PICTURES / f"sign-in-{scheme}.webp")
+            with person(chromium, fleet.url, scheme=scheme, width=WIDE) as stranger:
+                take(stranger, "/sign-in/", PICTURES / f"sign-in-{scheme}.webp")
             with signed_in(chromium, fleet, scheme, WIDE) as window:
                 for name, page in PAGES.items():
                     take(window, page.at(fleet.keys), PICTURES / f"{name}-{scheme}.webp")
