@@ -9,7 +9,7 @@ class CanaryEvidence(NamedTuple):
     """How a canary group stands."""
 
     group: int
-    """Devices that the present phase has given the candidate and that have reported or still can."""
+    """Devices of the present phase that have reported or still can, the absent among them."""
     reports: int
     """Of those."""
     needed: int
@@ -21,13 +21,22 @@ class CanaryEvidence(NamedTuple):
     excess: float
     """By how much more the candidate is wrong than the champion, on the mean of the devices that could use it."""
     elapsed_s: float
-    """Since the phase has begun."""
+    """Since the phase has begun, without `rested_s`."""
     phase: int = 0
     """Place of the present phase."""
+    absent: int = 0
+    """Devices of the group that have not reported and do not check in now."""
+    rested_s: float = 0.0
+    """For which the phase has waited for absent devices."""
+
+    def lacks_devices(self) -> bool:
+        """Whether the reports that are needed cannot come before absent devices are back."""
+        return self.reports < self.needed and self.absent > 0 and self.group - self.absent < self.needed
 
 
-Verdict = Literal["wait", "pass", "worse", "unusable", "too_few_reports"]
-"""`pass`: the next phase begins, or after the last the candidate is promoted. The last three roll back."""
+Verdict = Literal["wait", "rest", "pass", "worse", "unusable", "too_few_reports"]
+"""`rest`: the time of the phase stands still until absent devices are back. `pass`: the next phase begins, or after the
+last the candidate is promoted. The last three roll back."""
 
 
 class Rollout(Kind, frozen=True):
@@ -45,8 +54,8 @@ class Rollout(Kind, frozen=True):
         """In how many phases, of more devices each, it is tried."""
         return 1
 
-    def group_size(self, available: int, phase: int = 0) -> int:
-        """How many of the `available` devices try the candidate in a phase, those of the phases before among them."""
+    def group_size(self, devices: int, phase: int = 0) -> int:
+        """How many of the `devices`, present or not, try the candidate in a phase, those of phases before included."""
         raise NotImplementedError
 
     def reports_needed(self) -> int:
@@ -55,6 +64,10 @@ class Rollout(Kind, frozen=True):
 
     def patience_s(self, phase: int = 0) -> float:
         """Seconds of a phase after which the candidate is judged by whatever has been reported."""
+        raise NotImplementedError
+
+    def absence_s(self, phase: int = 0) -> float:
+        """Seconds for which a phase waits, beside those, while too few of its devices are there."""
         raise NotImplementedError
 
     def shadow_s(self) -> float:

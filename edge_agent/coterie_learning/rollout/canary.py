@@ -32,12 +32,13 @@ SHARE = Meta(gt=0, le=1)
 THRESHOLD = Meta(ge=0, le=1)
 WITHIN_S = Meta(ge=1, le=30 * 86_400)
 HOLD_S = Meta(ge=0, le=30 * 86_400)
+ABSENT_S = Meta(ge=0, le=30 * 86_400)
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A larger share that tries the version next; what is left out is as for the first share."""
 
-    share: Annotated[float, SHARE, Meta(description="share of the devices that are there which try it by then")]
+    share: Annotated[float, SHARE, Meta(description="share of the devices which try it by then")]
     threshold: Annotated[
         Annotated[float, THRESHOLD] | None,
         Meta(description="by how much its error may be larger; left out: as at first"),
@@ -49,6 +50,10 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hold_s: Annotated[
         Annotated[float, HOLD_S] | None, Meta(description="seconds that it lasts at least; left out: as at first")
     ] = None
+    absent_s: Annotated[
+        Annotated[float, ABSENT_S] | None,
+        Meta(description="seconds that it waits for absent devices; left out: as at first"),
+    ] = None
 
 
 class Step(NamedTuple):
@@ -58,6 +63,7 @@ class Step(NamedTuple):
     threshold: float
     within_s: float
     hold_s: float
+    absent_s: float
 
     def then(self, phase: Phase) -> "Step":
         """The one of `phase`, which has from this what it leaves out."""
@@ -69,7 +75,11 @@ class Step(NamedTuple):
 class Canary(Rollout, frozen=True, tag="canary"):
     """A share of the devices tries a version; errors that grow beyond a threshold roll it back."""
 
-    share: Annotated[float, SHARE, Meta(description="share of the devices that are there which try it first")] = 0.1
+    share: Annotated[
+        float,
+        SHARE,
+        Meta(description="share of the devices which try it first"),
+    ] = 0.1
     threshold: Annotated[
         float,
         THRESHOLD,
@@ -81,6 +91,14 @@ class Canary(Rollout, frozen=True, tag="canary"):
     hold_s: Annotated[float, HOLD_S, Meta(description="seconds that a phase lasts at least, if all have told, too")] = (
         0.0
     )
+    absent_s: Annotated[
+        float,
+        ABSENT_S,
+        Meta(
+            description="seconds that a phase waits, beside within_s, while too few of its devices are there to tell; "
+            "0: it does not"
+        ),
+    ] = 86_400.0
     tag: Annotated[
         str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
     ] = ""
@@ -112,7 +130,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
 
     def course(self) -> Sequence[Step]:
         """Its phases with every value written out; the first has the kind's own."""
-        first = Step(self.share, self.threshold, self.within_s, self.hold_s)
+        first = Step(self.share, self.threshold, self.within_s, self.hold_s, self.absent_s)
         return (first, *(first.then(phase) for phase in self.phases))
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
@@ -131,10 +149,10 @@ class Canary(Rollout, frozen=True, tag="canary"):
     def phase_count(self) -> int:
         return 1 + len(self.phases)
 
-    def group_size(self, available: int, phase: int = 0) -> int:
+    def group_size(self, devices: int, phase: int = 0) -> int:
         share = self.course()[phase].share
         # Rounded first: a share of 0.1 of 30 is 3.0000000000000004 for some factors, and must not become 4.
-        return min(available, max(self.reports, math.ceil(round(share * available, 6))))
+        return min(devices, max(self.reports, math.ceil(round(share * devices, 6))))
 
     def reports_needed(self) -> int:
         return self.reports
@@ -142,12 +160,17 @@ class Canary(Rollout, frozen=True, tag="canary"):
     def patience_s(self, phase: int = 0) -> float:
         return self.course()[phase].within_s + self.shadow_within_s
 
+    def absence_s(self, phase: int = 0) -> float:
+        return self.course()[phase].absent_s
+
     def shadow_s(self) -> float:
         return self.shadow_within_s
 
     def verdict(self, standing: CanaryEvidence) -> Verdict:
         at = self.course()[standing.phase]
         is_over = standing.elapsed_s >= self.patience_s(standing.phase)
+        if standing.lacks_devices() and standing.rested_s < at.absent_s:
+            return "rest"
         if standing.reports < standing.needed:
             return "too_few_reports" if is_over else "wait"
         if standing.faults == standing.told or standing.faults > at.threshold * standing.told:

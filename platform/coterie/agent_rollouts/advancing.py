@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 
 from coterie.agent_rollouts import reasons
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
@@ -18,6 +19,7 @@ from coterie.agent_rollouts.transitions import STEPS, end
 from coterie.core.events import tell_consoles, wake_devices
 from coterie.core.resting import LONGEST_S
 from coterie.fleet.agents import UNKNOWN, alike
+from coterie.fleet.presence import is_there
 from coterie.fleet.selectors import present_devices
 from coterie_wire.conditions import Reason
 from coterie_wire.updating import parts_of
@@ -44,9 +46,11 @@ def advance_agent_rollouts(*, now: datetime) -> float:
 def _advance(rollout: AgentRollout, now: datetime) -> None:
     able, left_out = _ask(rollout, now)
     counted = _by_state(rollout)
+    phase = _phase_of(rollout, now)
     failures, example = _failures(rollout, now)
     tried = counted["installed"] + counted["failed"] + counted["refused"]
     figures = {"devices": able, "failures": failures, "left_out": left_out, **counted}
+    figures |= {"phase_devices": phase.asked, "phase_answered": phase.answered, "phase_absent": phase.absent}
     if figures != rollout.figures:
         rollout.figures = figures
         rollout.save(update_fields=["figures"])
@@ -58,14 +62,16 @@ def _advance(rollout: AgentRollout, now: datetime) -> None:
         end(rollout, State.ROLLED_BACK, reason=why, now=now)
     elif not counted.total():
         STEPS.explain(rollout, reasons.nobody(sum(left_out.values())))
-    elif not _has_held(rollout, counted, now):
+    elif phase.installed_at is None and phase.answered < phase.asked:
+        _wait(rollout, phase, now)
+    elif not _has_held(rollout, counted, phase, now):
         reason = reasons.watching(share=rollout.share(), asked=counted.total(), installed=counted["installed"])
         STEPS.explain(rollout, reason)
     elif rollout.phase + 1 < len(rollout.phases):
         reason = reasons.watching(
             share=rollout.phases[rollout.phase + 1], asked=counted.total(), installed=counted["installed"]
         )
-        STEPS.take(rollout, State.RUNNING, reason=reason, phase=rollout.phase + 1, phase_since=now)
+        begin_next_phase(rollout, reason=reason, now=now)
     else:
         end(rollout, State.DONE, reason=reasons.held(installed=counted["installed"]), now=now)
 
@@ -97,7 +103,7 @@ def _by_state(rollout: AgentRollout) -> Counter[str]:
 
 def _ask_each(rollout: AgentRollout, chosen: Iterable[tuple[UUID, str]], now: datetime) -> None:
     updates = [
-        DeviceUpdate(rollout=rollout, device_id=key, former=agent, asked_at=now, changed_at=now)
+        DeviceUpdate(rollout=rollout, device_id=key, phase=rollout.phase, former=agent, asked_at=now, changed_at=now)
         for key, agent in chosen
     ]
     DeviceUpdate.objects.bulk_create(updates, batch_size=500)
@@ -156,6 +162,47 @@ def _why_worse(rollout: AgentRollout) -> Reason | None:
     return reasons.worse(before=before, after=after) if after > before + rollout.most_failures else None
 
 
-def _has_held(rollout: AgentRollout, counted: Counter[str], now: datetime) -> bool:
-    """Whether the phase has been watched long enough, and somebody has the release."""
-    return counted["installed"] > 0 and now >= rollout.phase_since + timedelta(seconds=rollout.hold_s)
+class Phase(NamedTuple):
+    """How the devices stand that were asked in the present phase."""
+
+    asked: int
+    answered: int
+    """Those that have it, have refused it, or went back."""
+    absent: int
+    """Of the others, those that do not check in now."""
+    installed_at: datetime | None
+    """When the first of them had it; None: none has."""
+
+
+def _phase_of(rollout: AgentRollout, now: datetime) -> Phase:
+    own = rollout.updates.order_by().filter(phase=rollout.phase)
+    is_open = Q(state__in=DeviceUpdate.OPEN, device__state="enrolled")
+    counted = own.aggregate(
+        asked=Count("pk", filter=is_open | ~Q(state__in=DeviceUpdate.OPEN)),
+        answered=Count("pk", filter=~Q(state__in=DeviceUpdate.OPEN)),
+        absent=Count("pk", filter=is_open & ~is_there(now, of="device__")),
+        installed_at=Min("installed_at", filter=Q(state="installed")),
+    )
+    return Phase(**counted)
+
+
+def _wait(rollout: AgentRollout, phase: Phase, now: datetime) -> None:
+    """None of the phase's devices has it yet: others, of phases before, say nothing of these."""
+    who = reasons.who_answered(rollout.share(), asked=phase.asked, answered=phase.answered, absent=phase.absent)
+    if now >= rollout.phase_since + timedelta(seconds=rollout.absent_s):
+        STEPS.take(rollout, State.PAUSED, reason=reasons.gave_up(who, since=rollout.phase_since))
+    elif phase.absent:
+        STEPS.explain(rollout, reasons.unanswered(who, since=rollout.phase_since))
+    else:
+        STEPS.explain(rollout, reasons.watching(share=rollout.share(), asked=phase.asked, installed=0))
+
+
+def begin_next_phase(rollout: AgentRollout, *, reason: Reason, now: datetime) -> None:
+    """Ask more devices from now on."""
+    STEPS.take(rollout, State.RUNNING, reason=reason, phase=rollout.phase + 1, phase_since=now)
+
+
+def _has_held(rollout: AgentRollout, counted: Counter[str], phase: Phase, now: datetime) -> bool:
+    """Whether the phase has been watched long enough since somebody of it has the release."""
+    since = max(rollout.phase_since, phase.installed_at or rollout.phase_since)
+    return counted["installed"] > 0 and now >= since + timedelta(seconds=rollout.hold_s)

@@ -33,6 +33,14 @@ class ReleasesExpired(CoterieError):
     )
 
 
+class LastPhase(CoterieError):
+    """Fields: version."""
+
+    code = "agent_rollouts.last_phase"
+    kind = ErrorKind.CONFLICT
+    sentence = "Agent {version} is in its last phase, after which nobody is left to ask; stop it, or let it end."
+
+
 class BadPhases(CoterieError):
     """Shares that do not grow."""
 

@@ -18,7 +18,7 @@ class AgentRollout(Stateful, ProjectRoot):
 
         RUNNING = "running"
         PAUSED = "paused"
-        """No further device is asked, and what was asked and has not begun waits."""
+        """No further device is asked, and what was asked and has not begun waits; by an operator, or for absence."""
         DONE = "done"
         """All of them were asked, and it has held in the last phase."""
         ROLLED_BACK = "rolled_back"
@@ -43,6 +43,8 @@ class AgentRollout(Stateful, ProjectRoot):
     """Seconds for which a phase is watched before the next."""
     probation_s = models.FloatField()
     """Seconds within which the new agent must check in on a device."""
+    absent_s = models.FloatField(default=7 * 86_400.0, db_default=7 * 86_400.0)
+    """Seconds for which a phase waits for the first of its devices to have it, before the roll-out is paused."""
     most_failures = models.FloatField()
     """Share of the devices that have tried it whose failures are borne."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.RUNNING)
@@ -50,7 +52,8 @@ class AgentRollout(Stateful, ProjectRoot):
     phase_since = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
-    """How many devices are where, by state; ``devices`` could be asked; by code why others cannot, ``left_out``."""
+    """How many devices are where, by state; ``devices`` could be asked; by code why others cannot, ``left_out``; of the
+    present phase ``phase_devices``, ``phase_answered`` and ``phase_absent``."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -96,6 +99,8 @@ class DeviceUpdate(Stateful, Separated):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     rollout = models.ForeignKey(AgentRollout, on_delete=models.CASCADE, related_name="updates")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="agent_updates")
+    phase = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """In which it was asked."""
     former = models.CharField(max_length=40)
     """Version of the agent that it had when it was asked."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.ASKED)

@@ -68,7 +68,8 @@ class AgentRolloutSerializer(AgedSerializer[AgentRollout]):
     phases = serializers.ListField(child=serializers.FloatField(), read_only=True, help_text="shares of the devices")
     figures = serializers.DictField(
         read_only=True,
-        help_text="devices that can be asked, failures, how many are in each state, and by code left_out",
+        help_text="devices that can be asked, failures, how many are in each state, and by code left_out; of the "
+        "present phase phase_devices, phase_answered and phase_absent",
     )
     left_out = serializers.SerializerMethodField(help_text="why other devices are not asked, most first")
 
@@ -83,6 +84,7 @@ class AgentRolloutSerializer(AgedSerializer[AgentRollout]):
             "phase",
             "hold_s",
             "probation_s",
+            "absent_s",
             "most_failures",
             "state",
             "reason_code",
@@ -127,6 +129,12 @@ class StartAgentRolloutSerializer(serializers.Serializer[None]):
         max_value=LONGEST_PROBATION_S,
         default=600,
         help_text="seconds within which the new agent must check in, else the device goes back by itself",
+    )
+    absent_s = serializers.FloatField(
+        min_value=0,
+        max_value=LONGEST_HOLD_S,
+        default=7 * 24 * 3600,
+        help_text="seconds for which a phase waits for the first of its devices to have it; then it is paused",
     )
     most_failures = serializers.FloatField(
         min_value=0, max_value=1, default=0.1, help_text="share of failing devices beyond which it is rolled back"
@@ -173,6 +181,14 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
         """Go on with a roll-out that was paused."""
         rollout = self.get_object()
         services.resume_agent_rollout(rollout=rollout, now=timezone.now())
+        return self._changed(rollout)
+
+    @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
+    @action(detail=True, methods=["post"], url_path="pass-phase")
+    def pass_phase(self, request: Request, **_: str) -> Response:
+        """Begin the next phase, whatever the present one has told."""
+        rollout = self.get_object()
+        services.pass_phase(rollout=rollout, why=_why(request), now=timezone.now())
         return self._changed(rollout)
 
     @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)

@@ -1,8 +1,9 @@
 """Why roll-outs of the agent wait, and how they ended."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from coterie.core.why import because
+from coterie.core.why import are, because, moment
 from coterie_wire.conditions import Reason
 
 LEFT_OUT: Mapping[str, str] = {
@@ -34,6 +35,27 @@ def withdrawn(why: str) -> Reason:
 def watching(*, share: float, asked: int, installed: int) -> Reason:
     """The phase goes on."""
     return Reason("agent_rollouts.watching", f"{installed} of {asked} devices that were asked have it ({share:.0%})")
+
+
+def who_answered(share: float, *, asked: int, answered: int, absent: int) -> str:
+    """How the devices of a phase stand, none of which has it, for its reason."""
+    sentence = f"none of the {asked} devices of this phase ({share:.0%}) has it"
+    return f"{sentence}, {answered} have answered, {absent} {are(absent)} absent"
+
+
+def unanswered(who: str, *, since: datetime) -> Reason:
+    """It waits for absent devices."""
+    return Reason("agent_rollouts.unanswered", f"{who}; it waits for them since {moment(since)}")
+
+
+def gave_up(who: str, *, since: datetime) -> Reason:
+    """It has waited for the phase's devices for as long as it should."""
+    return Reason("agent_rollouts.gave_up", f"it has paused by itself: {who} since {moment(since)}")
+
+
+def went_on(why: str) -> Reason:
+    """An operator has it go on."""
+    return because("agent_rollouts.went_on", "an operator had it go on without waiting for the phase", why)
 
 
 def nobody(left_out: int) -> Reason:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from coterie.agent_rollouts import reasons
+from coterie.agent_rollouts.advancing import begin_next_phase
 from coterie.agent_rollouts.errors import (
     AgentRolloutEnded,
     AgentRolloutUnderWay,
     BadPhases,
+    LastPhase,
     NoReleases,
     ReleasesExpired,
     UnknownRelease,
@@ -33,6 +35,7 @@ def start_agent_rollout(
     phases: Sequence[float],
     hold_s: float,
     probation_s: float,
+    absent_s: float = 7 * 86_400.0,
     most_failures: float,
     now: datetime,
 ) -> AgentRollout:
@@ -57,6 +60,7 @@ def start_agent_rollout(
         phases=shares,
         hold_s=hold_s,
         probation_s=probation_s,
+        absent_s=absent_s,
         most_failures=most_failures,
         created_at=now,
         phase_since=now,
@@ -77,6 +81,18 @@ def resume_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
     _check_active(rollout)
     if rollout.state == State.PAUSED:
         STEPS.take(rollout, State.RUNNING, reason=None, phase_since=now)
+
+
+@audited("agent_rollouts.pass_phase", subject="rollout")
+def pass_phase(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
+    """Begin the next phase, whatever the present one has told; also of one that is paused.
+
+    Raises AgentRolloutEnded or LastPhase.
+    """
+    _check_active(rollout)
+    if rollout.phase + 1 >= len(rollout.phases):
+        raise LastPhase(version=rollout.version)
+    begin_next_phase(rollout, reason=reasons.went_on(why), now=now)
 
 
 @audited("agent_rollouts.stop_agent_rollout", subject="rollout")

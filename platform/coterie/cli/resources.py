@@ -404,6 +404,7 @@ RESOURCES = (
         ("federation", "pair", "version", "state", "active", "search", "sort"),
         actions=(
             Action("promote", "Give it to every device now, whatever was reported.", "promote"),
+            Action("pass-phase", "Go on without waiting for the devices of the present phase.", "pass-phase"),
             Action("cancel", "Have the canary group go back to the version in use.", "cancel"),
         ),
         begins=Action(
@@ -428,6 +429,7 @@ RESOURCES = (
         actions=(
             Action("pause", "Ask no further device until it is resumed.", "pause", takes=(WHY,)),
             Action("resume", "Go on.", "resume"),
+            Action("pass-phase", "Begin the next phase without waiting for this one.", "pass-phase", takes=(WHY,)),
             Action("stop", "Ask nobody else; devices that have it keep it.", "stop", takes=(WHY,)),
             Action("roll-back", "Have devices go back to the agent before.", "roll-back", takes=(WHY,)),
         ),
@@ -442,6 +444,7 @@ RESOURCES = (
                 Taken("phases", "shares of the devices; [0.05, 0.25, 1] where it is left out"),
                 Taken("hold_s", "seconds for which each phase is watched; a day where it is left out"),
                 Taken("probation_s", "seconds that the new agent has to check in; 600 where it is left out"),
+                Taken("absent_s", "seconds that a phase waits for its first device; a week where it is left out"),
                 Taken("most_failures", "share of failing devices that is borne; 0.1 where it is left out"),
             ),
         ),

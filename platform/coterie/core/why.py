@@ -1,4 +1,6 @@
-"""Why a person did something, as it stands in the reason of what they did it to."""
+"""Words that reasons share: why a person did something, and since when something waits."""
+
+from datetime import UTC, datetime
 
 from coterie.core.acting import current_actor
 from coterie_wire.conditions import Reason
@@ -15,3 +17,13 @@ def because(code: str, sentence: str, why: str) -> Reason:
 def cancellation(code: str, why: str) -> Reason:
     """That whoever acts cancelled it."""
     return because(code, f"{current_actor().name or 'an operator'} cancelled it", why)
+
+
+def are(devices: int) -> str:
+    """The verb that goes with so many."""
+    return "is" if devices == 1 else "are"
+
+
+def moment(at: datetime) -> str:
+    """For people, in the platform's own time."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

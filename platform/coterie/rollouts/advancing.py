@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from coterie.core.events import tell_consoles
 from coterie.core.lease import SKEW
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -15,7 +16,7 @@ from coterie.registry.selectors import champion
 from coterie.registry.services import move_champion, withdraw_version
 from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
-from coterie.rollouts.selectors import active_rollout, available_devices
+from coterie.rollouts.selectors import absent_devices, active_rollout, available_devices
 from coterie.rollouts.transitions import STEPS, end, step
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -28,6 +29,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.latency import Histogram
 
 State = Rollout.State
+ENROLLED = Device.State.ENROLLED
 
 
 def plan_rollout(*, federation: Federation, version: ModelVersion, terms: Terms, now: datetime) -> Rollout:
@@ -37,7 +39,7 @@ def plan_rollout(*, federation: Federation, version: ModelVersion, terms: Terms,
         version=version,
         terms=msgspec.to_builtins(terms),
         created_at=now,
-        due_at=now + timedelta(seconds=terms.patience_s()),
+        due_at=now + timedelta(seconds=terms.patience_s() + terms.absence_s()),
     )
 
 
@@ -63,12 +65,15 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
 
 def _follow_clock(rollout: Rollout, now: datetime) -> None:
     """Wait no longer than the terms say from now on: a clock that was set back must not lengthen it by as much."""
-    latest = now + timedelta(seconds=rollout.parsed_terms().patience_s(rollout.phase))
+    terms = rollout.parsed_terms()
+    rests = rollout.state == State.PLANNED or rollout.absent_since is not None
+    latest = now + timedelta(seconds=terms.patience_s(rollout.phase) + terms.absence_s(rollout.phase) * rests)
     if rollout.due_at > latest + SKEW:
         rollout.due_at = latest
         if rollout.state == State.MEASURING:
-            rollout.phase_since = now
-        rollout.save(update_fields=["due_at", "phase_since"])
+            rollout.phase_since, rollout.rested_s = now, 0.0
+            rollout.absent_since = now if rests else None
+        rollout.save(update_fields=["due_at", "phase_since", "rested_s", "absent_since"])
 
 
 def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
@@ -104,14 +109,17 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         return
     terms = rollout.parsed_terms()
     available = available_devices(rollout, now=now)
+    absent = absent_devices(rollout, now=now)
     if len(available) < terms.reports_needed():
-        reason = reasons.needs_devices(needed=terms.reports_needed(), available=len(available))
+        reason = reasons.needs_devices(
+            needed=terms.reports_needed(), available=len(available), absent=len(absent), since=rollout.created_at
+        )
         if now >= rollout.due_at:
             _roll_back(rollout, reason=reason, now=now)
         else:
             STEPS.explain(rollout, reason)
         return
-    group = _chosen(rollout, available, terms.group_size(len(available)))
+    group = _chosen(rollout, available, absent, terms.group_size(len(available) + len(absent)))
     Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device) for device in group)
     begun = step(
         rollout,
@@ -121,7 +129,14 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         begun_at=now,
         phase_since=now,
         due_at=now + timedelta(seconds=terms.patience_s()),
-        figures={"devices": len(group), "reports": 0, "faults": 0},
+        figures={
+            "devices": len(group),
+            "reports": 0,
+            "faults": 0,
+            "phase_devices": len(group),
+            "phase_reports": 0,
+            "phase_absent": max(0, len(group) - len(available)),
+        },
     )
     if begun:
         told = {"rollout": str(rollout.pk), "federation": rollout.federation.slug, "devices": len(group)}
@@ -129,11 +144,14 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         announce(Event.ROLLOUT_STARTED, {**told, **version}, about=rollout, now=now)
 
 
-def _chosen(rollout: Rollout, available: Sequence[UUID], count: int, *, phase: int = 0) -> Sequence[str]:
-    """So many of the devices, or all where there are fewer, by a draw of this roll-out and phase."""
+def _chosen(
+    rollout: Rollout, available: Sequence[UUID], absent: Sequence[UUID], count: int, *, phase: int = 0
+) -> Sequence[str]:
+    """So many of the devices, by a draw of this roll-out and phase; absent ones only where too few are there."""
     drawn_for: tuple[str | int, ...] = (phase,) if phase else ()
     seed = derive_seed(rollout.federation.seed, "rollout", str(rollout.pk), *drawn_for)
-    return choose(map(str, available), count=min(count, len(available)), seed=seed)
+    present = choose(map(str, available), count=min(count, len(available)), seed=seed)
+    return (*present, *choose(map(str, absent), count=min(count - len(present), len(absent)), seed=seed))
 
 
 def _judge(rollout: Rollout, now: datetime) -> None:
@@ -143,11 +161,14 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     reported = [trial for trial in trials if trial.reported_at is not None]
     faulty = [trial for trial in reported if trial.fault_code]
     comparison = compare([(c.champion, c.candidate) for trial in reported if (c := trial.compared()) is not None])
-    # A device that has left cannot report any more, and nobody waits for it.
-    group = sum(trial.reported_at is not None or trial.device.state == Device.State.ENROLLED for trial in own)
     told = sum(trial.reported_at is not None for trial in own)
+    # A device that has left cannot report any more, and nobody waits for it.
+    silent = [trial.device for trial in own if trial.reported_at is None and trial.device.state == ENROLLED]
+    absent = sum(not device.is_present(now) for device in silent)
+    group = told + len(silent)
     needed = min(terms.reports_needed(), len(own)) if rollout.phase else terms.reports_needed()
     figures: dict[str, object] = {"devices": len(trials), "reports": len(reported), "faults": len(faulty)}
+    figures |= {"phase_devices": len(own), "phase_reports": told, "phase_absent": absent}
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
         figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
@@ -155,6 +176,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     if figures != rollout.figures:
         Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
         rollout.figures = figures
+    rested_s = rollout.rested_until_s(now)
     verdict = terms.verdict(
         CanaryEvidence(
             group=group,
@@ -163,21 +185,29 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             told=len(reported),
             faults=len(faulty),
             excess=0.0 if comparison is None else comparison.excess,
-            elapsed_s=(now - rollout.phase_began_at()).total_seconds(),
+            elapsed_s=(now - rollout.phase_began_at()).total_seconds() - rested_s,
             phase=rollout.phase,
+            absent=absent,
+            rested_s=rested_s,
         )
     )
+    _stand_still(rollout, verdict == "rest", now)
+    phase, phases = rollout.phase, terms.phase_count()
     match verdict:
         case "wait":
-            phase, phases = rollout.phase, terms.phase_count()
             if told >= max(group, needed):
                 STEPS.explain(rollout, reasons.holding(reports=told, phase=phase, phases=phases))
             else:
-                STEPS.explain(rollout, reasons.measuring(group=group, reports=told, phase=phase, phases=phases))
+                reason = reasons.measuring(group=group, reports=told, absent=absent, phase=phase, phases=phases)
+                STEPS.explain(rollout, reason)
+        case "rest":
+            assert rollout.absent_since is not None, "it stands still"
+            since = rollout.absent_since
+            reason = reasons.absent(group=group, reports=told, absent=absent, since=since, phase=phase, phases=phases)
+            STEPS.explain(rollout, reason)
         case "pass":
             assert comparison is not None, "faults alone pass no phase"
-            if not _grow(rollout, now):
-                promote(rollout, reason=reasons.no_worse(comparison), now=now)
+            go_on(rollout, reason=reasons.no_worse(comparison), now=now)
         case "worse":
             assert comparison is not None, "nothing is worse than nothing"
             _roll_back(rollout, reason=reasons.worse(comparison), now=now)
@@ -186,21 +216,46 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             reason = reasons.unusable(faults=len(faulty), reports=len(reported), example=example)
             _roll_back(rollout, reason=reason, now=now)
         case "too_few_reports":
-            reason = reasons.too_few_reports(reports=told, needed=needed)
+            reason = reasons.too_few_reports(reports=told, needed=needed, absent=absent)
             _roll_back(rollout, reason=reason, now=now)
 
 
+def _stand_still(rollout: Rollout, rests: bool, now: datetime) -> None:
+    """Have the time of the phase stand still from now on, or go on."""
+    if rests == (rollout.absent_since is not None):
+        return
+    terms = rollout.parsed_terms()
+    rollout.rested_s = rollout.rested_until_s(now)
+    rollout.absent_since = now if rests else None
+    waits_s = terms.absence_s(rollout.phase) if rests else rollout.rested_s
+    rollout.due_at = rollout.phase_began_at() + timedelta(seconds=terms.patience_s(rollout.phase) + waits_s)
+    rollout.save(update_fields=["rested_s", "absent_since", "due_at"])
+    tell_consoles("rollouts")
+
+
+def go_on(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
+    """Begin the next phase that has further devices; where there is none, promote the candidate for `reason`.
+
+    The caller holds the rows of federation, roll-out and pair.
+    """
+    if not _grow(rollout, now):
+        promote(rollout, reason=reason, now=now)
+
+
 def _grow(rollout: Rollout, now: datetime) -> bool:
-    """Begin the next phase that has further devices; False where there is none."""
+    """Begin the next phase that has further devices, present or not; False where there is none."""
     terms = rollout.parsed_terms()
     held = set(rollout.trials.values_list("device", flat=True))
-    available = available_devices(rollout, now=now)
+    available, absent = available_devices(rollout, now=now), absent_devices(rollout, now=now)
+    devices = len(available) + len(absent)
     others = [device for device in available if device not in held]
+    others_absent = [device for device in absent if device not in held]
+    free = len(others) + len(others_absent)
     for phase in range(rollout.phase + 1, terms.phase_count()):
-        count = terms.group_size(len(available), phase) - (len(available) - len(others))
-        if count <= 0 or not others:
-            continue  # so few are there that the phases before have asked as many
-        group = _chosen(rollout, others, max(count, terms.reports_needed()), phase=phase)
+        count = terms.group_size(devices, phase) - (devices - free)
+        if count <= 0 or not free:
+            continue  # there are so few that the phases before have asked as many
+        group = _chosen(rollout, others, others_absent, max(count, terms.reports_needed()), phase=phase)
         Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device, phase=phase) for device in group)
         return step(
             rollout,
@@ -208,8 +263,16 @@ def _grow(rollout: Rollout, now: datetime) -> bool:
             reason=reasons.measuring(group=len(group), reports=0, phase=phase, phases=terms.phase_count()),
             phase=phase,
             phase_since=now,
+            absent_since=None,
+            rested_s=0.0,
             due_at=now + timedelta(seconds=terms.patience_s(phase)),
-            figures={**rollout.figures, "devices": len(held) + len(group)},
+            figures={
+                **rollout.figures,
+                "devices": len(held) + len(group),
+                "phase_devices": len(group),
+                "phase_reports": 0,
+                "phase_absent": sum(device in others_absent for device in map(UUID, group)),
+            },
         )
     return False
 

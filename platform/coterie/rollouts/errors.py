@@ -54,6 +54,14 @@ class HasEnded(CoterieError):
     sentence = "Roll-out {rollout} has ended: it is {state}."
 
 
+class NotBegun(CoterieError):
+    """Fields: rollout."""
+
+    code = "rollouts.not_begun"
+    kind = ErrorKind.CONFLICT
+    sentence = "Roll-out {rollout} has not begun, so there is no phase to pass; promote it, or wait for its devices."
+
+
 class ChampionMoved(CoterieError):
     """Fields: rollout."""
 

@@ -58,8 +58,12 @@ class Rollout(Stateful, Separated):
     """Place of the present phase among those of its terms."""
     phase_since = models.DateTimeField(null=True, blank=True)
     """When its devices were given the candidate; null: when it began."""
+    absent_since = models.DateTimeField(null=True, blank=True)
+    """Since when the phase has too few devices that are there, and its time stands still; null: it has enough."""
+    rested_s = models.FloatField(default=0.0, db_default=0.0)
+    """For which its time stood still before that."""
     due_at = models.DateTimeField()
-    """When the phase is judged by what there is."""
+    """When the phase is judged by what there is, at the latest."""
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
     """By name: devices, reports, faults, and the champion's and the candidate's error, or loss."""
@@ -94,6 +98,11 @@ class Rollout(Stateful, Separated):
         began_at = self.phase_since or self.begun_at
         assert began_at is not None, "it has begun"
         return began_at
+
+    def rested_until_s(self, now: datetime) -> float:
+        """Seconds for which the phase has waited for absent devices."""
+        since_s = 0.0 if self.absent_since is None else max(0.0, (now - self.absent_since).total_seconds())
+        return min(self.rested_s + since_s, self.parsed_terms().absence_s(self.phase))
 
     def parsed_terms(self) -> Terms:
         """By what it is judged."""

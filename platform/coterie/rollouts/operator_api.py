@@ -52,11 +52,19 @@ class RolloutSerializer(AgedSerializer[Rollout]):
     terms = serializers.DictField(read_only=True, help_text="a kind of slot rollout")
     phase = serializers.IntegerField(read_only=True, help_text="the present one, from 0; in each more devices try it")
     phases = serializers.SerializerMethodField(help_text="how many there are")
-    due_at = serializers.DateTimeField(read_only=True, help_text="when the phase is judged by what there is")
+    absent_since = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="since when too few of the phase's devices are there, so that its time stands still; null: enough",
+    )
+    due_at = serializers.DateTimeField(
+        read_only=True, help_text="when the phase is judged by what there is, at the latest"
+    )
     figures = serializers.DictField(
         read_only=True,
-        help_text="devices, reports, faults; champion_error and candidate_error, or …_loss; where answers were "
-        "compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's",
+        help_text="devices, reports, faults; of the present phase alone phase_devices, phase_reports and phase_absent "
+        "(devices that have not reported and do not check in); champion_error and candidate_error, or …_loss; where "
+        "answers were compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's",
     )
 
     def get_phases(self, rollout: Rollout) -> int:
@@ -83,6 +91,7 @@ class RolloutSerializer(AgedSerializer[Rollout]):
             "phase",
             "phases",
             "phase_since",
+            "absent_since",
             "due_at",
             "ended_at",
             "figures",
@@ -109,8 +118,8 @@ class StartRolloutSerializer(serializers.Serializer[None]):
     )
     terms = serializers.DictField(
         default=dict,
-        help_text="settings of kind canary: share, threshold, within_s, hold_s, phases (each with a share and, where "
-        "they differ, the other three of its own), tag, reports, shadow_within_s",
+        help_text="settings of kind canary: share, threshold, within_s, hold_s, absent_s, phases (each with a share "
+        "and, where they differ, the other four of its own), tag, reports, shadow_within_s",
     )
 
 
@@ -155,6 +164,14 @@ class RolloutViewSet(ListedViewSet[Rollout]):
         """Make the candidate the champion without waiting for the reports."""
         rollout = self.get_object()
         services.promote_rollout(rollout=rollout, now=timezone.now())
+        return Response(RolloutSerializer(rollout).data)
+
+    @extend_schema(request=None, responses=RolloutSerializer)
+    @action(detail=True, methods=["post"], url_path="pass-phase")
+    def pass_phase(self, _request: Request, **_: str) -> Response:
+        """Begin the next phase, whatever the present one has told; after the last the candidate is the champion."""
+        rollout = self.get_object()
+        services.pass_phase(rollout=rollout, now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
     @extend_schema(request=None, responses=RolloutSerializer)

@@ -1,5 +1,8 @@
 """Why roll-outs wait, and how they ended: stable codes, and sentences made of figures."""
 
+from datetime import datetime
+
+from coterie.core.why import are, moment
 from coterie_learning.rollout.comparison import Comparison
 from coterie_wire.conditions import Reason
 
@@ -8,18 +11,27 @@ CHAMPION_MOVED = Reason("rollouts.moved", "the champion was moved meanwhile, so 
 IN_USE = Reason("rollouts.in_use", "the version came into use before it could be tried")
 BY_OPERATOR = Reason("rollouts.by_operator", "an operator promoted it without waiting for the reports")
 STOPPED = Reason("rollouts.stopped", "an operator stopped it")
+WENT_ON = Reason("rollouts.went_on", "an operator had it go on without waiting for the phase")
 NEEDS_DEVICES = "rollouts.needs_devices"
+ABSENT = "rollouts.absent"
 
 
-def needs_devices(*, needed: int, available: int) -> Reason:
+def needs_devices(*, needed: int, available: int, absent: int, since: datetime) -> Reason:
     """Too few devices could try the candidate now."""
-    return Reason(NEEDS_DEVICES, f"needs {needed} devices that are there to try it, {available} are")
+    sentence = f"needs {needed} devices that are there to try it, {available} are"
+    return Reason(NEEDS_DEVICES, f"{sentence}; {absent} {are(absent)} absent; it waits since {moment(since)}")
 
 
-def measuring(*, group: int, reports: int, phase: int = 0, phases: int = 1) -> Reason:
+def measuring(*, group: int, reports: int, absent: int = 0, phase: int = 0, phases: int = 1) -> Reason:
     """The canary group compares the candidate with the champion; `phase` counts from 0."""
     sentence = f"{_phase(phase, phases)}{reports} of {group} devices have told how it does"
-    return Reason("rollouts.measuring", sentence)
+    return Reason("rollouts.measuring", f"{sentence}, {absent} {are(absent)} absent" if absent else sentence)
+
+
+def absent(*, group: int, reports: int, absent: int, since: datetime, phase: int, phases: int) -> Reason:
+    """So many of the phase's devices are not there that its time stands still; `phase` counts from 0."""
+    told = measuring(group=group, reports=reports, absent=absent, phase=phase, phases=phases)
+    return Reason(ABSENT, f"{told.sentence}; it waits for them since {moment(since)}")
 
 
 def holding(*, reports: int, phase: int, phases: int) -> Reason:
@@ -43,9 +55,12 @@ def unusable(*, faults: int, reports: int, example: str) -> Reason:
     return Reason("rollouts.unusable", f"{faults} of {reports} devices could not use it: {example}"[:400])
 
 
-def too_few_reports(*, reports: int, needed: int) -> Reason:
+def too_few_reports(*, reports: int, needed: int, absent: int) -> Reason:
     """It is rolled back because nobody knows how it does."""
-    return Reason("rollouts.too_few_reports", f"needs {needed} reports, {reports} came in time")
+    sentence = f"needs {needed} reports, {reports} came in time"
+    return Reason(
+        "rollouts.too_few_reports", f"{sentence}; {absent} devices {are(absent)} absent" if absent else sentence
+    )
 
 
 def _phase(phase: int, phases: int) -> str:

@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from coterie.federations.models import Federation
 from coterie.federations.selectors import followed_federation, lineages_of, present_members
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import with_tag
+from coterie.fleet.presence import is_absent
+from coterie.fleet.selectors import enrolled_devices, with_tag
 from coterie.rollouts.models import Rollout, Trial
 
 
@@ -40,11 +41,22 @@ def trials_of(devices: Sequence[Device], federations: Collection[UUID]) -> Mappi
 
 def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
     """Devices that could try the candidate now: they are there, not held back, and would get it once it is promoted."""
+    return _devices_for(rollout, present_members(rollout.federation, now=now))
+
+
+def absent_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
+    """Devices that could, were they there."""
     federation = rollout.federation
-    present = present_members(federation, now=now).filter(paused_at=None, pinned_version="")
+    members = enrolled_devices(tag=federation.device_tag).filter(project=federation.project_id)
+    return _devices_for(rollout, members.filter(is_absent(now)))
+
+
+def _devices_for(rollout: Rollout, members: QuerySet[Device]) -> list[UUID]:
+    federation = rollout.federation
+    free = members.filter(paused_at=None, pinned_version="")
     if rollout.is_shadow():
-        present = present.filter(capabilities__shadows=True)
-    devices = list(with_tag(present, rollout.parsed_terms().group_tag()).only("pk", "tags", "project"))
+        free = free.filter(capabilities__shadows=True)
+    devices = list(with_tag(free, rollout.parsed_terms().group_tag()).only("pk", "tags", "project"))
     by_tags = {tuple(device.tags): device for device in devices}
     following = {tags for tags, device in by_tags.items() if followed_federation(device) == federation}
     candidates = [device.pk for device in devices if tuple(device.tags) in following]

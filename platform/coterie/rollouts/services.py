@@ -1,4 +1,4 @@
-"""What operators decide about roll-outs: start one by hand, promote it before its time, or stop it."""
+"""What operators decide about roll-outs: start one by hand, have it go on before its time, promote it, or stop it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,13 +14,14 @@ from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import hold_version
 from coterie.rollouts import reasons
-from coterie.rollouts.advancing import is_outdated, plan_rollout, promote
+from coterie.rollouts.advancing import go_on, is_outdated, plan_rollout, promote
 from coterie.rollouts.errors import (
     AlreadyChampion,
     ChampionMoved,
     HasEnded,
     NoFederation,
     NotADeviceVersion,
+    NotBegun,
     RolloutUnderWay,
     TrialsInTheClear,
 )
@@ -67,14 +68,30 @@ def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
     promote(held, reason=reasons.BY_OPERATOR, now=now)
-    _ended(rollout)
+    _decided(rollout)
+
+
+@audited("rollouts.pass_phase", subject="rollout")
+def pass_phase(*, rollout: Rollout, now: datetime) -> None:
+    """Begin the next phase, whatever the present one has told; after the last the candidate is the champion.
+
+    Raises HasEnded, NotBegun or ChampionMoved.
+    """
+    held = _held(rollout)
+    if held.state == Rollout.State.PLANNED:
+        raise NotBegun(rollout=str(held.pk))
+    ModelPair.objects.select_for_update().get(pk=held.version.pair_id)
+    if is_outdated(held):
+        raise ChampionMoved(rollout=str(held.pk))
+    go_on(held, reason=reasons.WENT_ON, now=now)
+    _decided(rollout)
 
 
 @audited("rollouts.cancel_rollout", subject="rollout")
 def cancel_rollout(*, rollout: Rollout, now: datetime) -> None:
     """Stop it: the canary group goes back to the champion. Raises HasEnded."""
     end(_held(rollout), Rollout.State.CANCELLED, reason=reasons.STOPPED, now=now)
-    _ended(rollout)
+    _decided(rollout)
 
 
 def _held(rollout: Rollout) -> Rollout:
@@ -88,6 +105,6 @@ def _held(rollout: Rollout) -> Rollout:
     return held
 
 
-def _ended(rollout: Rollout) -> None:
+def _decided(rollout: Rollout) -> None:
     rollout.refresh_from_db()
     ADVANCE.send(federation=str(rollout.federation_id))

@@ -86,7 +86,11 @@ def _under_way(asked: Sequence[Device], now: datetime) -> None:
     present = [device for device in asked if device.is_present(now)]
     absent = [device for device in asked if not device.is_present(now)]
     parts = _parts(present, OUTCOMES, former=FORMER_AGENT, at=at)
-    _insert(rollout, [*parts, *_parts(absent, [(Part.ASKED, None)], former=FORMER_AGENT, at=at)])
+    parts += _parts(absent, [(Part.ASKED, None)], former=FORMER_AGENT, at=at)
+    first = math.ceil(PHASES[0] / PHASES[1] * len(asked))
+    for place, part in enumerate(parts):
+        part.phase = int(place >= first)
+    _insert(rollout, parts)
     having = [part.device for part in parts if part.state == Part.INSTALLED]
     for device in having:
         device.capabilities = {**device.capabilities, "agent": NEXT_AGENT}

@@ -13,12 +13,14 @@ from coterie.agent_rollouts.errors import (
     AgentRolloutEnded,
     AgentRolloutUnderWay,
     BadPhases,
+    LastPhase,
     NoReleases,
     ReleasesExpired,
     UnknownRelease,
     UnknownUpdate,
 )
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
+from coterie.audit.models import Entry
 from coterie.fleet.models import Device
 from coterie.rounds.models import Assignment, Round
 from coterie.webhooks.models import Delivery, Event
@@ -67,12 +69,13 @@ def test_a_share_is_asked_and_then_the_rest() -> None:
         assert told(row) is None
     assert len([row for row in devices if told(row)]) == 0
     assert advance(rollout, 50).phase == 0
-    assert advance(rollout, 100).phase == 1
-    advance(rollout, 101)
+    assert advance(rollout, 101).phase == 1
+    advance(rollout, 102)
     assert len(asked(rollout)) == 8
     for row in devices:
-        report(rollout, row, "installed")
+        report(rollout, row, "installed", seconds=120)
     assert advance(rollout, 150).state == RUNNING
+    assert advance(rollout, 219).state == RUNNING, "watched since somebody of the phase has it"
     assert advance(rollout, 300).state == DONE
     assert rollout.figures["installed"] == 8
 
@@ -84,6 +87,62 @@ def test_a_phase_waits_for_somebody_who_has_it() -> None:
     report(rollout, row, "waiting", Reason("updates.asks_owner", "ask"))
     assert advance(rollout, 1000).phase == 0
     assert told(row) is not None
+
+
+def in_second_phase() -> tuple[AgentRollout, list[Device]]:
+    """Those that are asked there are all offline."""
+    fleet(8)
+    rollout = advance(start(absent_s=1000.0))
+    first = asked(rollout)
+    for row in first:
+        report(rollout, row, "installed")
+    advance(rollout, 101)
+    others = Device.objects.exclude(pk__in=[row.pk for row in first])
+    others.update(present_until=later(50))
+    return advance(rollout, 102), list(others)
+
+
+def test_a_phase_whose_devices_are_all_offline_is_not_passed_over() -> None:
+    rollout, absent = in_second_phase()
+    assert (rollout.phase, rollout.figures["phase_absent"], rollout.reason_code) == (1, 6, "agent_rollouts.unanswered")
+    assert advance(rollout, 500).state == RUNNING, "although those of the phase before have it"
+    assert rollout.reason_sentence.startswith(
+        "none of the 6 devices of this phase (100%) has it, 0 have answered, 6 are absent; it waits for them since "
+    )
+    Device.objects.filter(pk=absent[0].pk).update(present_until=later(3600))
+    report(rollout, absent[0], "installed", seconds=600)
+    assert advance(rollout, 699).state == RUNNING
+    assert advance(rollout, 700).state == DONE
+
+
+def test_it_pauses_by_itself_when_it_has_waited_long_enough() -> None:
+    rollout, _ = in_second_phase()
+    assert advance(rollout, 1100).state == RUNNING
+    assert advance(rollout, 1101).state == PAUSED
+    assert rollout.reason_code == "agent_rollouts.gave_up"
+    assert "6 are absent since" in rollout.reason_sentence
+    services.resume_agent_rollout(rollout=rollout, now=later(1200))
+    assert advance(rollout, 1201).reason_code == "agent_rollouts.unanswered"
+
+
+def test_a_phase_that_nobody_takes_is_not_waited_for() -> None:
+    rollout, absent = in_second_phase()
+    for row in absent:
+        report(rollout, row, "refused", REFUSES)
+    assert advance(rollout, 250).state == DONE
+
+
+def test_an_operator_passes_a_phase_and_that_is_audited() -> None:
+    fleet(8)
+    rollout = advance(start(absent_s=10.0))
+    assert advance(rollout, 11).state == PAUSED
+    services.pass_phase(rollout=rollout, why="they are in a cupboard", now=later(20))
+    assert (rollout.state, rollout.phase, rollout.reason_code) == (RUNNING, 1, "agent_rollouts.went_on")
+    assert Entry.objects.filter(action="agent_rollouts.pass_phase").exists()
+    advance(rollout, 21)
+    assert len(asked(rollout)) == 8
+    with pytest.raises(LastPhase):
+        services.pass_phase(rollout=rollout, now=later(22))
 
 
 def test_who_cannot_is_not_asked_and_the_reason_is_counted() -> None:

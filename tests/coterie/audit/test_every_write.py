@@ -40,6 +40,7 @@ from coterie.registry.describing import archive_pair, archive_version
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
+from coterie.rollouts.models import Rollout
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.models import Round
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
@@ -129,8 +130,16 @@ def rolled_out() -> str:
     return str(start_rollout(version=unused_version(), terms={}, now=START).pk)
 
 
+def in_first_phase() -> str:
+    rollout = start_rollout(version=unused_version(), terms={}, now=START)
+    rollout.state, rollout.champion = Rollout.State.MEASURING, rollout.version.parent
+    rollout.begun_at = rollout.phase_since = START
+    rollout.save()
+    return str(rollout.pk)
+
+
 def agent_rolled_out(state: str) -> str:
-    terms = {"phases": [1.0], "hold_s": 1.0, "probation_s": 1.0, "most_failures": 0.1}
+    terms = {"phases": [0.5, 1.0], "hold_s": 1.0, "probation_s": 1.0, "most_failures": 0.1}
     rollout = AgentRollout.objects.create(version="9.0.0", state=state, created_at=START, phase_since=START, **terms)
     return str(rollout.pk)
 
@@ -607,8 +616,14 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/rollouts/{id}/promote/"): lambda _: Write(
         "rollouts.promote_rollout", f"/api/rollouts/{rolled_out()}/promote/"
     ),
+    ("post", "/api/rollouts/{id}/pass-phase/"): lambda _: Write(
+        "rollouts.pass_phase", f"/api/rollouts/{in_first_phase()}/pass-phase/"
+    ),
     ("post", "/api/rollouts/{id}/cancel/"): lambda _: Write(
         "rollouts.cancel_rollout", f"/api/rollouts/{rolled_out()}/cancel/"
+    ),
+    ("post", "/api/agent-rollouts/{id}/pass-phase/"): lambda _: Write(
+        "agent_rollouts.pass_phase", f"/api/agent-rollouts/{agent_rolled_out('running')}/pass-phase/"
     ),
     ("post", "/api/agent-rollouts/"): lambda _: Write(
         "agent_rollouts.start_agent_rollout", "/api/agent-rollouts/", {"version": "9.0.0"}

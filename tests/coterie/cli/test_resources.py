@@ -143,13 +143,15 @@ def test_a_version_is_rolled_out_through_phases(signed_in: Callable[..., Result]
         signed_in("rollouts", "start", "--version", str(candidate.pk), "--terms", terms, "--json").output
     )
     assert (started["state"], started["phase"], started["phases"]) == ("planned", 0, 3)
-    assert started["terms"]["phases"][1] == {"share": 0.5, "threshold": 0.01, "within_s": None, "hold_s": 60}
+    own = {"share": 0.5, "threshold": 0.01, "within_s": None, "hold_s": 60, "absent_s": None}
+    assert started["terms"]["phases"][1] == own
     assert (
         "[plan.invalid]"
         in signed_in(
             "rollouts", "start", "--version", str(candidate.pk), "--terms", '{"phases": [{"share": 2}]}'
         ).output
     )
+    assert "[rollouts.not_begun]" in signed_in("rollouts", "pass-phase", started["id"]).output
     assert json.loads(signed_in("rollouts", "cancel", started["id"], "--json").output)["state"] == "cancelled"
 
 

@@ -91,7 +91,7 @@ class Story:
 
     def settle(self) -> None:
         for _ in range(3):
-            self.now += timedelta(seconds=TERMS["within_s"] + 1)
+            self.now += timedelta(seconds=TERMS["within_s"] + TERMS["absent_s"] + 1)
             sweep(now=self.now)
             self.check()
 

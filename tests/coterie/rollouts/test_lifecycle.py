@@ -70,6 +70,9 @@ def test_a_group_holds_the_candidate_compares_and_everybody_gets_it() -> None:
         "devices": 2,
         "reports": 2,
         "faults": 0,
+        "phase_devices": 2,
+        "phase_reports": 2,
+        "phase_absent": 0,
         "champion_error": pytest.approx(0.3),
         "candidate_error": pytest.approx(0.25),
     }
@@ -117,7 +120,7 @@ def test_a_candidate_that_devices_cannot_use_is_rolled_back() -> None:
 def test_silence_rolls_back_when_its_time_is_over() -> None:
     world = World()
     rollout = world.start()
-    sweep(now=later(100))
+    world.check_in(later(100))
     assert Rollout.objects.get().state == "measuring"
     sweep(now=later(101))
     rollout.refresh_from_db()
@@ -126,12 +129,14 @@ def test_silence_rolls_back_when_its_time_is_over() -> None:
 
 def test_without_devices_it_says_so_and_gives_up() -> None:
     world = World(devices=1)
-    rollout = world.start()
+    rollout = world.start(absent_s=1000)
     assert (rollout.state, rollout.reason_sentence) == (
         "planned",
-        "needs 2 devices that are there to try it, 1 are",
+        "needs 2 devices that are there to try it, 1 are; 0 are absent; it waits since 2026-01-01 12:00 UTC",
     )
-    sweep(now=later(100))
+    sweep(now=later(1099))
+    assert Rollout.objects.get().state == "planned"
+    sweep(now=later(1100))
     rollout.refresh_from_db()
     assert (rollout.state, rollout.reason_code) == ("rolled_back", "rollouts.needs_devices")
 
@@ -247,6 +252,7 @@ def test_a_clock_that_is_set_back_does_not_lengthen_it() -> None:
     sweep(now=later(-3550))
     rollout.refresh_from_db()
     assert rollout.state == "measuring"
+    world.check_in(later(-3501))
     sweep(now=later(-3499))
     rollout.refresh_from_db()
     assert rollout.state == "rolled_back"

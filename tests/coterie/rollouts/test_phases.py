@@ -78,6 +78,7 @@ def test_silence_in_a_later_phase_is_no_consent() -> None:
     world.check_in(later(2))
     tell(world, rollout, 0, at=10)
     look(rollout, later(51))
+    world.check_in(later(150))
     assert look(rollout, later(150)).state == "measuring"
     assert (look(rollout, later(151)).state, rollout.reason_code) == ("rolled_back", "rollouts.too_few_reports")
 
@@ -95,7 +96,7 @@ def test_phases_for_which_there_are_no_further_devices_are_passed_over() -> None
 
 def test_a_clock_that_is_set_back_lengthens_no_phase() -> None:
     world = World(devices=10)
-    rollout = world.start(**PHASES)
+    rollout = world.start(**PHASES, absent_s=0)
     world.check_in(later(2))
     tell(world, rollout, 0, at=10)
     look(rollout, later(51))
@@ -107,7 +108,7 @@ def test_a_clock_that_is_set_back_lengthens_no_phase() -> None:
 def test_a_phase_is_watched_and_judged_by_what_was_set_for_it() -> None:
     world = World(devices=10)
     own = {"share": 0.5, "hold_s": 200.0, "within_s": 300.0, "threshold": 0.01}
-    rollout = world.start(**PHASES | {"phases": [own, {"share": 1.0}]})
+    rollout = world.start(**PHASES | {"phases": [own, {"share": 1.0}], "absent_s": 0})
     world.check_in(later(2))
     tell(world, rollout, 0, at=10, after=0.795)
     assert (look(rollout, later(51)).phase, rollout.due_at) == (1, later(351))

@@ -17,7 +17,7 @@ from coterie_wire.messages import Directive
 from coterie_wire.trial import Compared, Fit, ReportTrial
 from tests.coterie.world import START, ScriptedDevice, fleet_of, keep, later, make_federation, make_pair, make_version
 
-TERMS = {"share": 0.5, "reports": 2, "threshold": 0.05, "within_s": 100}
+TERMS = {"share": 0.5, "reports": 2, "threshold": 0.05, "within_s": 100, "absent_s": 50}
 
 
 class World:

@@ -44,6 +44,19 @@ export function RolloutActions({ rollout }: { rollout: AgentRollout }) {
           call={(via) => api.POST("/api/agent-rollouts/{id}/resume/", { params: { path }, ...via })}
         />
       )}
+      {rollout.phase + 1 < rollout.phases.length && (
+        <Action
+          action="agent_rollouts.pass_phase"
+          label="Next phase"
+          confirm={asking(
+            t`Further devices are asked to install agent ${rollout.version}, whatever this phase has told.`,
+          )}
+          done={t`The next phase of agent ${rollout.version} begins.`}
+          changes={changes}
+          onDone={onDone}
+          call={(via) => api.POST("/api/agent-rollouts/{id}/pass-phase/", { params: { path }, body: { why }, ...via })}
+        />
+      )}
       <Action
         action="agent_rollouts.stop_agent_rollout"
         label="Stop"

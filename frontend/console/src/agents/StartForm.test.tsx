@@ -41,7 +41,7 @@ it("says how many devices each phase asks, and sends shares, seconds and the tag
   await user.type(screen.getByLabelText("Tag"), "lab");
   await user.click(screen.getByRole("button", { name: "Roll out" }));
   await screen.findByText("Agent 0.3.0 is on its way.");
-  const terms = { hold_s: 86_400, probation_s: 600, most_failures: 0.1 };
+  const terms = { hold_s: 86_400, probation_s: 600, absent_s: 604_800, most_failures: 0.1 };
   expect(sent).toEqual([{ version: "0.3.0", tag: "lab", phases: [0.1, 1], ...terms }]);
   expect(started).toEqual(["9a"]);
 });

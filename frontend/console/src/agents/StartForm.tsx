@@ -15,6 +15,7 @@ import {
 } from "./queries";
 import { phasesIn, takersOf, whyNoRelease } from "./standing";
 
+const DAY_S = 86_400;
 const HOUR_S = 3600;
 const MINUTE_S = 60;
 
@@ -28,6 +29,7 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
       phases: "5, 25, 100",
       hours: 24 as number | string,
       minutes: 10 as number | string,
+      days: 7 as number | string,
       failures: 10 as number | string,
     },
   });
@@ -39,7 +41,7 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
     whyNoRelease(of) ??
     (active == null ? undefined : t`Agent ${active.version} is on its way already; let that end, or stop it first.`) ??
     (phases === undefined ? t`Give the phases as percentages that grow, such as 5, 25, 100.` : undefined) ??
-    ([given.hours, given.minutes, given.failures].includes("") ? t`Fill in every number.` : undefined);
+    ([given.hours, given.minutes, given.days, given.failures].includes("") ? t`Fill in every number.` : undefined);
   return (
     <Panel title="What, and to whom">
       <Stack gap="md">
@@ -83,6 +85,14 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
             {...form.getInputProps("minutes")}
           />
           <NumberInput
+            label="Days to wait for a phase"
+            description="if all its devices are offline"
+            min={0}
+            max={30}
+            w={240}
+            {...form.getInputProps("days")}
+          />
+          <NumberInput
             label="Failures that are borne, %"
             description="of the devices that tried it"
             min={0}
@@ -122,6 +132,7 @@ export function StartForm({ of, onStarted }: { of: AgentReleases; onStarted: (ro
                   phases: [...(phases ?? [])],
                   hold_s: HOUR_S * Number(given.hours),
                   probation_s: MINUTE_S * Number(given.minutes),
+                  absent_s: DAY_S * Number(given.days),
                   most_failures: Number(given.failures) / 100,
                 },
                 ...via,

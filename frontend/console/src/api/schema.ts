@@ -53,6 +53,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agent-rollouts/{id}/pass-phase/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begin the next phase, whatever the present one has told. */
+        post: operations["agent_rollouts_pass_phase_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agent-rollouts/{id}/pause/": {
         parameters: {
             query?: never;
@@ -2610,6 +2627,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rollouts/{id}/pass-phase/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begin the next phase, whatever the present one has told; after the last the candidate is the champion. */
+        post: operations["rollouts_pass_phase_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rollouts/{id}/promote/": {
         parameters: {
             query?: never;
@@ -3559,6 +3593,8 @@ export interface components {
         };
         /** @description A release of the agent on its way to devices. */
         AgentRollout: {
+            /** Format: double */
+            readonly absent_s: number;
             /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
@@ -3568,7 +3604,7 @@ export interface components {
             /** Format: date-time */
             readonly ended_at: string | null;
             /**
-             * @description devices that can be asked, failures, how many are in each state, and by code left_out
+             * @description devices that can be asked, failures, how many are in each state, and by code left_out; of the present phase phase_devices, phase_answered and phase_absent
              * @example {
              *       "devices": 20,
              *       "reports": 20,
@@ -9345,6 +9381,11 @@ export interface components {
         };
         /** @description A version on its way to the devices of a federation. */
         Rollout: {
+            /**
+             * Format: date-time
+             * @description since when too few of the phase's devices are there, so that its time stands still; null: enough
+             */
+            readonly absent_since: string | null;
             /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
@@ -9357,7 +9398,7 @@ export interface components {
             readonly created_at: string;
             /**
              * Format: date-time
-             * @description when the phase is judged by what there is
+             * @description when the phase is judged by what there is, at the latest
              */
             readonly due_at: string;
             /** Format: date-time */
@@ -9370,7 +9411,7 @@ export interface components {
             /** @example digits */
             readonly federation_slug: string;
             /**
-             * @description devices, reports, faults; champion_error and candidate_error, or …_loss; where answers were compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's
+             * @description devices, reports, faults; of the present phase alone phase_devices, phase_reports and phase_absent (devices that have not reported and do not check in); champion_error and candidate_error, or …_loss; where answers were compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's
              * @example {
              *       "devices": 20,
              *       "reports": 20,
@@ -9425,6 +9466,11 @@ export interface components {
         };
         /** @description A roll-out with every device's part in it. */
         RolloutDetail: {
+            /**
+             * Format: date-time
+             * @description since when too few of the phase's devices are there, so that its time stands still; null: enough
+             */
+            readonly absent_since: string | null;
             /** @example 365 */
             readonly answers_deleted_after_days: number | null;
             /** Format: date-time */
@@ -9437,7 +9483,7 @@ export interface components {
             readonly created_at: string;
             /**
              * Format: date-time
-             * @description when the phase is judged by what there is
+             * @description when the phase is judged by what there is, at the latest
              */
             readonly due_at: string;
             /** Format: date-time */
@@ -9450,7 +9496,7 @@ export interface components {
             /** @example digits */
             readonly federation_slug: string;
             /**
-             * @description devices, reports, faults; champion_error and candidate_error, or …_loss; where answers were compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's
+             * @description devices, reports, faults; of the present phase alone phase_devices, phase_reports and phase_absent (devices that have not reported and do not check in); champion_error and candidate_error, or …_loss; where answers were compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's
              * @example {
              *       "devices": 20,
              *       "reports": 20,
@@ -10342,6 +10388,12 @@ export interface components {
         /** @description Which release, and to whom. */
         StartAgentRolloutRequest: {
             /**
+             * Format: double
+             * @description seconds for which a phase waits for the first of its devices to have it; then it is paused
+             * @default 604800
+             */
+            absent_s: number;
+            /**
              * Format: uuid
              * @description the only one; null: those of the tag
              */
@@ -10435,7 +10487,7 @@ export interface components {
         /** @description What to roll out, and how. */
         StartRolloutRequest: {
             /**
-             * @description settings of kind canary: share, threshold, within_s, hold_s, phases (each with a share and, where they differ, the other three of its own), tag, reports, shadow_within_s
+             * @description settings of kind canary: share, threshold, within_s, hold_s, absent_s, phases (each with a share and, where they differ, the other four of its own), tag, reports, shadow_within_s
              * @example {
              *       "kind": "canary",
              *       "share": 0.1,
@@ -11757,6 +11809,43 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    agent_rollouts_pass_phase_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this agent rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WhyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentRollout"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     agent_rollouts_pause_create: {
         parameters: {
             query?: never;
@@ -12985,6 +13074,7 @@ export interface operations {
                  *     * `accounts.sign_out` - accounts.sign_out
                  *     * `accounts.take_role` - accounts.take_role
                  *     * `accounts.unmap_claim` - accounts.unmap_claim
+                 *     * `agent_rollouts.pass_phase` - agent_rollouts.pass_phase
                  *     * `agent_rollouts.pause_agent_rollout` - agent_rollouts.pause_agent_rollout
                  *     * `agent_rollouts.resume_agent_rollout` - agent_rollouts.resume_agent_rollout
                  *     * `agent_rollouts.roll_back_agent_rollout` - agent_rollouts.roll_back_agent_rollout
@@ -13055,6 +13145,7 @@ export interface operations {
                  *     * `repairs.mute_repair` - repairs.mute_repair
                  *     * `repairs.restore_repair` - repairs.restore_repair
                  *     * `rollouts.cancel_rollout` - rollouts.cancel_rollout
+                 *     * `rollouts.pass_phase` - rollouts.pass_phase
                  *     * `rollouts.promote_rollout` - rollouts.promote_rollout
                  *     * `rollouts.start_rollout` - rollouts.start_rollout
                  *     * `rounds.merge_again` - rounds.merge_again
@@ -13069,7 +13160,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "device_logs.ask_for_log" | "device_logs.cancel_log" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.cancel_run" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.add_passkey" | "accounts.change_custom_role" | "accounts.change_operator" | "accounts.change_organisation" | "accounts.change_password" | "accounts.change_project" | "accounts.create_custom_role" | "accounts.create_operator" | "accounts.create_organisation" | "accounts.create_project" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.give_role" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.map_claim" | "accounts.refuse_passkey" | "accounts.remove_custom_role" | "accounts.remove_filter" | "accounts.remove_passkey" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "accounts.take_role" | "accounts.unmap_claim" | "agent_rollouts.pass_phase" | "agent_rollouts.pause_agent_rollout" | "agent_rollouts.resume_agent_rollout" | "agent_rollouts.roll_back_agent_rollout" | "agent_rollouts.start_agent_rollout" | "agent_rollouts.stop_agent_rollout" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "alliances.begin_alliance" | "alliances.cancel_alliance" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_answers.answer_device" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "device_logs.ask_for_log" | "device_logs.cancel_log" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.draw_device_authority" | "fleet.issue_certificate" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet.use_device_authority" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.pass_phase" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "simulation_runs.ask_for_runs" | "simulation_runs.cancel_run" | "simulation_runs.keep_fleet" | "simulation_runs.remove_fleet" | "twin.try_plan" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -18576,6 +18667,39 @@ export interface operations {
         };
     };
     rollouts_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_pass_phase_create: {
         parameters: {
             query?: never;
             header?: never;

@@ -15,6 +15,7 @@ import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { PAIRS, VERSIONS } from "./queries";
 import {
+  absentOf,
   besideOf,
   errorsOf,
   isActive,
@@ -69,6 +70,7 @@ function Active({ rollout }: { rollout: Rollout }) {
   const errors = errorsOf(rollout);
   const beside = besideOf(rollout);
   const phase = phaseOf(rollout);
+  const absent = absentOf(rollout);
   const path = { params: { path: { id: rollout.id } } };
   const changes = [ROLLOUTS, PAIRS, VERSIONS];
   return (
@@ -88,6 +90,20 @@ function Active({ rollout }: { rollout: Rollout }) {
             changes={changes}
             call={(via) => api.POST("/api/rollouts/{id}/promote/", { ...path, ...via })}
           />
+          {rollout.state === "measuring" && (
+            <Action
+              action="rollouts.pass_phase"
+              label="Go on"
+              confirm={
+                rollout.phase + 1 < rollout.phases
+                  ? t`The next phase begins, whatever the devices of this one have told.`
+                  : t`This is the last phase: every device gets version ${rollout.version_number}, whatever has been told.`
+              }
+              done={t`The phase is passed.`}
+              changes={changes}
+              call={(via) => api.POST("/api/rollouts/{id}/pass-phase/", { ...path, ...via })}
+            />
+          )}
           <Action
             action="rollouts.cancel_rollout"
             label="Stop"
@@ -106,6 +122,10 @@ function Active({ rollout }: { rollout: Rollout }) {
         of={[
           ...(phase === undefined ? [] : [[t`Phase`, phase] as const]),
           [t`Devices that have told`, devices === 0 ? "–" : t`${reports} of ${devices}`],
+          ...(absent === undefined ? [] : [[t`Absent devices of this phase`, absent] as const]),
+          ...(rollout.absent_since == null
+            ? []
+            : [[t`Waits for them since`, <When key="absent" at={rollout.absent_since} />] as const]),
           [errors?.what === "loss" ? t`Its loss` : t`Its error`, errors?.candidate ?? "–"],
           [errors?.what === "loss" ? t`The champion's loss` : t`The champion's error`, errors?.champion ?? "–"],
           ...(beside === undefined

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import {
+  absentOf,
   besideOf,
   courseOf,
   errorsOf,
@@ -24,6 +25,12 @@ it("tells both errors, or both losses, or nothing before the first report", () =
   });
   expect(errorsOf(rollout({ candidate_loss: 0.5, champion_loss: 0.25 }))?.what).toBe("loss");
   expect(errorsOf(rollout({ devices: 3 }))).toBeUndefined();
+});
+
+it("says how many of the phase's devices are absent, where any is", () => {
+  expect(absentOf(rollout({ phase_devices: 4, phase_absent: 3 }))).toBe("3 of 4");
+  expect(absentOf(rollout({ phase_devices: 4, phase_absent: 0 }))).toBeUndefined();
+  expect(absentOf(rollout({ devices: 4 }))).toBeUndefined();
 });
 
 it("tells how unseen answers compared", () => {
@@ -54,16 +61,16 @@ it("puts those that told last first", () => {
   expect(latestOf([first, none, second])).toEqual([second, first, none]);
 });
 
-const TERMS = { share: 0.01, threshold: 0.02, within_s: 7200, hold_s: 3600 };
+const TERMS = { share: 0.01, threshold: 0.02, within_s: 7200, hold_s: 3600, absent_s: 86_400 };
 
 it("says what shares try a version one after another, each for how long, and by how much it may be worse", () => {
   const own = { share: 0.5, hold_s: 86_400, within_s: 172_800, threshold: 0.005 };
   const terms = { ...TERMS, phases: [{ share: 0.1, hold_s: null }, own] };
   expect(courseOf(stepsOf(terms) ?? [])).toBe(
-    "1% for 60 min to 2.0 h, then 10% for 60 min to 2.0 h, then 50% for 24.0 h to 48.0 h, then everybody. It may be worse by 2%, then 2%, then 0.5%.",
+    "1% for 60 min to 2.0 h, then 10% for 60 min to 2.0 h, then 50% for 24.0 h to 48.0 h, then everybody. It may be worse by 2%, then 2%, then 0.5%. Where too few devices are there, it waits for 24.0 h at most.",
   );
-  expect(courseOf(stepsOf({ ...TERMS, hold_s: 0 }) ?? [])).toBe(
-    "1% for 2.0 h at most, then everybody. It may be worse by 2%.",
+  expect(courseOf(stepsOf({ ...TERMS, hold_s: 0, absent_s: 0 }) ?? [])).toBe(
+    "1% for 2.0 h at most, then everybody. It may be worse by 2%. It does not wait for absent devices.",
   );
   expect(courseOf(stepsOf({ ...TERMS, hold_s: 7200 }) ?? [])).toContain("1% for 2.0 h, then everybody.");
 });

@@ -89,25 +89,34 @@ export function progressOf(rollout: Rollout): { devices: number; reports: number
   return { devices: typeof devices === "number" ? devices : 0, reports: typeof reports === "number" ? reports : 0 };
 }
 
+/** How many of the present phase's devices are absent; undefined: none, or it is not told. */
+export function absentOf({ figures }: Rollout): string | undefined {
+  const { phase_absent, phase_devices } = figures as Readonly<Record<string, unknown>>;
+  if (typeof phase_absent !== "number" || typeof phase_devices !== "number" || phase_absent === 0) return undefined;
+  return t`${phase_absent} of ${phase_devices}`;
+}
+
 /** One of the phases of a roll-out, with every value. */
 export interface Step {
   readonly share: number;
   readonly threshold: number;
   readonly within_s: number;
   readonly hold_s: number;
+  readonly absent_s: number;
 }
 
 /** The phases of terms, which have from the first what they leave out; undefined: a share is missing or no larger. */
 export function stepsOf(terms: Readonly<Record<string, unknown>>): readonly Step[] | undefined {
-  const { share, threshold, within_s, hold_s, phases } = terms;
+  const { share, threshold, within_s, hold_s, absent_s, phases } = terms;
   const later: readonly Partial<Step>[] = Array.isArray(phases) ? phases : [];
   const steps: readonly Readonly<Record<keyof Step, unknown>>[] = [
-    { share, threshold, within_s, hold_s },
+    { share, threshold, within_s, hold_s, absent_s },
     ...later.map((phase) => ({
       share: phase.share,
       threshold: phase.threshold ?? threshold,
       within_s: phase.within_s ?? within_s,
       hold_s: phase.hold_s ?? hold_s,
+      absent_s: phase.absent_s ?? absent_s,
     })),
   ];
   if (!steps.every(isWhole)) return undefined;
@@ -129,7 +138,11 @@ export function courseOf(steps: readonly Step[]): string {
   const course = steps.map(spanOf).join(t`, then `);
   const tolerances = new Set(steps.map((step) => step.threshold)).size === 1 ? steps.slice(0, 1) : steps;
   const tolerance = tolerances.map((step) => SHARE.format(step.threshold)).join(t`, then `);
-  return t`${course}, then everybody. It may be worse by ${tolerance}.`;
+  const waits = [...new Set(steps.map((step) => step.absent_s))];
+  const absent = waits.every((one) => one === 0)
+    ? t`It does not wait for absent devices.`
+    : t`Where too few devices are there, it waits for ${waits.map(duration).join(t`, then `)} at most.`;
+  return t`${course}, then everybody. It may be worse by ${tolerance}. ${absent}`;
 }
 
 function spanOf({ share, within_s, hold_s }: Step): string {

@@ -102,6 +102,7 @@ function AgentRolloutPage() {
                   [t`Whose devices`, <Whose key="whose" rollout={rollout} />],
                   [t`Phases`, phasesOf(rollout)],
                   [t`Each is watched for`, duration(rollout.hold_s)],
+                  [t`Waits for a phase that is offline`, duration(rollout.absent_s)],
                   [t`A new agent has to check in within`, duration(rollout.probation_s)],
                   [t`Began`, <When key="began" at={rollout.created_at} />],
                   isActive(rollout)
