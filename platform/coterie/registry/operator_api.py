@@ -1,5 +1,6 @@
 """The registry in the operators' REST API."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from coterie.registry.archive import archive
 from coterie.registry.ensembles import Column, Ensemble, ensembles_of
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
 from coterie.registry.models import BASE, MAX_LINEAGE, Alias, Dataset, ModelPair, ModelVersion, Role, Variant
-from coterie.registry.selectors import ancestry
+from coterie.registry.selectors import ancestry, misfit
 
 
 class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
@@ -321,6 +322,15 @@ class PairRows(ListedViewSet[ModelPair]):
         return rows.filter(archived_at__isnull=not archived, **others)
 
 
+class FittingSerializer(serializers.Serializer[Sequence[dict[str, object]]]):
+    """A data set beside a pair."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    rows = serializers.IntegerField()
+    misfit = serializers.CharField(allow_blank=True, help_text="why the models cannot take its samples; blank: they do")
+
+
 class PairViewSet(PairRows):
     """Model pairs."""
 
@@ -372,6 +382,17 @@ class PairViewSet(PairRows):
         pair = get_object_or_404(ModelPair, pk=pk)
         describing.restore_pair(pair=pair)
         return Response(PairSerializer(pair).data)
+
+    @extend_schema(responses=FittingSerializer(many=True))
+    @action(detail=True, pagination_class=None)
+    def datasets(self, _request: Request, pk: UUID) -> Response:
+        """Every data set, newest first, and why the pair's models cannot take its samples; none before it is ready."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        known = Dataset.objects.all() if pair.state == ModelPair.State.READY else ()
+        fitting = [
+            {"id": one.pk, "name": one.name, "rows": one.rows, "misfit": misfit(pair, one) or ""} for one in known
+        ]
+        return Response(FittingSerializer(fitting, many=True).data)
 
     @extend_schema(parameters=[GraphFilter], responses=GraphSerializer)
     @action(detail=True)

@@ -1,4 +1,4 @@
-"""How quick seeded devices are, by work, form and whether they charge."""
+"""How quick seeded devices are, by work and whether they charge; seeded versions have no smaller forms."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ from coterie_wire.latency import TOLD, Durations, Histogram, Latency, Work
 
 OF_A_STEP = 0.08
 """What a prediction takes of a train step."""
-INT8, ON_BATTERY = 0.6, 1.35
-"""How many times as long an int8 form takes, and a device on its battery."""
+ON_BATTERY = 1.35
+"""How many times as long a device takes on its battery."""
 DRAWS = 200
 
 
@@ -26,18 +26,15 @@ def time_devices(version: ModelVersion, members: Sequence[Device], *, now: datet
 
 def _told(device: Device, version: ModelVersion, random: Random) -> Iterator[Latency]:
     step_s = device.train_step_s or 0.01
-    yield _latency(version, "step", "float32", "yes", step_s, random)
+    yield _latency(version, "step", "yes", step_s, random)
     predict_s = OF_A_STEP * step_s
-    yield _latency(version, "predict", "float32", "yes", predict_s, random)
-    yield _latency(version, "predict", "float32", "no", ON_BATTERY * predict_s, random)
-    yield _latency(version, "predict", "int8", "no", ON_BATTERY * INT8 * predict_s, random)
+    yield _latency(version, "predict", "yes", predict_s, random)
+    yield _latency(version, "predict", "no", ON_BATTERY * predict_s, random)
 
 
-def _latency(
-    version: ModelVersion, work: Work, form: str, charging: Answer, median_s: float, random: Random
-) -> Latency:
+def _latency(version: ModelVersion, work: Work, charging: Answer, median_s: float, random: Random) -> Latency:
     durations = drawn_durations(median_s, random).scaled(TOLD)
-    return Latency(str(version.pk), work, form, durations, charging, round(random.uniform(35, 55), 1))
+    return Latency(str(version.pk), work, "float32", durations, charging, round(random.uniform(35, 55), 1))
 
 
 def drawn_durations(median_s: float, random: Random) -> Histogram:

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from rest_framework.test import APIClient
 
 from coterie.registry.models import ModelPair
 from coterie.registry.selectors import misfit
@@ -27,6 +28,17 @@ def test_samples_in_the_shape_that_the_model_takes_fit() -> None:
     assert misfit(pair, make_dataset()) is None
     assert misfit(pair, make_dataset(shape=(5,))) == "its samples are x float32 [5], the model takes x float32 [4]"
     assert misfit(pair, make_dataset(classes=4)) == "it has 4 classes, the model knows 3"
+
+
+def test_the_console_is_told_what_fits_a_pair_and_what_does_not(api: APIClient) -> None:
+    pair = make_pair()
+    make_dataset(shape=(5,))
+    make_dataset()
+    told = api.get(f"/api/pairs/{pair.pk}/datasets/").json()
+    fits = "its samples are x float32 [5], the model takes x float32 [4]"
+    assert sorted(one["misfit"] for one in told) == ["", fits]
+    ModelPair.objects.filter(pk=pair.pk).update(state=ModelPair.State.REJECTED)
+    assert api.get(f"/api/pairs/{pair.pk}/datasets/").json() == []
 
 
 @pytest.mark.parametrize("length", [1, 4, 9])

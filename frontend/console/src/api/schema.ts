@@ -2233,6 +2233,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/pairs/{id}/datasets/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every data set, newest first, and why the pair's models cannot take its samples; none before it is ready. */
+        get: operations["pairs_datasets_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/pairs/{id}/distill/": {
         parameters: {
             query?: never;
@@ -6033,6 +6050,17 @@ export interface components {
              * @example 0.941
              */
             second: number | null;
+        };
+        /** @description A data set beside a pair. */
+        Fitting: {
+            /** Format: uuid */
+            id: string;
+            /** @description why the models cannot take its samples; blank: they do */
+            misfit: string;
+            /** @example kiosk-0017 */
+            name: string;
+            /** @example 1797 */
+            rows: number;
         };
         /** @description A sum that a supernode was asked for, and by what way it comes. */
         Fold: {
@@ -17753,6 +17781,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_datasets_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model pair. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fitting"][];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];

@@ -11,8 +11,8 @@ import { t } from "../language/t";
 import { KindForm } from "../plan/KindForm";
 import { KindSelect } from "../plan/KindSelect";
 import { Definitions, startOf, type Values } from "../plan/schema";
-import { datasetFor } from "./fitting";
-import { datasetsQuery, PAIRS, type Pair, unreadyOf } from "./queries";
+import { fittingOf, leftOutOf, whyNoneFits } from "./fitting";
+import { fittingQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
 
@@ -24,7 +24,8 @@ const DEVICES = () => [
 
 /** Has the cloud train a pair that has no version yet, with a data set that is chosen. */
 export function Bootstrap({ pair }: { pair: Pair }) {
-  const { data: datasets } = useQuery(datasetsQuery);
+  const { data: datasets } = useQuery(fittingQuery(pair.id));
+  const fitting = fittingOf(datasets ?? []);
   const [chosen, choose] = useState<string | null>(null);
   const { data: strategies } = useQuery(strategySchemaQuery);
   const [strategy, setStrategy] = useState<Values>({ kind: "one_process" });
@@ -35,9 +36,9 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const [compiled, setCompiled] = useState(false);
   const [endsEarly, endEarly] = useState(false);
   const schema = strategies?.[String(strategy.kind)];
-  const dataset = chosen ?? (datasetFor(pair, datasets ?? []) ?? datasets?.[0])?.id;
+  const dataset = chosen ?? fitting[0]?.id;
   const blocked =
-    unreadyOf(pair) ?? (datasets?.length === 0 ? t`Upload a data set first, on the page of data sets.` : undefined);
+    unreadyOf(pair) ?? (datasets === undefined ? t`The data sets are being fetched.` : whyNoneFits(datasets));
   return (
     <Action
       action="cloud_training.bootstrap_pair"
@@ -52,7 +53,8 @@ export function Bootstrap({ pair }: { pair: Pair }) {
           </Text>
           <Select
             label="Data set"
-            data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+            description={leftOutOf(datasets ?? [])}
+            data={fitting.map((one) => ({ value: one.id, label: one.name }))}
             value={dataset ?? null}
             allowDeselect={false}
             onChange={choose}

@@ -7,7 +7,8 @@ import { Panel } from "../components/Panel";
 import { counted } from "../components/units";
 import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
-import { datasetsQuery, nameOf, type Variant, VERSIONS, type Version, variantsQuery } from "./queries";
+import { fittingOf, leftOutOf, whyNoneFits } from "./fitting";
+import { fittingQuery, nameOf, type Variant, VERSIONS, type Version, variantsQuery } from "./queries";
 import { rowsOf } from "./variants";
 
 const MOST_POINTS = 1;
@@ -67,15 +68,16 @@ function Forms({ variant }: { variant: Variant }) {
 
 /** Has the cloud make an int8 form and measure it with a data set that is chosen. */
 function Quantise({ version }: { version: Version }) {
-  const { data: datasets } = useQuery(datasetsQuery);
+  const { data: datasets } = useQuery(fittingQuery(version.pair));
+  const fitting = fittingOf(datasets ?? []);
   const [chosen, choose] = useState<string | null>(null);
   const [points, allow] = useState<number | string>(MOST_POINTS);
-  const dataset = chosen ?? datasets?.[0]?.id;
+  const dataset = chosen ?? fitting[0]?.id;
   return (
     <Action
       action="cloud_training.quantise_version"
       label="Quantise"
-      blocked={datasets?.length === 0 ? t`Upload a data set first, on the page of data sets.` : undefined}
+      blocked={datasets === undefined ? t`The data sets are being fetched.` : whyNoneFits(datasets)}
       confirm={
         <Stack gap="sm">
           <Text size="sm">
@@ -84,7 +86,8 @@ function Quantise({ version }: { version: Version }) {
           </Text>
           <Select
             label="Held-out samples"
-            data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+            description={leftOutOf(datasets ?? [])}
+            data={fitting.map((one) => ({ value: one.id, label: one.name }))}
             value={dataset ?? null}
             allowDeselect={false}
             onChange={choose}

@@ -86,6 +86,15 @@ export const datasetsQuery = queryOptions({
     (await api.GET("/api/datasets/", { params: { query: { page_size: MANY } }, signal })).data?.results,
 });
 
+/** Data sets beside a pair: whether its models can take their samples, and why not. */
+export function fittingQuery(pair: string) {
+  return queryOptions({
+    queryKey: [...DATASETS, "beside", pair],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/pairs/{id}/datasets/", { params: { path: { id: pair } }, signal })).data,
+  });
+}
+
 export function datasetListQuery(search: TableSearch) {
   const query = asked(search);
   return queryOptions({
