@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -16,7 +17,7 @@ from coterie.core.json_out import is_alone, write_json
 from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
-from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.asked import BATCH_SIZE, BEYOND_ROUNDS, Asked, fleet_run
 from coterie.simulation.fleet.outcome import DELTA
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.profile import shipped_profiles
@@ -48,6 +49,15 @@ class Amount(click.ParamType[float]):
 
 
 FILE = click.Path(exists=True, path_type=Path)
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+def beyond_rounds(command: CommandT) -> CommandT:
+    """With the options of `BEYOND_ROUNDS`."""
+    for one in reversed(BEYOND_ROUNDS):
+        kind = FILE if one.is_file else click.STRING
+        command = click.option(one.flag, type=kind, metavar=one.metavar, help=one.help)(command)
+    return command
 
 
 @click.command(short_help="Propose plans for a goal, from simulations.")
@@ -63,6 +73,7 @@ FILE = click.Path(exists=True, path_type=Path)
 @click.option("--devices", type=click.IntRange(1, 10_000_000), metavar="N")
 @click.option("--each", type=click.IntRange(min=1), metavar="N", help="samples that each device draws")
 @click.option("--fleet", metavar="F", help=f"{', '.join(shipped_profiles())}; TOML; a fleet's trace (coterie twin)")
+@beyond_rounds
 @click.option("--rounds", type=click.IntRange(1, 10_000), default=90, show_default=True, help="at most")
 @click.option("--seeds", type=click.IntRange(1, 20), default=2, show_default=True, help="that judge")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -86,6 +97,9 @@ def plan(
     devices: int | None,
     each: int | None,
     fleet: str | None,
+    drift: str | None,
+    cloud: Path | None,
+    cloud_data: Path | None,
     rounds: int,
     seeds: int,
     seed: int,
@@ -106,10 +120,10 @@ def plan(
         raise Failed("simulation.missing_package", "Plots need matplotlib: pip install 'coterie[simulation]'.")
     goal = Goal(accuracy, within, bytes_per_device, joules_per_device, epsilon)
     asked = Asked(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
+    asked = asked._replace(drift=drift, cloud=cloud, cloud_data=cloud_data)
+    asked = asked._replace(workers=workers or len(os.sched_getaffinity(0)))
     try:
-        run = fleet_run(
-            read_contender(plan), pair, data, asked._replace(workers=workers or len(os.sched_getaffinity(0)))
-        )
+        run = fleet_run(read_contender(plan), pair, data, asked)
         dimensions = [parse_dimension(one) for one in tries] or usual_dimensions(run)
         with reporting(f"{plan}: {pair.name} on {data.name}") as report, runner_on(on, read_login) as runner:
             costs = Costs(network=network)

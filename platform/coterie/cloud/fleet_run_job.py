@@ -31,6 +31,8 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rounds: Annotated[int, Meta(ge=1, le=1_000_000)]
     evaluate_every: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     """Rounds from one measurement of a version to the next."""
+    ends_s: Annotated[float, Meta(gt=0)] | None = None
+    """Where samples come over time, the simulated time at which it ends already; None: with the last of them."""
 
 
 TOLD = "told"

@@ -51,6 +51,14 @@ class SimulationArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """The fleet's own past."""
     profile: str | None
     """A shipped profile of a fleet."""
+    drift: str | None
+    """In which order samples come over the days: a kind of drift, and after a colon its hyperparameter; None: they are
+    all there from the beginning."""
+    cloud: ReadPath | None
+    """The pair's cloud program, where devices and cloud teach each other; with the next two."""
+    cloud_parameters: ReadPath | None
+    cloud_data: ReadPath | None
+    """NPZ of the initial cloud data."""
     devices: int
     rounds: int
     days: float
@@ -82,22 +90,31 @@ class ExpectedRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the version in use after it, on samples held out."""
 
 
+class ExpectedMoment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Some time in which samples came, over the draws."""
+
+    ends_s: float
+    """In simulated seconds since the plan began."""
+    accuracy: Range
+    """Mean over the devices to which samples came, of predictions before these devices learned from them."""
+
+
 class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to expect; figures of a round are those of all rounds of all draws."""
+    """What to expect; figures of a round are those of all rounds of all draws, and null where a plan holds none."""
 
     rounds: tuple[ExpectedRound, ...]
-    duration_s: Range
+    duration_s: Range | None
     """Of a round, from its opening to its closing."""
-    lost: Range
+    lost: Range | None
     """Devices of a round that were asked, and gave up or fell silent."""
-    up_bytes: Range
+    up_bytes: Range | None
     """That the devices of a round send, without framing."""
-    merged_share: float
+    merged_share: float | None
     """Of rounds that were held."""
     accuracy: Range
-    """Of the last version."""
+    """Of the last version; where samples come over time, of predictions before devices learn from them."""
     begins_with: float
-    """Accuracy of the version that the first round begins with."""
+    """Accuracy of the version that devices begin with, on all samples."""
     bytes_per_device: Range
     """Up and down with framing, over all rounds, of a device that took part."""
     joules_per_device: Range
@@ -116,16 +133,18 @@ class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     executor_reason: str
     """Why devices were trained one by one; empty: they were not."""
     device_accuracy_median: Range | None = None
-    """Of the last version, over devices, each on samples of its own; None: an older release found it."""
+    """Over devices, each on samples of its own; None: an older release found it."""
     device_accuracy_worst_decile: Range | None = None
     """Mean over the worst tenth of devices."""
+    moments: tuple[ExpectedMoment, ...] = ()
+    """Where samples come over time; else empty."""
 
     def figures(self) -> Figures:
         """What a list shows of it: of each range the middle."""
         median, worst = self.device_accuracy_median, self.device_accuracy_worst_decile
         return Figures(
             accuracy=self.accuracy.middle,
-            accuracies=drawn([one.accuracy.middle for one in self.rounds]),
+            accuracies=drawn([one.accuracy.middle for one in self.moments or self.rounds]),
             device_accuracy_median=None if median is None else median.middle,
             device_accuracy_worst_decile=None if worst is None else worst.middle,
             bytes_per_device=self.bytes_per_device.middle,

@@ -78,6 +78,10 @@ class SimulationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """A shipped fleet; None: the fleet's own past."""
     profile_reason: str = ""
     """Why it is not the fleet's own past, where that was wanted."""
+    drift: str | None = None
+    """In which order samples come over the `days`; None: devices have them all from the beginning."""
+    cloud_version: str | None = None
+    """The cloud model that devices and cloud begin with; None: the plan asks for none."""
     rounds: Annotated[int, Meta(ge=1, le=1000)] = 20
     days: Annotated[float, Meta(gt=0, le=60)] = 14.0
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0

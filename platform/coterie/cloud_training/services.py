@@ -43,6 +43,7 @@ from coterie.federations.models import Federation
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, misfit
 from coterie.registry.services import hold_version, reject_pair
+from coterie_learning.plan import parse_plan
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -130,13 +131,19 @@ def simulate_plan(
 ) -> TrainingJob:
     """Try a plan of the federation on a simulated fleet, from the version that devices have.
 
-    `dataset` is none where the options name a scenario, `fleet` where they name a profile. Raises PairNotReady,
-    DatasetDoesNotFit or AlreadySimulated.
+    `dataset` is none where the options name a scenario, `fleet` where they name a profile. A plan whose devices and
+    cloud teach each other gets the federation's cloud model and cloud data. Raises PairNotReady, DatasetDoesNotFit,
+    NoCloudModel or AlreadySimulated.
     """
     _check_ready(federation.pair)
     if dataset is not None:
         _check_fits(federation.pair, dataset)
     version = champion(federation.pair_id, Role.DEVICE, federation.lineage())
+    if parse_plan(options.plan).needs_cloud_model:
+        cloud = champion(federation.pair_id, Role.CLOUD, federation.lineage())
+        if cloud is None:
+            raise NoCloudModel(pair=federation.pair.slug)
+        options = msgspec.structs.replace(options, cloud_version=str(cloud.pk))
     with transaction.atomic():
         if version is not None:
             hold_version(version)

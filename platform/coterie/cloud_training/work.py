@@ -20,7 +20,8 @@ from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, SimulationOptions, TrainingOptions
 from coterie.cloud_training.services import add_job
-from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role, Variant
+from coterie.registry.errors import VersionRemoved
+from coterie.registry.models import Blob, Dataset, Metric, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import champion
 from coterie.registry.services import accept_pair, keep_file, publish_version, record_variant
 from coterie.registry.verifying import sound_path
@@ -240,6 +241,7 @@ def _offer(result: QuantiseResult) -> str:
 def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> SimulationArguments:
     """The pair's graphs, the version that the first round begins with, samples, and the fleet."""
     pair, options = job.pair, from_values(job.options, SimulationOptions)
+    cloud, cloud_data = _cloud_of(job, options)
     assert pair.train_step is not None and pair.predict is not None and pair.initial_parameters is not None
     return SimulationArguments(
         plan=options.plan,
@@ -253,6 +255,10 @@ def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> Si
         each=options.each,
         trace=None if job.fleet is None else _path(job.fleet, directory, now),
         profile=options.profile,
+        drift=options.drift,
+        cloud=None if cloud is None else _path(pair.cloud_program, directory, now),
+        cloud_parameters=None if cloud is None else _path(cloud.parameters, directory, now),
+        cloud_data=None if cloud_data is None else _path(cloud_data.blob, directory, now),
         devices=options.devices,
         rounds=options.rounds,
         days=options.days,
@@ -262,11 +268,23 @@ def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> Si
     )
 
 
+def _cloud_of(job: TrainingJob, options: SimulationOptions) -> tuple[ModelVersion | None, Dataset | None]:
+    """The cloud model that the plan asks for, and the initial cloud data. Raises VersionRemoved."""
+    if options.cloud_version is None:
+        return None, None
+    assert job.federation is not None, "simulations have one"
+    version = ModelVersion.objects.filter(pk=options.cloud_version).select_related("parameters").first()
+    if version is None:
+        raise VersionRemoved(version=options.cloud_version)
+    return version, job.federation.cloud_data
+
+
 def tell_found(job: TrainingJob, found: SimulationResult) -> Finish:
     """The outcome, for people; the job's row has all of it."""
+    over = "while samples come" if found.moments else f"in {len(found.rounds)} rounds"
     sentence = (
         f"accuracy {found.begins_with:.3f} becomes {found.accuracy.middle:.3f} "
-        f"({found.accuracy.low:.3f} to {found.accuracy.high:.3f}) in {len(found.rounds)} rounds"
+        f"({found.accuracy.low:.3f} to {found.accuracy.high:.3f}) {over}"
     )
     return lambda _: conclude_job(job.pk, sentence)
 

@@ -97,6 +97,8 @@ class Federation:
         fleet: str | None = None,
         devices: int | None = None,
         rounds: int = 20,
+        days: float = 14.0,
+        drift: str | None = None,
         seed: int = 0,
         progress: bool = True,
     ) -> PlanForecast:
@@ -104,7 +106,10 @@ class Federation:
 
         Devices have the samples of `dataset`, divided as `split` says or `each` drawing so many, or those of a shipped
         `scenario`. `fleet` is a shipped profile; None: this federation's, from its past, or a profile where that is too
-        short. Nothing of the federation changes. Raises JobFailed. Interrupted, the job goes on: `forecasts` has it.
+        short. With a `drift` samples come over the `days` (``steady``, ``introduced:0.3``), as plans need whose devices
+        help each other or train by themselves. Where devices and cloud teach each other, that begins with the
+        federation's cloud model and cloud data. Nothing of the federation changes. Raises JobFailed. Interrupted, the
+        job goes on: `forecasts` has it.
         """
         body: dict[str, object] = {
             "dataset": None if dataset is None else dataset.id,
@@ -114,6 +119,8 @@ class Federation:
             "profile": fleet,
             "devices": devices,
             "rounds": rounds,
+            "days": days,
+            "drift": drift,
             "seed": seed,
         }
         if plan is not None:

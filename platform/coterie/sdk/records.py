@@ -102,24 +102,34 @@ class ExpectedRound(msgspec.Struct, frozen=True):
     """Of the version in use after it, on samples held out."""
 
 
+class ExpectedMoment(msgspec.Struct, frozen=True):
+    """Some time in which samples come."""
+
+    ends_s: float
+    accuracy: Range
+    """Of predictions before devices learn from the samples."""
+
+
 class Expected(msgspec.Struct, frozen=True):
-    """What a plan is expected to do."""
+    """What a plan is expected to do; of rounds None where it holds none."""
 
     rounds: list[ExpectedRound]
-    duration_s: Range
+    duration_s: Range | None
     """Of a round."""
-    lost: Range
+    lost: Range | None
     """Devices of a round that gave up or fell silent."""
-    up_bytes: Range
+    up_bytes: Range | None
     """That the devices of a round send."""
+    moments: list[ExpectedMoment]
+    """Where samples come over time; else empty."""
     accuracy: Range
-    """Of the last version."""
+    """Of the last version; where samples come over time, of all predictions."""
     begins_with: float
     bytes_per_device: Range
     """Up and down, over all rounds, of one that took part."""
     joules_per_device: Range
     device_accuracy_median: Range | None
-    """Of the last version, over devices, each on samples of its own; None: an older release found it."""
+    """The same over devices, each on samples of its own; None: an older release found it."""
     device_accuracy_worst_decile: Range | None
     """Mean over the worst tenth of devices."""
 

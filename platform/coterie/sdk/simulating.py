@@ -19,9 +19,10 @@ from coterie.sdk.plans import checked
 from coterie.sdk.plans import plan as preset_plan
 from coterie.sdk.platform import Platform
 from coterie.sdk.table import Table
-from coterie.simulation.contenders import parse_contender
+from coterie.simulation.contenders import Contender, parse_contender
 from coterie.simulation.costs import Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.on_platform import OnPlatform
 from coterie.simulation.fleet.on_ray import OnRay
 from coterie.simulation.fleet.outcome import FleetOutcome
@@ -159,6 +160,13 @@ class _Own(NamedTuple):
     cloud: Path | None
     cloud_data: Path | None
 
+    def fleet(self, contender: Contender, asked: Asked, *, fleet: str | Path | None, drift: str | None) -> FleetRun:
+        """What `asked` makes of them. Raises what `fleet_run` raises."""
+        given = asked._replace(fleet=None if fleet is None else str(fleet), drift=drift)
+        return fleet_run(
+            contender, self.device, self.samples, given._replace(cloud=self.cloud, cloud_data=self.cloud_data)
+        )
+
 
 @contextmanager
 def _own(
@@ -234,9 +242,7 @@ def simulate_fleet(
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
-        asked = asked._replace(fleet=None if fleet is None else str(fleet), drift=drift)
-        asked = asked._replace(cloud=own.cloud, cloud_data=own.cloud_data)
-        held = fleet_run(contender, own.device, own.samples, asked)
+        held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         if on == "here":
             outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
         else:
@@ -263,6 +269,9 @@ def sweep(
     workers: int = 1,
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
+    drift: str | None = None,
+    cloud: nn.Module | None = None,
+    cloud_data: Mapping[str, ArrayLike] | None = None,
     on: On = "here",
     progress: bool = True,
 ) -> Swept:
@@ -274,10 +283,9 @@ def sweep(
     give the same outcome, whatever `workers` and `on` are. Raises InvalidPlan or Rejected.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
-    with _own(device, example, data, progress=progress) as own:
+    with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = Asked(split, devices, each, rounds, days, seed, workers=workers, batch_size=batch_size)
-        asked = asked._replace(fleet=None if fleet is None else str(fleet))
-        held = fleet_run(contender, own.device, own.samples, asked)
+        held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         dimensions = [Dimension(path, values) for path, values in tries.items()]
         outcome = run_sweep(held, dimensions, search=search, seeds=seeds, report=own.show, runner=_runner(on))
     return Swept(outcome, Table.of([dict(row) for row in tried_rows(outcome)]))
@@ -325,6 +333,9 @@ def propose_plans(
     workers: int = 1,
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
+    drift: str | None = None,
+    cloud: nn.Module | None = None,
+    cloud_data: Mapping[str, ArrayLike] | None = None,
     network: NetworkName = "wifi",
     on: On = "here",
     progress: bool = True,
@@ -334,15 +345,15 @@ def propose_plans(
     `epsilon` is what may be told of any device, at a delta of 10⁻⁶.
 
     Tries a `plan` with other step sizes, passes, codecs and sizes of rounds, or with what `tries` names, as `sweep`
-    takes it; the best are judged on `seeds` seeds that chose nothing. The rest is as `simulate_fleet` takes it.
+    takes it; the best are judged on `seeds` seeds that chose nothing. The rest is as `simulate_fleet` takes it; with a
+    `drift` samples come over the time of the goal, and the accuracy is that of predictions before devices learn.
     The same arguments give the same proposals, whatever `workers` and `on` are. Raises InvalidPlan or Rejected.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     goal = Goal(accuracy, within_s, bytes_per_device, joules_per_device, epsilon)
-    with _own(device, example, data, progress=progress) as own:
+    with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = Asked(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
-        asked = asked._replace(fleet=None if fleet is None else str(fleet))
-        held = fleet_run(contender, own.device, own.samples, asked)
+        held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         dimensions = [Dimension(path, values) for path, values in (tries or {}).items()] or usual_dimensions(held)
         costs = Costs(network=network)
         found = propose(held, goal, dimensions, seeds=seeds, costs=costs, report=own.show, runner=_runner(on))

@@ -151,13 +151,21 @@ def _merger(
     return distilling, distilling
 
 
-def run_to_end(world: World, parts: Parts, report: Report, *, until_s: float = 0.0) -> None:
+ROUNDING = 1e-9
+"""Of a tick: one that ends when the simulation does counts."""
+
+
+def run_to_end(
+    world: World, parts: Parts, report: Report, *, until_s: float = 0.0, ends_s: float | None = None
+) -> None:
     """Every device meets its batch of a tick at the same moment, in the order of their numbers.
 
-    It ends with the last tick, but not before `until_s`.
+    It ends with the last tick, but not before `until_s`; or at `ends_s`, whatever comes later.
     """
-    ticks = len(world.drawn.batches[0])
-    total_s = max(until_s, ticks * world.drawn.tick_s)
+    ticks, tick_s = len(world.drawn.batches[0]), world.drawn.tick_s
+    if ends_s is not None and ticks:
+        ticks = min(ticks, int(ends_s / tick_s + ROUNDING))
+    total_s = max(until_s, ticks * tick_s) if ends_s is None else ends_s
 
     def tell() -> None:
         share, rounds = min(1.0, world.clock.now_s / total_s), parts.rounds
@@ -170,7 +178,7 @@ def run_to_end(world: World, parts: Parts, report: Report, *, until_s: float = 0
                 part.on_batch(device, batch, predicted.classes)
 
     for tick in range(ticks):
-        world.clock.run(until_s=(tick + 1) * world.drawn.tick_s, after_each=tell)
+        world.clock.run(until_s=(tick + 1) * tick_s, after_each=tell)
         for device in world.devices:
             meet(device, world.drawn.batches[device.number][tick])
         tell()

@@ -49,6 +49,11 @@ class WantedRunSerializer(serializers.Serializer[None]):
     evaluate_every = serializers.IntegerField(
         min_value=1, max_value=1_000_000, default=1, help_text="rounds from one measurement of a version to the next"
     )
+    ends_s = serializers.FloatField(
+        allow_null=True,
+        default=None,
+        help_text="where samples come over time, when it ends already; null: with the last of them",
+    )
 
 
 class WantedRunsSerializer(serializers.Serializer[None]):

@@ -27,6 +27,8 @@ from coterie.twin.selectors import happened_in, places_of, trace_for_round, upda
 from coterie.twin.shipped import MOST_IN_SCENARIO, SUBSTITUTE
 from coterie_learning.plan import Document, parse_plan, plan_document
 
+WITHOUT_ROUNDS = 10
+"""Devices of a trial where a federation has none, and its plan no rounds that say how many."""
 FRESH = timedelta(minutes=5)
 """Rounds that ended longer ago get no forecast any more."""
 
@@ -110,9 +112,11 @@ class Trial(NamedTuple):
     profile: str | None = None
     """A shipped fleet; None: the federation's own, from its past."""
     devices: int | None = None
-    """None: as many as the federation has; where it has none, as a round wants."""
+    """None: as many as the federation has; where it has none, as a round wants, or `WITHOUT_ROUNDS`."""
     rounds: int = 20
     days: float = 14.0
+    drift: str | None = None
+    """In which order samples come over the `days`; None: devices have them all from the beginning."""
     seed: int = 0
 
 
@@ -120,12 +124,12 @@ class Trial(NamedTuple):
 def try_plan(*, federation: Federation, plan: Document | None, trial: Trial, now: datetime) -> TrainingJob:
     """Have a plan (None: the federation's own) tried on a simulated fleet; nothing of the federation changes.
 
-    Where its own past is too short, a shipped profile takes its place and the job's options say why. Raises NoSamples,
-    NotReplayed, PairNotReady, DatasetDoesNotFit, AlreadySimulated, and what `check_plan_fits` raises.
+    Where its own past is too short, a shipped profile takes its place and the job's options say why. What simulations
+    of fleets refuse, the job does. Raises NoSamples, PairNotReady, DatasetDoesNotFit, NoCloudModel, AlreadySimulated,
+    and what `check_plan_fits` raises.
     """
     parsed = federation.parsed_plan() if plan is None else parse_plan(plan)
     check_plan_fits(parsed, federation.pair, federation.cloud_data)
-    check_replayed(parsed)
     if (trial.dataset is None) == (trial.scenario is None):
         raise NoSamples()
     profile, reason, fleet = trial.profile, "", None
@@ -134,7 +138,8 @@ def try_plan(*, federation: Federation, plan: Document | None, trial: Trial, now
             fleet = _kept_past(federation, now)
         except NoHistory as error:
             profile, reason = SUBSTITUTE, str(error)
-    wanted = max(parsed.pace.devices_needed(), parsed.pace.updates_wanted())
+    pace = parsed.pace
+    wanted = max(pace.devices_needed(), pace.updates_wanted()) if pace.holds_rounds() else WITHOUT_ROUNDS
     devices = trial.devices or members(federation).count() or wanted
     options = SimulationOptions(
         plan=plan_document(parsed),
@@ -147,6 +152,7 @@ def try_plan(*, federation: Federation, plan: Document | None, trial: Trial, now
         profile_reason=reason,
         rounds=trial.rounds,
         days=trial.days,
+        drift=trial.drift,
         seed=trial.seed,
     )
     return simulate_plan(federation=federation, dataset=trial.dataset, fleet=fleet, options=options, now=now)

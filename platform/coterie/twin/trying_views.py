@@ -28,6 +28,7 @@ SIMULATIONS = TrainingJob.objects.filter(kind=TrainingJob.Kind.SIMULATION)
 LATEST = 10
 """Forecasts of plans that are listed."""
 SPLIT = r"^(iid|dirichlet:[0-9.]+|pathological:[0-9]+)$"
+DRIFT = r"^(steady|introduced:[0-9.]+)$"
 
 
 class TryPlanSerializer(serializers.Serializer[None]):
@@ -63,10 +64,17 @@ class TryPlanSerializer(serializers.Serializer[None]):
         max_value=100_000,
         allow_null=True,
         default=None,
-        help_text="null: as many as the federation has; where it has none, as a round wants",
+        help_text="null: as many as the federation has; where it has none, as a round wants, or 10 without rounds",
     )
     rounds = serializers.IntegerField(min_value=1, max_value=1000, default=20, help_text="at most")
     days = serializers.FloatField(min_value=0.01, max_value=60, default=14.0, help_text="of simulated time, at most")
+    drift = serializers.RegexField(
+        DRIFT,
+        allow_null=True,
+        default=None,
+        help_text="samples come over the days: steady, or introduced:SHARE, where on so many devices a class is new in "
+        "the second half; null: devices have them all from the beginning",
+    )
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=0)
 
 
@@ -87,20 +95,30 @@ class ExpectedRoundSerializer(serializers.Serializer[None]):
     accuracy = RangeSerializer(help_text="of the version in use after it, on samples held out")
 
 
+class ExpectedMomentSerializer(serializers.Serializer[None]):
+    """Some time in which samples come."""
+
+    ends_s = serializers.FloatField(help_text="in seconds since the plan began")
+    accuracy = RangeSerializer(help_text="of predictions, mean over devices")
+
+
 class ExpectedSerializer(serializers.Serializer[None]):
-    """What a plan is expected to do; figures of a round are those of all rounds of all draws."""
+    """What a plan is expected to do; figures of a round are those of all rounds of all draws; null: it holds none."""
 
     rounds = ExpectedRoundSerializer(many=True)
-    duration_s = RangeSerializer(help_text="of a round, from its opening to its closing")
-    lost = RangeSerializer(help_text="devices of a round that gave up or fell silent")
-    up_bytes = RangeSerializer(help_text="that the devices of a round send")
-    merged_share = serializers.FloatField(help_text="of rounds")
-    accuracy = RangeSerializer(help_text="of the last version")
+    duration_s = RangeSerializer(allow_null=True, help_text="of a round, from its opening to its closing")
+    lost = RangeSerializer(allow_null=True, help_text="devices of a round that gave up or fell silent")
+    up_bytes = RangeSerializer(allow_null=True, help_text="that the devices of a round send")
+    merged_share = serializers.FloatField(allow_null=True, help_text="of rounds")
+    moments = ExpectedMomentSerializer(
+        many=True, help_text="with a drift, how right predictions are before devices learn from the samples; else empty"
+    )
+    accuracy = RangeSerializer(help_text="of the last version; with a drift, of all predictions")
     device_accuracy_median = RangeSerializer(
-        allow_null=True, help_text="of the last version over devices, on samples of their own; null: not measured"
+        allow_null=True, help_text="the same over devices, on samples of their own; null: not measured"
     )
     device_accuracy_worst_decile = RangeSerializer(allow_null=True, help_text="mean over the worst tenth of devices")
-    begins_with = serializers.FloatField(help_text="accuracy of the version that the first round begins with")
+    begins_with = serializers.FloatField(help_text="accuracy of the version that devices begin with, on all samples")
     bytes_per_device = RangeSerializer(help_text="up and down, over all rounds, of a device that took part")
     joules_per_device = RangeSerializer(help_text="radio and processor, of a device that took part")
     participants = RangeSerializer(help_text="devices whose update counted at least once")
@@ -139,6 +157,8 @@ class PlanForecastSerializer(serializers.Serializer[None]):
     devices = serializers.IntegerField()
     rounds = serializers.IntegerField()
     days = serializers.FloatField()
+    drift = serializers.CharField(allow_null=True, help_text="null: devices have all samples from the beginning")
+    cloud_version = serializers.UUIDField(allow_null=True, help_text="the cloud model it begins with; null: none")
     seed = serializers.IntegerField()
     after_round = serializers.IntegerField(help_text="the last round before it was tried")
     expected = ExpectedSerializer(allow_null=True, help_text="null: it is not done, or did not end well")

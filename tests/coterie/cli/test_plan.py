@@ -1,12 +1,18 @@
 """``coterie plan``: a goal goes in, proposals with their reasons come out."""
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from coterie import sdk
 from coterie.cli.command import coterie
+from coterie.cli.plan import plan as coterie_plan
+from coterie.simulation.fleet.asked import BEYOND_ROUNDS
+from coterie.simulation.management.commands import simulate
+from coterie.twin.trying_views import TryPlanSerializer
 from tests.coterie.simulation.test_own_work import Write, data, pair, plan
 
 __all__ = ["data", "pair", "plan"]  # fixtures of this file, too
@@ -47,3 +53,41 @@ def test_a_time_without_its_unit_is_refused(asked: tuple[str, ...], within: str)
     told = run(*asked, "--accuracy", "0.8", "--within", within)
     assert told.exit_code == 2
     assert "m, h, d, w" in told.output
+
+
+OVER_TIME = ("--accuracy", "0.4", "--within", "1d")
+
+
+def test_samples_may_come_over_the_time_that_there_is(asked: tuple[str, ...]) -> None:
+    told = run(
+        *asked, *OVER_TIME, "--split", "iid", "--devices", "3", "--each", "320", "--drift", "steady", "--json", "-"
+    )
+    assert told.exit_code == 0, told.output
+    best, *_ = json.loads(told.stdout)["proposals"]
+    assert best["reaches_goal"] and best["figures"]["reaches_s"] < 86_400
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        (("--drift", "sudden"), "there is no data drift 'sudden'; there is by:COLUMN"),
+        (("--cloud", __file__), "a cloud model and initial cloud data go together: --cloud and --cloud-data"),
+        (("--try", "pace.kind=alone"), "let samples come over time with a drift (--drift steady"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_as_simulations_do(
+    asked: tuple[str, ...], given: tuple[str, ...], refused: str
+) -> None:
+    told = run(*asked, *OVER_TIME, *given)
+    assert told.exit_code != 0 and refused in told.output
+
+
+def test_every_way_to_simulate_a_plan_takes_the_same_options_by_the_same_names() -> None:
+    parser = simulate.Command().create_parser("coterie", "simulate")
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    here = {option for parameter in coterie_plan.params for option in parameter.opts}
+    for one in BEYOND_ROUNDS:
+        assert one.flag in flags and one.flag in here
+        for function in (sdk.simulate_fleet, sdk.sweep, sdk.propose_plans):
+            assert one.field in signature(function).parameters
+    assert "drift" in TryPlanSerializer().fields and "drift" in signature(sdk.Federation.try_plan).parameters

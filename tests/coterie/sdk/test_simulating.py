@@ -156,6 +156,21 @@ def test_devices_help_each_other_while_samples_come() -> None:
         simulate_fleet(*given, split="iid", devices=8, drift="sudden", progress=False)
 
 
+def test_sweeps_and_proposals_take_samples_that_come_over_time() -> None:
+    alone = plan("isolated")
+    given = (alone, module(), EXAMPLE, samples(4, 256))
+    coming = {"split": "iid", "devices": 4, "drift": "steady", "batch_size": 8, "progress": False}
+    swept = sweep(*given, {"local.learning_rate": [0.0001, 0.3]}, seeds=1, days=1, **coming)
+    assert swept.outcome.winner == {"local.learning_rate": 0.3}
+    found = propose_plans(
+        *given, accuracy=0.5, within_s=86_400, tries={"local.learning_rate": [0.3]}, seeds=1, rounds=1, **coming
+    )
+    best = found.proposals.rows[0]
+    assert best["reaches_goal"] and best["local.learning_rate"] == 0.3
+    with pytest.raises(Rejected, match="no data drift 'sudden'"):
+        sweep(*given, {"local.learning_rate": [0.3]}, seeds=1, **{**coming, "drift": "sudden"})
+
+
 def test_a_cloud_model_of_ones_own_teaches_and_learns() -> None:
     torch.manual_seed(1)
     cloud = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 3))

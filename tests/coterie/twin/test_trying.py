@@ -134,8 +134,35 @@ def test_without_a_past_a_shipped_fleet_takes_its_place_and_that_is_said(api: AP
     assert (cancelled["state"], cancelled["error_code"]) == ("cancelled", "cloud_training.cancelled")
     assert cancelled["error_sentence"].endswith(" cancelled it: the wrong samples")
     assert [one["job"]["state"] for one in api.get(path).json()["forecasts"]] == ["cancelled", "failed"]
-    gone = api.post(path, {"plan": {"pace": {"kind": "buffered"}}, "scenario": "digits-alike"})
-    assert (gone.status_code, gone.json()["code"]) == (422, "twin.not_replayed")
+    told = api.post(path, {"plan": {"pace": {"kind": "buffered"}}, "scenario": "digits-alike"})
+    assert (told.status_code, told.json()["plan"]["pace"]["kind"]) == (201, "buffered")
+
+
+def test_a_plan_without_rounds_is_tried_while_samples_come_and_refused_where_they_do_not(api: APIClient) -> None:
+    """With what every simulation of a fleet says of it."""
+    federation = federation_of()
+    dataset = make_real(federation.pair)
+    path = f"/api/federations/{federation.pk}/plan-forecasts/"
+    asked = {
+        "plan": {"pace": {"kind": "alone"}},
+        "dataset": str(dataset.pk),
+        "split": "iid",
+        "devices": 4,
+        "days": 1,
+        "profile": "kiosks",
+    }
+    assert api.post(path, {**asked, "drift": "by:time"}).status_code == 400
+    told = api.post(path, {**asked, "drift": "steady"}).json()
+    assert (told["drift"], told["cloud_version"], told["days"]) == ("steady", None, 1)
+    job = run(federation)
+    assert (job.state, job.reason_sentence) == ("succeeded", "")
+    expected = api.get(path).json()["forecasts"][0]["expected"]
+    assert (expected["rounds"], expected["duration_s"], expected["merged_share"]) == ([], None, None)
+    assert expected["moments"][-1]["ends_s"] == 86_400
+    assert 0 < expected["accuracy"]["middle"] <= 1 and "while samples come" in job.progress_sentence
+    api.post(path, asked)
+    refused = run(federation)
+    assert refused.state == "failed" and "with a drift (--drift steady" in refused.reason_sentence
 
 
 def test_a_simulation_leaves_the_pair_to_others_and_counts_what_it_saved(api: APIClient) -> None:

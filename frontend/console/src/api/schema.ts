@@ -5620,16 +5620,16 @@ export interface components {
          * @enum {string}
          */
         ExampleStateEnum: "none" | "running" | "ended" | "failed";
-        /** @description What a plan is expected to do; figures of a round are those of all rounds of all draws. */
+        /** @description What a plan is expected to do; figures of a round are those of all rounds of all draws; null: it holds none. */
         Expected: {
             /**
-             * @description of the last version
+             * @description of the last version; with a drift, of all predictions
              * @example 0.934
              */
             accuracy: components["schemas"]["Range"];
             /**
              * Format: double
-             * @description accuracy of the version that the first round begins with
+             * @description accuracy of the version that devices begin with, on all samples
              * @example 0.81
              */
             begins_with: number;
@@ -5639,7 +5639,7 @@ export interface components {
              */
             bytes_per_device: components["schemas"]["Range"];
             /**
-             * @description of the last version over devices, on samples of their own; null: not measured
+             * @description the same over devices, on samples of their own; null: not measured
              * @example 0.94
              */
             device_accuracy_median: components["schemas"]["Range"] | null;
@@ -5659,7 +5659,7 @@ export interface components {
              * @description of a round, from its opening to its closing
              * @example 46
              */
-            duration_s: components["schemas"]["Range"];
+            duration_s: components["schemas"]["Range"] | null;
             /**
              * @description replayed (the fleet's own past) or simulated (a profile)
              * @example replayed
@@ -5681,13 +5681,15 @@ export interface components {
              * @description devices of a round that gave up or fell silent
              * @example 1
              */
-            lost: components["schemas"]["Range"];
+            lost: components["schemas"]["Range"] | null;
             /**
              * Format: double
              * @description of rounds
              * @example 0.95
              */
-            merged_share: number;
+            merged_share: number | null;
+            /** @description with a drift, how right predictions are before devices learn from the samples; else empty */
+            moments: components["schemas"]["ExpectedMoment"][];
             /** @description devices whose update counted at least once */
             participants: components["schemas"]["Range"];
             rounds: components["schemas"]["ExpectedRound"][];
@@ -5702,7 +5704,20 @@ export interface components {
              * @description that the devices of a round send
              * @example 1234560
              */
-            up_bytes: components["schemas"]["Range"];
+            up_bytes: components["schemas"]["Range"] | null;
+        };
+        /** @description Some time in which samples come. */
+        ExpectedMoment: {
+            /**
+             * @description of predictions, mean over devices
+             * @example 0.934
+             */
+            accuracy: components["schemas"]["Range"];
+            /**
+             * Format: double
+             * @description in seconds since the plan began
+             */
+            ends_s: number;
         };
         /** @description One round that is expected. */
         ExpectedRound: {
@@ -8697,6 +8712,11 @@ export interface components {
              */
             after_round: number;
             /**
+             * Format: uuid
+             * @description the cloud model it begins with; null: none
+             */
+            cloud_version: string | null;
+            /**
              * @description blank: a scenario
              * @example digits held out
              */
@@ -8708,6 +8728,8 @@ export interface components {
             days: number;
             /** @example 13 */
             devices: number;
+            /** @description null: devices have all samples from the beginning */
+            drift: string | null;
             /** @example 200 */
             each: number | null;
             /** @description null: it is not done, or did not end well */
@@ -11072,10 +11094,12 @@ export interface components {
              */
             days: number;
             /**
-             * @description null: as many as the federation has; where it has none, as a round wants
+             * @description null: as many as the federation has; where it has none, as a round wants, or 10 without rounds
              * @example 13
              */
             devices?: number | null;
+            /** @description samples come over the days: steady, or introduced:SHARE, where on so many devices a class is new in the second half; null: devices have them all from the beginning */
+            drift?: string | null;
             /**
              * @description samples that each device draws with replacement; null: the data set is divided
              * @example 200
@@ -11436,6 +11460,11 @@ export interface components {
         /** @description A run that is wanted. */
         WantedRun: {
             /**
+             * Format: double
+             * @description where samples come over time, when it ends already; null: with the last of them
+             */
+            ends_s?: number | null;
+            /**
              * @description rounds from one measurement of a version to the next
              * @default 1
              * @example 5
@@ -11467,6 +11496,11 @@ export interface components {
         };
         /** @description A run that is wanted. */
         WantedRunRequest: {
+            /**
+             * Format: double
+             * @description where samples come over time, when it ends already; null: with the last of them
+             */
+            ends_s?: number | null;
             /**
              * @description rounds from one measurement of a version to the next
              * @default 1

@@ -11,7 +11,7 @@ import { Watched } from "./watched";
 
 /** One number that was expected, and what it became. */
 export interface Expected {
-  /** Of the round. */
+  /** Of the round, or the day. */
   readonly number: number;
   readonly low: number | null;
   readonly middle: number | null;
@@ -26,6 +26,8 @@ interface Props {
   readonly rounds: readonly Expected[];
   readonly format: (value: number) => string;
   readonly bounds?: readonly [number, number];
+  /** What the numbers count; days are no whole ones, and nothing happens in them that could be compared. */
+  readonly along?: "rounds" | "days";
 }
 
 const LEGEND = [
@@ -43,8 +45,9 @@ const BAND = "2e";
 const POINT_PX = 7;
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/** What was expected of rounds, as a line within a band that four of five lie in; and what happened, as points. */
-export function ForecastChart({ title, rounds, format, bounds }: Props) {
+/** What was expected, as a line within a band that four of five lie in; and what happened in rounds, as points. */
+export function ForecastChart({ title, rounds, format, bounds, along = "rounds" }: Props) {
+  const byDay = along === "days";
   const [pointed] = useState(() => new Watched<number | null>(null));
   const places = useMemo(() => rounds.map(({ number }) => number), [rounds]);
   const draw = useCallback(
@@ -54,11 +57,16 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
       return {
         options: {
           scales: {
-            x: { time: false, range: spread },
+            x: { time: false, range: byDay ? whole : spread },
             y: { range: (_plot, least, most) => rangeOf(least, most, bounds) },
           },
           axes: [
-            { ...axis, size: X_AXIS_PX, incrs: WHOLE, values: (_plot, ticks) => ticks.map(String) },
+            {
+              ...axis,
+              size: X_AXIS_PX,
+              ...(byDay ? {} : { incrs: WHOLE }),
+              values: (_plot, ticks) => ticks.map((tick) => days(tick)),
+            },
             { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
           ],
           bands: [{ series: [1, 3], fill: `${expected}${BAND}` }],
@@ -84,7 +92,7 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
         ],
       };
     },
-    [rounds, places, format, bounds],
+    [rounds, places, format, bounds, byDay],
   );
   const written = useCallback((value: number | null) => (value === null ? "–" : format(value)), [format]);
   const readAt = useCallback(
@@ -94,24 +102,27 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
       const readings = [
         { label: "expected", value: written(one.middle), colour: hueOf(0) },
         { label: "four of five", value: t`${written(one.low)} to ${written(one.high)}` },
-        { label: "happened", value: one.happened === null ? t`not yet` : format(one.happened), colour: hueOf(1) },
       ];
+      if (byDay) return { heading: t`Day ${days(one.number)}`, readings, notes: [] };
+      const happened = one.happened === null ? t`not yet` : format(one.happened);
+      readings.push({ label: "happened", value: happened, colour: hueOf(1) });
       return { heading: `Round ${one.number}`, readings, notes: [] };
     },
-    [rounds, places, format, written],
+    [rounds, places, format, written, byDay],
   );
   const values = useMemo<ValuesOf>(() => {
-    const columns = COLUMNS.map(({ name, header }) => ({
+    const columns = COLUMNS.slice(0, byDay ? -1 : undefined).map(({ name, header }) => ({
       header,
       raw: (row: number) => rounds[row]?.[name] ?? "",
       shown: (row: number) => written(rounds[row]?.[name] ?? null),
     }));
     const number = (row: number) => rounds[row]?.number ?? "";
+    const shown = (row: number) => days(rounds[row]?.number ?? 0);
     return {
       rows: rounds.length,
-      columns: [{ header: "round", raw: number, shown: (row) => `${number(row)}` }, ...columns],
+      columns: [{ header: byDay ? "day" : "round", raw: number, shown }, ...columns],
     };
-  }, [rounds, written]);
+  }, [rounds, written, byDay]);
   return (
     <Chart
       title={title}
@@ -120,8 +131,8 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
       pointed={pointed}
       readAt={readAt}
       values={values}
-      legend={LEGEND}
-      spoken={spoken(rounds, format)}
+      legend={byDay ? LEGEND.slice(0, 1) : LEGEND}
+      spoken={byDay ? spokenOfDays(rounds, format) : spoken(rounds, format)}
     />
   );
 }
@@ -129,6 +140,22 @@ export function ForecastChart({ title, rounds, format, bounds }: Props) {
 /** Half a round is left free on both sides. */
 function spread(_plot: uPlot, least: number | null, most: number | null): [number, number] {
   return [(least ?? 1) - 0.5, (most ?? 1) + 0.5];
+}
+
+/** From the beginning to the last day. */
+function whole(_plot: uPlot, _least: number | null, most: number | null): [number, number] {
+  return [0, most ?? 1];
+}
+
+/** A number of days, or of a round, with as many places as it takes. */
+function days(many: number): string {
+  return `${Number(many.toFixed(2))}`;
+}
+
+function spokenOfDays(found: readonly Expected[], format: (value: number) => string): string {
+  const last = found.at(-1);
+  if (last === undefined || last.middle === null) return t`nothing is expected yet`;
+  return t`${format(last.middle)} is expected after ${days(last.number)} days`;
 }
 
 function spoken(rounds: readonly Expected[], format: (value: number) => string): string {

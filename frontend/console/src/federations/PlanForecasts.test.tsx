@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
-import { drawnOf } from "./forecasts";
+import { courseOf, drawnOf } from "./forecasts";
 import { PlanForecasts } from "./PlanForecasts";
 import type { Federation, PlanForecast } from "./queries";
 
@@ -19,6 +19,8 @@ function tried(job: object, more: object = {}): PlanForecast {
     scenario: null,
     profile: null,
     profile_reason: "",
+    drift: null,
+    days: 14,
     devices: 30,
     rounds: 20,
     expected: null,
@@ -84,4 +86,56 @@ it("puts what happened beside the round that was expected, in their order", () =
   );
   expect(accuracy.map((one) => one.happened)).toEqual([0.83, null]);
   expect(durations[0]).toEqual({ number: 1, ...RANGE, happened: 12 });
+});
+
+const EXPECTED = {
+  rounds: [],
+  duration_s: null,
+  lost: null,
+  up_bytes: null,
+  merged_share: null,
+  moments: [1, 2].map((day) => ({ ends_s: 86_400 * day, accuracy: RANGE })),
+  accuracy: RANGE,
+  device_accuracy_median: RANGE,
+  device_accuracy_worst_decile: RANGE,
+  begins_with: 0.5,
+  bytes_per_device: { low: 0, middle: 0, high: 0 },
+  joules_per_device: RANGE,
+  participants: RANGE,
+  simulated_s: 172_800,
+  draws: 9,
+  durations: "simulated",
+};
+
+it("tells of a plan without rounds how right devices are while samples come", async () => {
+  const asked = { drift: "steady", days: 2, profile: "kiosks", expected: EXPECTED };
+  answers("get", PATH, { calibration: [], forecasts: [tried({ state: "succeeded" }, asked)] });
+  await show(<PlanForecasts federation={FEDERATION} />);
+  expect(
+    await screen.findByText(/2 days on 30 simulated kiosks. Samples of digits come little by little/),
+  ).toBeDefined();
+  expect(screen.getByText(/of all predictions before devices learn; 50/)).toBeDefined();
+  expect(screen.getByText("Accuracy by day, before devices learn from the samples")).toBeDefined();
+  expect(screen.queryByText("A round takes")).toBeNull();
+  expect(screen.queryByText("Duration of rounds under the plan")).toBeNull();
+  expect(courseOf(tried({}, asked)).map(({ number }) => number)).toEqual([1, 2]);
+});
+
+it("asks for samples that come little by little", async () => {
+  const dataset = { id: "7f0d1c5e-0000-4000-8000-000000000009", name: "digits" };
+  answers("get", "/api/datasets/", { count: 1, next: null, previous: null, results: [dataset] } as never);
+  answers("get", PATH, { calibration: [], forecasts: [] });
+  const sent: { drift?: string | null; days?: number }[] = [];
+  answers("post", PATH, async (request) => {
+    sent.push((await request.json()) as object);
+    return tried({ state: "queued" }) as never;
+  });
+  await show(<PlanForecasts federation={FEDERATION} offers />);
+  await userEvent.click(await screen.findByRole("button", { name: "Try this plan" }));
+  await userEvent.click(await screen.findByRole("combobox", { name: "When samples come" }));
+  await userEvent.click(await screen.findByRole("option", { name: "come little by little" }));
+  const buttons = screen.getAllByRole("button", { name: "Try this plan" });
+  await userEvent.click(buttons[buttons.length - 1] as HTMLElement);
+  expect(sent).toHaveLength(1);
+  expect(sent[0]).toMatchObject({ drift: "steady", days: 14, rounds: 20 });
 });

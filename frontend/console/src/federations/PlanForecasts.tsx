@@ -18,10 +18,10 @@ import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
 import { PlanDifference } from "../plan/PlanDifference";
 import { Calibrations } from "./Calibrations";
-import { drawnOf, rangeIn, whole } from "./forecasts";
+import { courseOf, drawnOf, rangeIn, whole } from "./forecasts";
 import { type Federation, PLAN_FORECASTS, type Plan, type PlanForecast, planForecastsQuery } from "./queries";
 import { TryPlan } from "./TryPlan";
-import { profileOf, samplesOf } from "./triedOn";
+import { driftOf, profileOf, samplesOf } from "./triedOn";
 
 interface Props {
   readonly federation: Federation;
@@ -108,6 +108,11 @@ export function Shown({ of, federation }: { of: PlanForecast; federation: Federa
 /** What was tried, in a sentence. */
 export function whatOf(of: PlanForecast): string {
   const samples = samplesOf(of);
+  if (of.drift !== null) {
+    const devices = of.profile === null ? t`devices like this fleet’s` : profileOf(of.profile);
+    const come = driftOf(of.drift);
+    return t`${counted(of.days)} days on ${counted(of.devices)} simulated ${devices}. Samples of ${samples} ${come}.`;
+  }
   return of.profile === null
     ? t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated devices like this fleet’s.`
     : t`${counted(of.rounds)} rounds with ${samples} on ${counted(of.devices)} simulated ${profileOf(of.profile)}.`;
@@ -159,29 +164,56 @@ function onDevices({ device_accuracy_median: most, device_accuracy_worst_decile:
   ];
 }
 
+/** From what it begins with to what it comes to. */
+function learned({ begins_with: first, accuracy, moments }: Found): string {
+  const [from, to] = [percent(first), rangeIn(accuracy, percent)];
+  return moments.length > 0
+    ? t`${to} of all predictions before devices learn; ${from} without learning`
+    : t`from ${from} to ${to} on samples held out`;
+}
+
+/** What rounds take; nothing, where the plan holds none. */
+function ofRounds({ duration_s, lost, merged_share, up_bytes }: Found): readonly Fact[] {
+  if (duration_s === null || lost === null || merged_share === null || up_bytes === null) return [];
+  return [
+    [t`A round takes`, rangeIn(duration_s, duration)],
+    [t`Lost devices a round`, rangeIn(lost, whole)],
+    [t`Rounds that merge`, percent(merged_share)],
+    [t`Sent up a round`, rangeIn(up_bytes, bytes)],
+  ];
+}
+
 function Outcome({ of }: { of: PlanForecast }) {
   const { accuracy, durations } = useMemo(() => drawnOf(of), [of]);
+  const course = useMemo(() => courseOf(of), [of]);
   const expected = of.expected;
   if (expected === null) return null;
   return (
     <>
-      <ForecastChart title="Accuracy by round under the plan" rounds={accuracy} format={percent} bounds={SHARE} />
-      <ForecastChart title="Duration of rounds under the plan" rounds={durations} format={duration} />
+      {course.length > 0 && (
+        <ForecastChart
+          title="Accuracy by day, before devices learn from the samples"
+          rounds={course}
+          format={percent}
+          bounds={SHARE}
+          along="days"
+        />
+      )}
+      {accuracy.length > 0 && (
+        <>
+          <ForecastChart title="Accuracy by round under the plan" rounds={accuracy} format={percent} bounds={SHARE} />
+          <ForecastChart title="Duration of rounds under the plan" rounds={durations} format={duration} />
+        </>
+      )}
       <Facts
         of={[
-          [
-            t`Accuracy`,
-            t`from ${percent(expected.begins_with)} to ${rangeIn(expected.accuracy, percent)} on samples held out`,
-          ],
+          [t`Accuracy`, learned(expected)],
           ...onDevices(expected),
-          [t`A round takes`, rangeIn(expected.duration_s, duration)],
-          [t`Lost devices a round`, rangeIn(expected.lost, whole)],
-          [t`Rounds that merge`, percent(expected.merged_share)],
-          [t`Sent up a round`, rangeIn(expected.up_bytes, bytes)],
+          ...ofRounds(expected),
           [t`Traffic a device, up and down`, rangeIn(expected.bytes_per_device, bytes)],
           [t`Energy a device`, rangeIn(expected.joules_per_device, joules)],
           [t`Devices that take part`, rangeIn(expected.participants, whole)],
-          [t`All rounds together`, duration(expected.simulated_s)],
+          [course.length > 0 ? t`All together` : t`All rounds together`, duration(expected.simulated_s)],
         ]}
       />
       <Text size="xs" c="var(--quiet)">

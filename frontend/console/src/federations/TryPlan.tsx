@@ -1,4 +1,4 @@
-import { Anchor, NumberInput, Select, Stack, Text } from "@mantine/core";
+import { Anchor, Group, NumberInput, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -9,11 +9,13 @@ import { JOBS } from "../jobs/queries";
 import { t } from "../language/t";
 import { datasetsQuery } from "../models/queries";
 import { type Federation, PLAN_FORECASTS, type Plan } from "./queries";
-import { FLEETS, OWN, SCENARIOS, SPLITS } from "./triedOn";
+import { AT_ONCE, DRIFTS, FLEETS, OWN, SCENARIOS, SPLITS } from "./triedOn";
 
 type Asked = components["schemas"]["TryPlanRequest"];
 
 const MOST_ROUNDS = 1000;
+const LEAST_DAYS = 0.01;
+const MOST_DAYS = 60;
 
 interface Props {
   readonly federation: Federation;
@@ -29,6 +31,8 @@ export function TryPlan({ federation, plan, blocked }: Props) {
   const [split, setSplit] = useState("dirichlet:0.5");
   const [fleet, setFleet] = useState(OWN);
   const [rounds, setRounds] = useState<number | string>(20);
+  const [drift, setDrift] = useState(AT_ONCE);
+  const [days, setDays] = useState<number | string>(14);
   const samples = chosen ?? federation.held_out ?? datasets?.[0]?.id ?? null;
   const scenario = SCENARIOS.find(([name]) => name === samples)?.[0];
   const unready =
@@ -36,7 +40,9 @@ export function TryPlan({ federation, plan, blocked }: Props) {
       ? t`Choose the samples.`
       : typeof rounds !== "number" || rounds < 1 || rounds > MOST_ROUNDS
         ? t`Rounds are 1 to ${MOST_ROUNDS}.`
-        : undefined;
+        : typeof days !== "number" || days < LEAST_DAYS || days > MOST_DAYS
+          ? t`Days are ${LEAST_DAYS} to ${MOST_DAYS}.`
+          : undefined;
   return (
     <Action
       action="twin.try_plan"
@@ -79,7 +85,18 @@ export function TryPlan({ federation, plan, blocked }: Props) {
             allowDeselect={false}
             onChange={(value) => value !== null && setFleet(value)}
           />
-          <NumberInput label="Rounds" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
+          <Select
+            label="When samples come"
+            description="Devices that train by themselves or help each other do so with what is new: let samples come."
+            data={DRIFTS}
+            value={drift}
+            allowDeselect={false}
+            onChange={(value) => value !== null && setDrift(value)}
+          />
+          <Group grow>
+            <NumberInput label="Rounds, at most" min={1} max={MOST_ROUNDS} value={rounds} onChange={setRounds} />
+            <NumberInput label="Days" min={LEAST_DAYS} max={MOST_DAYS} value={days} onChange={setDays} />
+          </Group>
           <Anchor component={Link} to="/simulations" size="sm">
             All plans that were tried
           </Anchor>
@@ -95,6 +112,8 @@ export function TryPlan({ federation, plan, blocked }: Props) {
             ...(scenario === undefined ? { dataset: samples, split } : { scenario }),
             profile: fleet === OWN ? null : fleet,
             rounds: Number(rounds),
+            days: Number(days),
+            drift: drift === AT_ONCE ? null : drift,
           } as Asked, // everything else has a default
           ...via,
         })

@@ -6,6 +6,8 @@ import type { PlanForecast, RoundForecast } from "./queries";
 
 type Range = components["schemas"]["Range"];
 
+const DAY_S = 86_400;
+
 /** The middle of what is expected, and where four of five should lie: "4.2 s (3.1 s to 5.8 s)". */
 export function rangeIn({ low, middle, high }: Range, format: (value: number) => string): string {
   const [from, most, to] = [format(low), format(middle), format(high)];
@@ -40,6 +42,17 @@ export function drawnOf({ expected, happened }: PlanForecast): {
       happened: happened[place]?.duration_s ?? null,
     })),
   };
+}
+
+/** How right predictions are expected to be while samples come, by day; empty where devices have them all at once. */
+export function courseOf({ expected }: PlanForecast): readonly Expected[] {
+  return (expected?.moments ?? []).map(({ ends_s, accuracy: { low, middle, high } }) => ({
+    number: ends_s / DAY_S,
+    low,
+    middle,
+    high,
+    happened: null,
+  }));
 }
 
 /** What rounds were expected to last as they opened, and lasted; the oldest first. */

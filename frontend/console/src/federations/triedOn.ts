@@ -26,6 +26,17 @@ export const SPLITS = [
   { value: "pathological:2", label: "two classes a device" },
 ];
 
+/** Devices have all their samples from the beginning. */
+export const AT_ONCE = "none";
+export const DRIFTS = [
+  { value: AT_ONCE, label: "are all there from the beginning" },
+  { value: "steady", label: "come little by little" },
+  {
+    value: "introduced:0.3",
+    label: "come little by little; on three devices of ten a class is new in the second half",
+  },
+];
+
 /** The federation's own devices, as they were lately. */
 export const OWN = "own";
 export const FLEETS = [
@@ -43,6 +54,11 @@ export function samplesOf({ scenario, dataset_name: name }: { scenario: string |
 /** How the samples were spread, in words; a split that nobody offers here is called as it was asked for. */
 export function splitOf(split: string): string {
   return SPLITS.find(({ value }) => value === split)?.label ?? split;
+}
+
+/** How the samples came, in words. */
+export function driftOf(drift: string): string {
+  return DRIFTS.find(({ value }) => value === drift)?.label ?? drift;
 }
 
 const PROFILES: Readonly<Record<string, string>> = {

@@ -28,6 +28,28 @@ BATCH_SIZE = 32
 KindT = TypeVar("KindT", bound=Kind)
 
 
+class Option(NamedTuple):
+    """A field of `Asked` as commands take it."""
+
+    field: str
+    metavar: str
+    help: str
+    is_file: bool = False
+
+    @property
+    def flag(self) -> str:
+        """On a command line."""
+        return f"--{self.field.replace('_', '-')}"
+
+
+BEYOND_ROUNDS = (
+    Option("drift", "D", "samples come over the days: steady, introduced:SHARE or by:COLUMN"),
+    Option("cloud", "CLOUD.pt2", "a cloud model, which teaches and learns", is_file=True),
+    Option("cloud_data", "C.npz", "the initial cloud data, with --cloud", is_file=True),
+)
+"""What makes devices do more than rounds on samples that they have, wherever a plan is simulated."""
+
+
 class Asked(NamedTuple):
     """What is asked for, beside the plan, the model and the samples."""
 

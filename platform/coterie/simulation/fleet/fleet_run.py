@@ -22,6 +22,9 @@ class GivenCloud(NamedTuple):
     program: bytes
     """As ``torch.export.save`` writes it."""
     data: Dataset
+    parameters: bytes | None = None
+    """Those that it has, with which the device's go; None: it is made of the program and the data first, and then the
+    first device model of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,8 @@ class FleetRun:
     """After which it ends."""
     days: float = 30.0
     """Simulated days after which it ends at the latest."""
+    ends_s: float | None = None
+    """Where samples come over the `days`, the simulated time at which it ends already; None: with the last of them."""
     seed: int = 0
     executor: Executor | Literal["auto"] = "auto"
     """`auto`: side by side where that is possible."""

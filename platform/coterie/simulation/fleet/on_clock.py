@@ -52,17 +52,20 @@ def simulate_on_clock(run: FleetRun, setting: Setting, divided: Divided, report:
         rounds.look()
         report(progress)
 
-    run_to_end(world, parts, tell, until_s=run.days * DAY_S)
+    run_to_end(world, parts, tell, until_s=run.days * DAY_S, ends_s=run.ends_s)
     return outcome_of(run, setting, divided.held_out, world, parts, rounds.found, judged)
 
 
 def _bootstrapped(run: FleetRun, first: NeuralLearner) -> Bootstrapped | None:
     if run.cloud is None:
         return None
-    from coterie.simulation.cloud_model import CloudModel  # only now: PyTorch takes seconds to import
+    from coterie.simulation.cloud_model import CloudModel, Pair  # only now: PyTorch takes seconds to import
 
-    model = CloudModel.stored(run.cloud.program, run.model.spec)
-    pair = model.first_pair(first, run.cloud.data, seed=derive_seed(run.seed, "cloud"))
+    model, known = CloudModel.stored(run.cloud.program, run.model.spec), run.cloud.parameters
+    if known is None:
+        pair = model.first_pair(first, run.cloud.data, seed=derive_seed(run.seed, "cloud"))
+    else:
+        pair = Pair(known, run.parameters)
     return Bootstrapped(model, pair, first.beginning_with(pair.device))
 
 

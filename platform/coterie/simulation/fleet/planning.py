@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,7 @@ from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
 from coterie.simulation.ledger import Used
 from coterie.simulation.progress import Progress, Report
+from coterie.simulation.recovery import BATCHES
 from coterie_learning.plan import Document, Plan, plan_document
 
 FINALISTS = 4
@@ -32,7 +34,7 @@ class Goal(msgspec.Struct, frozen=True):
     """What a plan must reach."""
 
     accuracy: float
-    """On samples held out."""
+    """On samples held out; where samples come over time, of predictions before devices learn from them."""
     within_s: float
     bytes_per_device: float | None = None
     """Up and down, the mean over devices that took part; None: as many as it takes."""
@@ -46,7 +48,8 @@ class Figures(msgspec.Struct, frozen=True):
 
     accuracy: float
     reaches_s: float | None
-    """Simulated seconds until a version was as accurate; null: not on every seed."""
+    """Simulated seconds until a version, or where samples come over time the devices, were as accurate; null: not on
+    every seed."""
     rounds: int
     bytes_per_device: float
     joules_per_device: float
@@ -193,27 +196,25 @@ class _Search:
     def _figures(self, runs: Sequence[FleetRun]) -> Sequence[Figures]:
         """Of each run until it reaches the accuracy: what came later is not counted."""
         outcomes = list(self._held(runs))
-        firsts = [
-            next((one for one in outcome.rounds if (one.accuracy or 0) >= self.goal.accuracy), None)
-            for outcome in outcomes
-        ]
+        moments = [_moments(outcome) for outcome in outcomes]
+        reached = [next((one for one in those if one.accuracy >= self.goal.accuracy), None) for those in moments]
         early = {
-            at: first.number
-            for at, first in enumerate(firsts)
-            if first is not None and first.number < len(outcomes[at].rounds)
+            at: one.ending(runs[at])
+            for at, one in enumerate(reached)
+            if one is not None and not one.is_end_of(outcomes[at])
         }
-        shorter = [replace(runs[at], rounds=rounds, evaluate_every=rounds) for at, rounds in early.items()]
-        for at, outcome in zip(early, self._held(shorter), strict=True):
+        for at, outcome in zip(early, self._held(list(early.values())), strict=True):
             outcomes[at] = outcome
-        reached = [None if first is None else first.ended_s for first in firsts]
-        return [self._costs(outcome, at_s) for outcome, at_s in zip(outcomes, reached, strict=True)]
+        return [
+            self._costs(outcome, those, one) for outcome, those, one in zip(outcomes, moments, reached, strict=True)
+        ]
 
-    def _costs(self, outcome: FleetOutcome, reaches_s: float | None) -> Figures:
+    def _costs(self, outcome: FleetOutcome, moments: Sequence["_Moment"], reached: "_Moment | None") -> Figures:
         used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
         cost = cost_of_device(used, self.run.speed, self.costs, devices=outcome.participants)
         return Figures(
-            accuracy=outcome.accuracy,
-            reaches_s=reaches_s,
+            accuracy=(reached or moments[-1]).accuracy if moments else outcome.accuracy,
+            reaches_s=None if reached is None else reached.at_s,
             rounds=len(outcome.rounds),
             bytes_per_device=cost.bytes,
             joules_per_device=cost.joules,
@@ -246,7 +247,10 @@ class _Search:
             for name, of in BEST.items()
             if len(good) > 1 and of(figures) == min(map(of, good)) and math.isfinite(of(figures))
         ]
-        told = f"Reaches the goal after {figures.rounds} round{'' if figures.rounds == 1 else 's'}"
+        took = f"{figures.rounds} round{'' if figures.rounds == 1 else 's'}"
+        if self.run.drift is not None:  # then most of the time is between rounds, if there are any
+            took = in_words(figures.reaches_s or 0.0)
+        told = f"Reaches the goal after {took}"
         told += f", {_listed(best)} of those that do." if best else "."
         if not values:
             return f"{told} It is the plan as it is."
@@ -271,6 +275,37 @@ BEST: Mapping[str, Callable[[Figures], float]] = {
     "the one that asks a device least often": lambda one: one.updates_per_device,
     "the one that tells least of a device": lambda one: math.inf if one.epsilon is None else one.epsilon,
 }
+
+
+class _Moment(NamedTuple):
+    """When it was measured how accurate devices are, or the version that they get."""
+
+    at_s: float
+    accuracy: float
+    rounds: int | None
+    """Held until then; None: samples come over time, and rounds do not say how much of it is over."""
+
+    def is_end_of(self, outcome: FleetOutcome) -> bool:
+        """Whether nothing came later."""
+        return self.at_s >= outcome.simulated_s if self.rounds is None else self.rounds == len(outcome.rounds)
+
+    def ending(self, run: FleetRun) -> FleetRun:
+        """`run`, which ends then."""
+        if self.rounds is None:
+            return replace(run, ends_s=self.at_s)
+        return replace(run, rounds=self.rounds, evaluate_every=self.rounds)
+
+
+def _moments(outcome: FleetOutcome) -> Sequence[_Moment]:
+    """Of one simulation, in their order; where samples come over time, each is the mean of the latest few times."""
+    if outcome.tick_s is None:
+        return [_Moment(one.ended_s, one.accuracy, one.number) for one in outcome.rounds if one.accuracy is not None]
+    met = [(tick, accuracy) for tick, accuracy in enumerate(outcome.accuracy_by_tick) if accuracy is not None]
+    found = []
+    for end in range(BATCHES, len(met) + 1):
+        latest = [accuracy for _, accuracy in met[end - BATCHES : end]]
+        found.append(_Moment((met[end - 1][0] + 1) * outcome.tick_s, math.fsum(latest) / BATCHES, None))
+    return found
 
 
 def _medians(every: Sequence[Figures]) -> Figures:

@@ -39,7 +39,7 @@ from coterie_wire.tensors import Array, Float32, encode_tensors, read_header, vi
 
 LABELS, OWNERS, COMING, TRAIN_STEP, PREDICT = "labels", "owners", "coming", "train_step", "predict"
 INPUT, PARAMETER = "input/", "parameter/"
-CLOUD, CLOUD_LABELS, CLOUD_INPUT = "cloud", "cloud_labels", "cloud_input/"
+CLOUD, CLOUD_LABELS, CLOUD_INPUT, CLOUD_PARAMETERS = "cloud", "cloud_labels", "cloud_input/", "cloud_parameters"
 
 
 class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def wanted_of(run: FleetRun) -> WantedRun:
     """In what `run` differs from others of its fleet."""
-    return WantedRun(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every)
+    return WantedRun(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every, run.ends_s)
 
 
 def encode_fleet(run: FleetRun) -> bytes:
@@ -95,6 +95,8 @@ def encode_fleet(run: FleetRun) -> bytes:
     if run.cloud is not None:
         tensors |= {CLOUD: _bytes(run.cloud.program), CLOUD_LABELS: run.cloud.data.classes}
         tensors |= {f"{CLOUD_INPUT}{name}": array for name, array in run.cloud.data.inputs.items()}
+        if run.cloud.parameters is not None:
+            tensors[CLOUD_PARAMETERS] = _bytes(run.cloud.parameters)
     return encode_tensors(tensors)
 
 
@@ -132,6 +134,7 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
         held_out_share=told.held_out_share,
         rounds=wanted.rounds,
         days=told.days,
+        ends_s=wanted.ends_s,
         seed=wanted.seed,
         executor=told.executor,
         evaluate_every=wanted.evaluate_every,
@@ -150,7 +153,8 @@ def _cloud(found: Mapping[str, Array], spec: ModelSpec) -> GivenCloud | None:
     labels = cast(Int64, found[CLOUD_LABELS].copy())
     if any(len(array) != len(labels) for array in inputs.values()) or not _are_classes(labels, spec.classes):
         raise DoesNotFit(detail="the file of the fleet has other cloud data than its model takes")
-    return GivenCloud(found[CLOUD].tobytes(), Dataset(inputs, labels))
+    parameters = found[CLOUD_PARAMETERS].tobytes() if CLOUD_PARAMETERS in found else None
+    return GivenCloud(found[CLOUD].tobytes(), Dataset(inputs, labels), parameters)
 
 
 def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRunResult:

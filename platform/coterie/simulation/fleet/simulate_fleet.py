@@ -49,7 +49,7 @@ from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors, encode_tensors
 
-NO_CLOUD = "there is no cloud model: coterie simulate --cloud CLOUD.pt2 --cloud-data SAMPLES.npz"
+NO_CLOUD = "there is no cloud model: give one with its data (--cloud CLOUD.pt2 --cloud-data SAMPLES.npz)"
 ONE_BY_ONE = 32
 """Devices of a block that train one by one."""
 SAVED_EVERY_S = 5.0
@@ -128,7 +128,7 @@ def _check(run: FleetRun) -> None:
     if problem is not None and run.drift is None:
         raise DoesNotFit(
             detail=f"{problem}, and devices here have all their samples from the beginning; let samples come over "
-            "time: coterie simulate --drift steady, introduced:SHARE or by:COLUMN"
+            "time with a drift (--drift steady, introduced:SHARE or by:COLUMN)"
         )
     if run.is_on_a_clock and plan.privacy.releases != "nothing":
         raise DoesNotFit(

@@ -6,12 +6,12 @@ come from rounds that its own parts are replayed in: those vary as the fleet doe
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +24,7 @@ from coterie.cloud.simulation_job import (
     LEFT_S,
     SAVED,
     CannotSimulate,
+    ExpectedMoment,
     ExpectedRound,
     Range,
     SimulationArguments,
@@ -32,9 +33,10 @@ from coterie.cloud.simulation_job import (
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import predict_logits, score
+from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.asked import parse_split
-from coterie.simulation.fleet.fleet_run import FleetRun
+from coterie.simulation.fleet.asked import parse_drift, parse_split
+from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
 from coterie.simulation.fleet.keeping import STATE
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile
@@ -56,6 +58,8 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, decode_tensors
 
 USER = "user"
+MOMENTS = 100
+"""Times of a simulation that are told, at most."""
 
 
 def try_stored(arguments: SimulationArguments, report: ReportProgress) -> SimulationResult:
@@ -102,7 +106,17 @@ def _run(arguments: SimulationArguments) -> FleetRun:
         rounds=arguments.rounds,
         days=arguments.days,
         fleet=fleet,
+        drift=None if arguments.drift is None else parse_drift(arguments.drift),
+        cloud=_cloud(arguments),
     )
+
+
+def _cloud(arguments: SimulationArguments) -> GivenCloud | None:
+    program, parameters, data = arguments.cloud, arguments.cloud_parameters, arguments.cloud_data
+    if program is None or parameters is None or data is None:
+        return None
+    samples = read_model_dataset(Path(data), arguments.model)
+    return GivenCloud(Path(program).read_bytes(), samples, Path(parameters).read_bytes())
 
 
 def _parameters(path: Path, spec: ModelSpec) -> Tensors:
@@ -147,7 +161,8 @@ def _drawn(run: FleetRun, draw: int, keep: Path, told: Callable[[Progress], None
     partial = found.with_suffix(".partial")
     partial.write_bytes(msgspec.json.encode(outcome))
     partial.replace(found)
-    shutil.rmtree(directory)
+    if directory.exists():
+        shutil.rmtree(directory)
     return outcome
 
 
@@ -191,7 +206,7 @@ class _Takes(NamedTuple):
 
 
 def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: SimulationArguments) -> _Takes:
-    """Raises DoesNotFit where no round was held."""
+    """Raises DoesNotFit where the plan holds rounds, and none was."""
     update = sent_bytes(run.plan, run.model.spec).usual
     trace = _replayable(run)
     if trace is not None:
@@ -206,7 +221,7 @@ def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: Simulatio
             [one.lost for one in every],
             [one.delivered * update for one in every],
         )
-    if not found.duration_s or not any(outcome.rounds for outcome in outcomes):
+    if run.plan.pace.holds_rounds() and not (found.duration_s and any(outcome.rounds for outcome in outcomes)):
         needed = run.plan.pace.devices_needed()
         raise DoesNotFit(
             detail=f"no round would open in {arguments.days:g} days: the fleet never has {needed} devices ready at once"
@@ -216,8 +231,8 @@ def _takes(run: FleetRun, outcomes: Sequence[FleetOutcome], arguments: Simulatio
 
 def _replayable(run: FleetRun) -> Trace | None:
     """What devices did, with which rounds are held again to tell what they take; asynchronous ones are not."""
-    is_asynchronous = run.plan.pace.staleness_allowed() is not None
-    return run.fleet if isinstance(run.fleet, Trace) and not is_asynchronous else None
+    is_synchronous = run.plan.pace.holds_rounds() and run.plan.pace.staleness_allowed() is None
+    return run.fleet if isinstance(run.fleet, Trace) and is_synchronous else None
 
 
 def _replayed(plan: Plan, trace: Trace, update_bytes: int, arguments: SimulationArguments) -> Iterator[Held]:
@@ -234,7 +249,7 @@ def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float,
         duration_s=_pooled(takes.duration_s),
         lost=_pooled(takes.lost),
         up_bytes=_pooled(takes.up_bytes),
-        merged_share=sum(one.outcome == "merged" for one in held) / len(held),
+        merged_share=sum(one.outcome == "merged" for one in held) / len(held) if held else None,
         accuracy=_over_draws([one.accuracy for one in outcomes]),
         begins_with=begins_with,
         device_accuracy_median=_over_draws([one.device_accuracy.median for one in outcomes]),
@@ -249,7 +264,28 @@ def _summed(run: FleetRun, outcomes: Sequence[FleetOutcome], begins_with: float,
         draws=len(outcomes),
         durations="simulated" if _replayable(run) is None else "replayed",
         executor_reason=outcomes[0].executor_reason,
+        moments=tuple(_moments(outcomes, run.days * DAY_S)),
     )
+
+
+def _moments(outcomes: Sequence[FleetOutcome], lasts_s: float) -> Iterator[ExpectedMoment]:
+    """As many as samples come at times in every draw, but not more than are drawn."""
+    ticks = [len(outcome.accuracy_by_tick) for outcome in outcomes if outcome.tick_s is not None]
+    spans = min(*ticks, MOMENTS) if ticks else 0
+    means = [_by_span(outcome.accuracy_by_tick, spans) for outcome in outcomes]
+    for span in range(spans):
+        met = [one[span] for one in means if span in one]
+        if met:
+            yield ExpectedMoment(lasts_s * (span + 1) / spans, _over_draws(met))
+
+
+def _by_span(accuracies: Sequence[float | None], spans: int) -> Mapping[int, float]:
+    """The mean in each of so many spans of the time that has one."""
+    found: dict[int, list[float]] = {}
+    for tick, accuracy in enumerate(accuracies):
+        if accuracy is not None:
+            found.setdefault(tick * spans // len(accuracies), []).append(accuracy)
+    return {span: fmean(those) for span, those in found.items()}
 
 
 def _expected(outcomes: Sequence[FleetOutcome], begins_with: float) -> Iterator[ExpectedRound]:
@@ -269,8 +305,10 @@ def _over_draws(values: Sequence[float]) -> Range:
     return Range(float(min(values)), float(median(values)), float(max(values)))
 
 
-def _pooled(values: Sequence[float]) -> Range:
+def _pooled(values: Sequence[float]) -> Range | None:
     """One value a round, of all draws."""
+    if not values:
+        return None
     low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
     return Range(float(low), float(middle), float(high))
 

@@ -251,7 +251,7 @@ def test_a_cloud_model_of_another_task_is_refused() -> None:
             "help cartel is about data that change.*--drift",
         ),
         (TAUGHT, {"drift": None}, "when samples came.*--drift"),
-        (TAUGHT, {"cloud": None}, "no cloud model: coterie simulate --cloud"),
+        (TAUGHT, {"cloud": None}, "no cloud model: give one with its data .--cloud"),
         (ALONE, {"cloud": True}, "leave --cloud out"),
         (
             {"merge": {"kind": "fed_avg", "weight_by": "uniform"}, "privacy": {"kind": "central_noise"}},

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from coterie.simulation.clock import DAY_S
+from coterie.simulation.clock import DAY_S, in_words
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.drifts.steady import Steady
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import Dimension, changed, combinations
 from coterie.simulation.progress import Progress, unreported
 from coterie_learning.plan import presets
@@ -118,3 +120,33 @@ def test_a_plan_that_guarantees_nothing_misses_an_epsilon() -> None:
 def test_a_goal_must_be_one() -> None:
     with pytest.raises(DoesNotFit, match="accuracy"):
         found(Goal(1.5, DAY_S))
+
+
+ALONE = {"local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.0001}, "pace": {"kind": "alone"}}
+
+
+def test_while_samples_come_devices_are_judged_before_they_learn_and_costs_end_where_they_are_good_enough() -> None:
+    """Plans without rounds have no version to judge; what devices do later is not what it took."""
+    given = replace(run(**ALONE), drift=Steady(), devices=12, each=120)
+    rates = (Dimension("local.learning_rate", (0.0001, 0.3)),)
+    low, high = (
+        propose(given, Goal(goal, DAY_S / 2), rates, seeds=1, report=unreported).proposals for goal in (0.6, 0.9)
+    )
+    early, late = (next(one for one in those if one.values) for those in (low, high))
+    assert early.values == {"local.learning_rate": 0.3} and early.reaches_goal and late.reaches_goal
+    assert early.figures.reaches_s is not None and late.figures.reaches_s is not None
+    assert 0 < early.figures.reaches_s < late.figures.reaches_s < DAY_S / 2
+    assert 0 < early.figures.joules_per_device < late.figures.joules_per_device
+    assert early.figures.accuracy >= 0.6 and early.figures.rounds == 0
+    assert early.reason.startswith(f"Reaches the goal after {in_words(early.figures.reaches_s)}")
+    (own,) = (one for one in low if not one.values)
+    assert not own.reaches_goal and own.figures.joules_per_device > early.figures.joules_per_device
+
+
+def test_a_simulation_that_ends_earlier_is_the_beginning_of_the_whole_one() -> None:
+    given = replace(run(**ALONE), drift=Steady(), devices=6, each=60, days=0.5)
+    whole = simulate_fleet(given, report=unreported)
+    assert whole.tick_s is not None
+    half = simulate_fleet(replace(given, ends_s=4 * whole.tick_s), report=unreported)
+    assert half.accuracy_by_tick == whole.accuracy_by_tick[:4] and half.simulated_s == 4 * whole.tick_s
+    assert half.trained_s < whole.trained_s

@@ -61,8 +61,16 @@ def test_the_file_is_of_all_runs_and_of_no_other_fleet() -> None:
     one = run()
     assert encode_fleet(replace(one, seed=7, rounds=9, workers=2, evaluate_every=3)) == encode_fleet(one)
     assert encode_fleet(replace(one, devices=41)) != encode_fleet(one)
-    other = replace(one, seed=7, rounds=9, evaluate_every=3)
+    other = replace(one, seed=7, rounds=9, evaluate_every=3, ends_s=900.0)
     assert wanted_of(decode_fleet(encode_fleet(one), wanted_of(other))) == wanted_of(other)
+
+
+def test_the_file_has_what_a_cloud_model_has_learned() -> None:
+    given = with_cloud()
+    assert given.cloud is not None
+    taught = replace(given, cloud=given.cloud._replace(parameters=b"learned"))
+    again = decode_fleet(encode_fleet(taught), wanted_of(taught))
+    assert again.cloud is not None and again.cloud.parameters == b"learned"
 
 
 def arguments(fleet: bytes, directory: Path, wanted: WantedRun) -> FleetRunArguments:

@@ -1,5 +1,6 @@
 """A plan tried with several draws: interrupted it goes on to the same forecast, and what does not fit is told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -8,11 +9,20 @@ import pytest
 
 from coterie.child.job import Progress
 from coterie.cloud.simulation_job import DRAWS, LEFT_S, SAVED, CannotSimulate, SimulationArguments, agent_code
+from coterie.simulation.clock import DAY_S
+from coterie.simulation.cloud_model import CloudModel
 from coterie.simulation.fleet import simulate_fleet
+from coterie.simulation.fleet.drifts.introduced import Introduced
+from coterie.simulation.fleet.profile import read_profile
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet as simulate_on
+from coterie.simulation.fleet.splits.iid import Iid
 from coterie.simulation.fleet.trying import try_stored
+from coterie.simulation.progress import unreported
 from coterie.twin.trace import Part, Span, Trace
+from coterie_learning.random import derive_seed
 from coterie_wire.tensors import encode_tensors
-from tests.coterie.simulation.fleet.fleets import PLAN, compiled, samples
+from tests.coterie.simulation.fleet.fleets import PLAN, compiled, run, samples
+from tests.coterie.simulation.fleet.test_on_clock import HELPED, TAUGHT, cloud
 
 ROUNDS = 3
 
@@ -40,6 +50,10 @@ def arguments(directory: Path) -> SimulationArguments:
         each=20,
         trace=None,
         profile="kiosks",
+        drift=None,
+        cloud=None,
+        cloud_parameters=None,
+        cloud_data=None,
         devices=30,
         rounds=ROUNDS,
         days=7.0,
@@ -92,12 +106,76 @@ def test_asynchronous_rounds_on_a_fleets_past_are_simulated(tmp_path: Path) -> N
     assert found.duration_s.middle > 0
 
 
+def test_devices_without_rounds_learn_and_help_while_samples_come(tmp_path: Path) -> None:
+    """Each draw is the simulation that `coterie simulate --drift` runs."""
+    given = arguments(tmp_path / "work")
+    few = msgspec.structs.replace(given, plan={**PLAN, **HELPED}, drift="introduced:0.5", devices=8, each=60, days=0.5)
+    found = try_stored(few, lambda _: None)
+    assert (found.rounds, found.duration_s, found.lost, found.up_bytes, found.merged_share) == (
+        (),
+        None,
+        None,
+        None,
+        None,
+    )
+    assert found.moments and found.moments[-1].ends_s == 0.5 * DAY_S
+    assert found.moments[0].accuracy.middle < found.moments[-1].accuracy.middle
+    assert list(found.figures().accuracies) == [one.accuracy.middle for one in found.moments]
+    first = run(**HELPED)
+    alone = replace(
+        first,
+        samples=samples(600),
+        split=Iid(),
+        drift=Introduced(0.5),
+        devices=8,
+        each=60,
+        days=0.5,
+        fleet=read_profile("kiosks"),
+        rounds=ROUNDS,
+    )
+    accuracies = sorted(
+        simulate_on(replace(alone, seed=derive_seed(1, "draw", draw)), report=unreported).accuracy
+        for draw in range(DRAWS)
+    )
+    assert (found.accuracy.low, found.accuracy.middle, found.accuracy.high) == (
+        accuracies[0],
+        accuracies[DRAWS // 2],
+        accuracies[-1],
+    )
+
+
+@pytest.mark.long
+def test_devices_and_cloud_teach_each_other_from_the_cloud_model_that_there_is(tmp_path: Path) -> None:
+    given, there = arguments(tmp_path / "work"), cloud()
+    model = CloudModel.stored(there.program, given.model)
+    (tmp_path / "cloud.pt2").write_bytes(there.program)
+    (tmp_path / "cloud").write_bytes(model.bootstrap(there.data, seed=0))
+    np.savez(tmp_path / "cloud.npz", x=there.data.inputs["x"], y=there.data.labels)
+    found = try_stored(
+        msgspec.structs.replace(
+            given,
+            plan={**PLAN, **TAUGHT},
+            drift="steady",
+            devices=10,
+            each=60,
+            cloud=str(tmp_path / "cloud.pt2"),
+            cloud_parameters=str(tmp_path / "cloud"),
+            cloud_data=str(tmp_path / "cloud.npz"),
+        ),
+        lambda _: None,
+    )
+    assert found.merged_share == 1.0 and found.moments and found.duration_s is not None
+    assert found.rounds[-1].accuracy.middle > found.begins_with
+
+
 def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     fits = arguments(tmp_path / "work")
     for changes, sentence in (
         ({"dataset": None, "scenario": "places"}, "the model takes x float32"),
         ({"plan": {**PLAN, "pace": {"kind": "alone"}}}, "holds no rounds"),
         ({"split": "pathological:99"}, "99 a device are asked for"),
+        ({"drift": "sudden"}, "no data drift 'sudden'; there is by:COLUMN"),
+        ({"plan": TAUGHT, "drift": "steady"}, "there is no cloud model"),
         ({"devices": 2}, "no round would open in 7 days"),
     ):
         with pytest.raises(CannotSimulate, match=sentence):

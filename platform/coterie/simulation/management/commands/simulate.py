@@ -20,7 +20,7 @@ from coterie.core.login import Login
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
-from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.asked import BATCH_SIZE, BEYOND_ROUNDS, Asked, fleet_run
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
 from coterie.simulation.fleet.runner import HERE, Runner
@@ -91,11 +91,8 @@ class Command(BaseCommand):
             "fleets", "with --split devices hold rounds on samples of yours, or learn while these come (--drift)"
         )
         fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:CLASSES or by:COLUMN")
-        fleet.add_argument(
-            "--drift", metavar="D", help="samples come over the days: steady, introduced:SHARE or by:COLUMN"
-        )
-        fleet.add_argument("--cloud", type=Path, metavar="CLOUD.pt2", help="a cloud model, which teaches and learns")
-        fleet.add_argument("--cloud-data", type=Path, metavar="C.npz", help="the initial cloud data, with --cloud")
+        for one in BEYOND_ROUNDS:
+            fleet.add_argument(one.flag, type=Path if one.is_file else str, metavar=one.metavar, help=one.help)
         fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")
         fleet.add_argument("--days", type=float, metavar="D", help="simulated days at most (default: 30)")
         fleet.add_argument(
@@ -342,9 +339,7 @@ OF_FLEETS = (
     "evaluate_every",
     "executor",
     "workers",
-    "drift",
-    "cloud",
-    "cloud_data",
+    *(one.field for one in BEYOND_ROUNDS),
 )
 """Options that go with --split."""
 LEAST: Mapping[str, float] = {
