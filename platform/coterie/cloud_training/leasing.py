@@ -16,7 +16,7 @@ from coterie.cloud_training.curve import Curve
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.jobs import PLACE
 from coterie.cloud_training.models import TrainingJob
-from coterie.cluster.services import Place, end_gang, give_place_back, grow, holds_place, try_again
+from coterie.cluster.services import Place, end_gang, give_place_back, grow, holds_place, put_off, try_again
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, lapsed, take_lease
@@ -96,6 +96,17 @@ def put_back(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     log(job.pk, told.sentence, now)
     PLACE.send()
     return True
+
+
+@transaction.atomic
+def postpone(job: TrainingJob, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
+    """Have a job wait until what it `lack`s may be there again, unless it was cancelled. It is no fault of its own."""
+    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update())
+    if job.state != State.RUNNING or job.lease_token != lease:
+        return
+    told = put_off(job=job.pk, placement=job.placement, lack=lack, now=now) or lack
+    STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=told, lease_until=None, attempts=F("attempts") - 1)
+    log(job.pk, told.sentence, now)
 
 
 @transaction.atomic

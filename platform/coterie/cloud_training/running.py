@@ -10,7 +10,7 @@ from threading import Event
 import msgspec
 from django.db import transaction
 
-from coterie.child.errors import Cancelled, DiskFull
+from coterie.child.errors import Cancelled
 from coterie.child.job import A, ChildJob, Limits, Progress, R, Unconfined
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job, rehearsal_job, simulation_job
@@ -26,6 +26,7 @@ from coterie.cloud_training.leasing import (
     fail_or_retry,
     go_on_as_gang,
     hold_job,
+    postpone,
     put_back,
     record_curve,
     record_found,
@@ -40,9 +41,9 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.together import call_gang, limits_of
 from coterie.cluster.launchers import HERE
 from coterie.cluster.services import Place, holds_place, place_of
-from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.postponing import lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
@@ -57,7 +58,8 @@ PROGRESS_EVERY = timedelta(seconds=0.5)
 def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
     """Do a job where its gang is placed, unless it is being done, is placed elsewhere by now, or has ended.
 
-    If it is cancelled meanwhile, its result is dropped; if it has to make room, it waits again.
+    If it is cancelled meanwhile, its result is dropped. It waits again where it has to make room, where the disk is
+    full, and where the storage of files does not answer.
     """
     lease, place = uuid.uuid4(), place_of(job_id)
     if place is None or place.placement != placement:
@@ -85,13 +87,14 @@ def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
             waits = put_back(job, lease, clock())
             logger.info("%s %s", job, "waits for another place" if waits else "was cancelled")
             return
-        except CoterieError as error:
-            _fail(job, lease, error, clock())
-            return
-        except OSError as error:
-            if not is_full(error):
+        except Exception as error:
+            if (lack := lack_of(error)) is not None:
+                logger.warning("%s waits: %s", job, lack.sentence)
+                postpone(job, lease, lack, clock())
+            elif isinstance(error, CoterieError):
+                _fail(job, lease, error, clock())
+            else:
                 raise
-            _fail(job, lease, DiskFull(job=job.kind), clock())
             return
         with transaction.atomic():
             if succeed(job, lease, clock()):

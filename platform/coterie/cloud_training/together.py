@@ -21,10 +21,12 @@ from coterie.cloud_training import work
 from coterie.cloud_training.jobs import JOIN
 from coterie.cloud_training.models import TrainingJob
 from coterie.cluster.models import Host, queue_of
-from coterie.cluster.services import Place, holds_place, join, place_of
+from coterie.cluster.services import Place, holds_place, join, place_of, put_off
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.postponing import lack_of
 from coterie.core.scratch import scratch_directory
+from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +78,10 @@ def limits_of(arguments: BootstrapArguments) -> Limits:
 
 
 def join_gang(*, job_id: uuid.UUID, placement: int, host: str, first: int, meeting: Meeting, clock: Clock) -> None:
-    """Run this host's workers, unless that was done or the placement is over. What fails them, the lead tells."""
+    """Run this host's workers, unless that was done or the placement is over. What fails them, the lead tells.
+
+    Where this host lacks what comes back by itself, all of the gang waits.
+    """
     if not join(job=job_id, placement=placement, host=host, now=clock()):
         return
     place = place_of(job_id)
@@ -86,14 +91,21 @@ def join_gang(*, job_id: uuid.UUID, placement: int, host: str, first: int, meeti
     here = next(share for share in place.shares if share.host == host)
     part = _part(meeting, first=first, here=here.ranks, address=_addresses(place)[host])
     held = Heartbeat(lambda: holds_place(job_id, placement, clock()))
-    with held as heartbeat, scratch_directory("share") as directory:
-        arguments = work.bootstrap_arguments(job, directory, clock())
-        arguments = msgspec.structs.replace(arguments, together=part, gpus=here.gpus)
+    with held as heartbeat:
         try:
-            run_child(share_job.JOB, arguments, limits=limits_of(arguments), cancel=heartbeat.lost)
+            with scratch_directory("share") as directory:
+                arguments = work.bootstrap_arguments(job, directory, clock())
+                arguments = msgspec.structs.replace(arguments, together=part, gpus=here.gpus)
+                run_child(share_job.JOB, arguments, limits=limits_of(arguments), cancel=heartbeat.lost)
         except Cancelled:
             logger.info("the workers of %s left %s", job, host)
-        except CoterieError as error:
+        except Exception as error:
+            lack = lack_of(error)
+            if lack is not None:
+                on_host = Reason(lack.code, f"{host}: {lack.sentence}")
+                put_off(job=job_id, placement=placement, lack=on_host, now=clock())
+            elif not isinstance(error, CoterieError):
+                raise
             logger.warning("the workers of %s on %s: %s", job, host, error)
 
 

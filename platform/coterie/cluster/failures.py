@@ -11,7 +11,6 @@ KINDS: dict[str, Kind] = {
     "training.workers_died": "network",
     "child.crashed": "process",
     "training.launch_failed": "process",
-    "child.disk_full": "host",
     "training.checkpoint_lost": "host",
     "training.no_gpu": "host",
 }

@@ -105,6 +105,8 @@ class Gang(Stateful):
     """How often it was placed; what belongs to another placement is out of date."""
     failures = models.PositiveIntegerField(default=0)
     """Since it came or was told to leave."""
+    postponements = models.PositiveIntegerField(default=0, db_default=0)
+    """How often it has waited for what it lacked, as `coterie.core.postponing` says."""
     avoids = models.JSONField(default=list, blank=True)
     """Names of hosts on which it failed."""
     place_s = models.FloatField(default=0.0)

@@ -13,6 +13,7 @@ from coterie.cluster.failures import Retry, retry_after
 from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
 from coterie.cluster.selectors import seconds_of
 from coterie.core.durable import Steps
+from coterie.core.postponing import goes_on, pause_after
 from coterie.core.resting import unremarkable
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -200,6 +201,30 @@ def try_again(*, job: uuid.UUID, placement: int, failure: Reason, advanced: bool
     if not _wait_again(gang, told, now, since=now, failures=failures, avoids=avoids, not_before=now + wait):
         return None
     return retry
+
+
+@transaction.atomic
+def put_off(*, job: uuid.UUID, placement: int, lack: Reason, now: datetime) -> Reason | None:
+    """Have a gang wait until what it `lack`s may be there again; why, and None where it is placed elsewhere by now.
+
+    It is no failure, however often. Disks and clocks are those of hosts: rather on others.
+    """
+    gang = _held(job, placement)
+    if gang is None:
+        return None
+    pause = pause_after(gang.postponements)
+    told = goes_on(lack, pause)
+    _wait_again(
+        gang,
+        told,
+        now,
+        since=now,
+        failures=0,
+        avoids=sorted({*gang.avoids, *(share.host for share in _shares(gang))}),
+        not_before=now + pause,
+        postponements=gang.postponements + 1,
+    )
+    return told
 
 
 @transaction.atomic

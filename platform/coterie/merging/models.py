@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import Leased
+from coterie.core.postponing import Postponed
 from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -19,7 +20,7 @@ from coterie.secure_sums.models import SecureSum
 from coterie_learning.plan import Plan, parse_plan
 
 
-class Merge(Stateful, Leased, Separated):
+class Merge(Stateful, Leased, Postponed, Separated):
     """Updates on their way to new versions; in synchronous rounds those of one cohort."""
 
     project_path = "federation__project"
@@ -55,10 +56,8 @@ class Merge(Stateful, Leased, Separated):
     metrics = models.JSONField(default=dict, blank=True)
     """Figures by name: updates, samples, accuracy before and after."""
     asked_at = models.DateTimeField()
-    postponed_until = models.DateTimeField(null=True, blank=True)
-    """No worker begins before: a resource is missing, which does not count as a failed attempt."""
     postponements = models.PositiveIntegerField(default=0)
-    """How often it was; each pause is twice the one before."""
+    """As of every `Postponed`; the table had it before the database knew its default."""
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -8,10 +8,10 @@ from functools import partial
 from threading import Event
 from time import perf_counter
 
-from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
-from coterie.core.disk import is_full
+from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.postponing import DISK_FULL, lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.merging import reasons
 from coterie.merging.averaging import Merger, average, merge_where_it_pays
@@ -29,7 +29,6 @@ from coterie.merging.transitions import (
     postpone_without_blame,
     take,
 )
-from coterie.storage.interface import StorageUnavailable
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -86,12 +85,11 @@ def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Mer
 
 
 def _why_it_waits(error: Exception) -> WhyItWaits | None:
-    """What the machine or the storage of files lacked, which no update and no worker can help; None: nothing."""
-    if isinstance(error, DiskFull) or is_full(error):
-        return reasons.disk_full
-    if isinstance(error, StorageUnavailable):
-        return partial(reasons.storage_away, str(error))
-    return None
+    """What it lacks that comes back by itself; None: nothing."""
+    lack = lack_of(error)
+    if lack is None:
+        return None
+    return reasons.disk_full if lack.code == DISK_FULL else partial(reasons.storage_away, lack.sentence)
 
 
 def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:

@@ -6,12 +6,13 @@ from django.db import transaction
 from django.db.models import Q
 
 from coterie.core.lease import LEASE, SKEW, lapsed
+from coterie.core.postponing import is_due
 from coterie.core.resting import LONGEST_S
 from coterie.merging import reasons
 from coterie.merging.checkpoints import forget_checkpoints, merges_with_checkpoints
 from coterie.merging.jobs import MERGE
 from coterie.merging.models import Merge
-from coterie.merging.transitions import LONGEST_PAUSE, MAX_ATTEMPTS, State, end
+from coterie.merging.transitions import MAX_ATTEMPTS, State, end
 
 
 def sweep(*, now: datetime) -> float:
@@ -22,10 +23,7 @@ def sweep(*, now: datetime) -> float:
     if not Merge.objects.filter(state=State.RUNNING).exists():
         return LONGEST_S
     asked_in_vain = Q(lease_until=None) & (Q(reason_at__lt=now - LEASE / 6) | Q(reason_at__gt=now + SKEW))
-    not_postponed = (
-        Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + LONGEST_PAUSE + SKEW)
-    )
-    for merge in Merge.objects.filter(lapsed(now) | asked_in_vain, not_postponed, state=State.RUNNING):
+    for merge in Merge.objects.filter(lapsed(now) | asked_in_vain, is_due(now), state=State.RUNNING):
         with transaction.atomic():
             if merge.attempts < MAX_ATTEMPTS:
                 MERGE.send(merge=merge.pk)

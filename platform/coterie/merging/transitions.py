@@ -1,13 +1,14 @@
 """The steps of a merge, and who works at it: each change is a compare-and-set on its row."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 
 from coterie.core.durable import Steps, reason_columns
 from coterie.core.lease import extend_lease, take_lease
+from coterie.core.postponing import pause_after, postponed
 from coterie.merging.checkpoints import forget_checkpoints
 from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
@@ -17,8 +18,6 @@ from coterie_wire.conditions import Reason
 State = Merge.State
 MAX_ATTEMPTS = 5
 """Attempts that may fail without any progress before a merge is abandoned."""
-FIRST_PAUSE = timedelta(seconds=5)
-LONGEST_PAUSE = timedelta(minutes=5)
 WhyItWaits = Callable[[float], Reason]
 """Makes a reason of the pause in seconds."""
 
@@ -55,7 +54,7 @@ def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime
 def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: datetime) -> None:
     """Record why an attempt failed, and let the next wait: twice as long each time. The last has no next."""
     merge.refresh_from_db(fields=["attempts"])
-    pause = min(FIRST_PAUSE * 2 ** max(0, merge.attempts - 1), LONGEST_PAUSE)
+    pause = pause_after(max(0, merge.attempts - 1))
     is_last = merge.attempts >= MAX_ATTEMPTS
     reason = (
         failed(problem)
@@ -70,15 +69,13 @@ def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: date
 
 def postpone_without_blame(merge: Merge, why: WhyItWaits, *, lease: UUID, now: datetime) -> None:
     """Let the merge wait until what it lacks may be there again. Attempts are reset: no worker has failed."""
-    pause = min(FIRST_PAUSE * 2 ** min(merge.postponements, 10), LONGEST_PAUSE)
-    postponed = _running(merge.pk).filter(lease_token=lease)
-    postponed.update(
+    pause = pause_after(merge.postponements)
+    _running(merge.pk).filter(lease_token=lease).update(
         **reason_columns(why(pause.total_seconds())),
+        **postponed(pause, now),
         reason_at=now,
         lease_until=None,
         attempts=0,
-        postponed_until=now + pause,
-        postponements=F("postponements") + 1,
     )
     ADVANCE.send(federation=str(merge.federation_id))
 

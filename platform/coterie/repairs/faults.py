@@ -15,6 +15,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.core.acting import current_actor
 from coterie.core.away import AWAY
 from coterie.core.identity import verify_key
+from coterie.core.postponing import DISK_FULL, STORAGE_AWAY
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.signing_keys import Succession, followers
@@ -47,8 +48,11 @@ WHERE_TO_LOOK = {
     "merging.disk_full": "Make room on the disk; the merge then goes on by itself.",
     "merging.storage_away": "See why the object storage does not answer, or refuses what is asked (a wrong clock, "
     "credentials that have ended); the merge then goes on by itself.",
+    DISK_FULL: "Make room on the disk; the job then goes on by itself.",
+    STORAGE_AWAY: "See why the object storage does not answer, or refuses what is asked (a wrong clock, "
+    "credentials that have ended); the job then goes on by itself.",
 }
-"""By the reason of a merge that waits for something to be there again."""
+"""By the reason of a merge or a job that waits for something to be there again."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,24 @@ def _failed_jobs(_now: datetime) -> Iterator[Repair]:
                 Remedy("Try again", "cloud_training.retry_job", "POST", f"/api/jobs/{job.pk}/retry/"),
                 Remedy("See its log", "", "GET", f"/api/jobs/{job.pk}/"),
             ),
+        )
+
+
+def _waiting_jobs(_now: datetime) -> Iterator[Repair]:
+    """Jobs that wait for something to be there again."""
+    jobs = TrainingJob.objects.filter(state=TrainingJob.State.QUEUED, reason_code__in=(DISK_FULL, STORAGE_AWAY))
+    for job in jobs.exclude(kind=TrainingJob.Kind.SIMULATION).select_related("pair"):
+        yield Repair(
+            key=f"job_waits:{job.pk}",
+            code=job.reason_code,
+            severity="error",
+            sentence=f"The {job.kind} of {job.pair.name} waits: {job.reason_sentence}",
+            advice=WHERE_TO_LOOK[job.reason_code],
+            subject_kind="cloud_training.trainingjob",
+            subject_id=str(job.pk),
+            subject_name=str(job),
+            since=job.created_at,
+            remedies=(Remedy("See its log", "", "GET", f"/api/jobs/{job.pk}/"),),
         )
 
 
@@ -601,6 +623,7 @@ def _servers_away(_now: datetime) -> Iterator[Repair]:
 
 FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _failed_jobs,
+    _waiting_jobs,
     _rejected_pairs,
     _federations_without_model,
     _starving_rounds,

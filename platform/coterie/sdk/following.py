@@ -22,5 +22,7 @@ def follow(rest: Rest, job: Job, line: ProgressLine) -> None:
 
 def stage_of(job: Job) -> str:
     """How far it is, in words."""
+    if job.state == "queued" and job.error_sentence:
+        return f"{job.kind} waits, {job.error_sentence}"
     left = "" if job.left_s is None else f", about {job.left_s:.0f} s left"
     return f"{job.kind} {job.progress:.0%}: {job.progress_sentence or job.state}{left}"

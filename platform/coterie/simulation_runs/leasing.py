@@ -5,12 +5,13 @@ from datetime import datetime
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from coterie.cloud.fleet_run_job import FleetRunResult
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, free, lapsed, take_lease
+from coterie.core.postponing import goes_on, is_due, pause_after, postponed
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie_wire.conditions import Reason
 
@@ -28,7 +29,7 @@ LOOKS = 5
 def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
     """The run that waits longest, leased to this worker; None: none waits, or others are quicker."""
     for _ in range(LOOKS):
-        waiting = SimulationRun.objects.filter(WAITING, free(now)).order_by("created_at", "pk")
+        waiting = SimulationRun.objects.filter(WAITING, free(now), is_due(now)).order_by("created_at", "pk")
         first = waiting.values_list("pk", flat=True).first()
         if first is None:
             return None
@@ -69,6 +70,22 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
     if ended:
         tell_consoles(APP)
     return ended == 1
+
+
+def postpone(run: SimulationRun, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
+    """Have the run wait until what it `lack`s may be there again, unless it was cancelled. No worker has failed."""
+    pause = pause_after(run.postponements)
+    told = goes_on(lack, pause)
+    put_off = _held(run.pk, lease).update(
+        state=State.QUEUED,
+        attempts=F("attempts") - 1,
+        lease_until=None,
+        left_s=None,
+        **reason_columns(told),
+        **postponed(pause, now),
+    )
+    if put_off:
+        tell_consoles(APP)
 
 
 def cancel(run: SimulationRun, reason: Reason, now: datetime) -> bool:

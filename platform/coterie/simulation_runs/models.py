@@ -8,6 +8,7 @@ from django.db.models import Q
 from coterie.core.durable import Stateful
 from coterie.core.figured import Figured
 from coterie.core.lease import Leased
+from coterie.core.postponing import Postponed
 from coterie.core.separation import ProjectRoot, Separated
 from coterie.registry.models import Blob
 
@@ -38,7 +39,7 @@ class SimulatedFleet(ProjectRoot):
         return f"simulated fleet {self.pk}"
 
 
-class SimulationRun(Stateful, Leased, Figured, Separated):
+class SimulationRun(Stateful, Leased, Postponed, Figured, Separated):
     """One run: a plan, a seed and some rounds. The same run of the same fleet is one row."""
 
     project_path = "fleet__project"

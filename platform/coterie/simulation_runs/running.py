@@ -15,10 +15,11 @@ from coterie.cloud.fleet_run_job import JOB, LIMITS, FleetRunArguments, WantedRu
 from coterie.cloud.simulation_job import LEFT_S, agent_code
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.postponing import lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.registry.verifying import sound_path
 from coterie.simulation_runs.keeping import forget, kept_of
-from coterie.simulation_runs.leasing import fail, hold_run, let_go, record_progress, succeed, take_run
+from coterie.simulation_runs.leasing import fail, hold_run, let_go, postpone, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulationRun
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -71,8 +72,14 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                 forget(run.pk)
         except Cancelled:
             logger.info("%s was cancelled or removed, or is another worker's", run)
-        except CoterieError as error:
-            logger.warning("%s failed: %s", run, error)
-            fail(run, lease, Reason(error.code, str(error)), clock())
+        except Exception as error:
+            if (lack := lack_of(error)) is not None:
+                logger.warning("%s waits: %s", run, lack.sentence)
+                postpone(run, lease, lack, clock())
+            elif isinstance(error, CoterieError):
+                logger.warning("%s failed: %s", run, error)
+                fail(run, lease, Reason(error.code, str(error)), clock())
+            else:
+                raise
         finally:
             let_go(run.pk, lease)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from coterie.audit.recording import audited, check_permitted
 from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
 from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
+from coterie.core.postponing import is_due
 from coterie.core.resting import LONGEST_S
 from coterie.core.why import cancellation
 from coterie.evaluation.datasets import MAX_BYTES
@@ -102,6 +103,8 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
         "hinted_at": now,
         "started_at": None,
         "progress": 0.0,
+        "postponed_until": None,
+        "postponements": 0,
     }
     ended = (SimulationRun.State.FAILED, SimulationRun.State.CANCELLED)
     runs.filter(key__in=keys, state__in=ended).update(state=SimulationRun.State.QUEUED, **again)
@@ -141,9 +144,14 @@ def sweep(*, now: datetime) -> float:
     Seconds for which there is no run to see to.
     """
     give_up(now)
-    unheard = Q(state=SimulationRun.State.QUEUED) & (Q(hinted_at__lt=now - HINTED_AGAIN) | Q(hinted_at__gt=now))
+    pause_over = Q(postponed_until__gt=F("hinted_at"))
+    unheard = Q(state=SimulationRun.State.QUEUED) & (
+        Q(hinted_at__lt=now - HINTED_AGAIN) | Q(hinted_at__gt=now) | pause_over
+    )
     with transaction.atomic():
-        due = SimulationRun.objects.filter(WAITING, lapsed(now) | unheard).order_by("created_at", "pk")[:HINTS]
+        due = SimulationRun.objects.filter(WAITING, is_due(now), lapsed(now) | unheard).order_by("created_at", "pk")[
+            :HINTS
+        ]
         _hint(SimulationRun.objects.filter(pk__in=[run.pk for run in due]).update(hinted_at=now))
     SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
     goes_on = (*SimulationRun.ACTIVE, SimulationRun.State.CANCELLED)

@@ -179,10 +179,10 @@ class TestLease:
     def test_is_taken_again_after_failures_that_go_away(self, job: TrainingJob, lease: uuid.UUID) -> None:
         taken = begin_job(job.pk, lease, later(0))
         assert taken is not None
-        full = Reason("child.disk_full", "bootstrap found the disk full")
-        assert not fail_or_retry(taken, lease, full, later(1))
+        crashed = Reason("child.crashed", "bootstrap ended with status -9")
+        assert not fail_or_retry(taken, lease, crashed, later(1))
         assert state_of(job) == "queued"
-        assert job.reason_sentence == "it is tried again in 8 s, after: bootstrap found the disk full"
+        assert job.reason_sentence == "it is tried again in 8 s, after: bootstrap ended with status -9"
         assert begin_job(job.pk, lease, later(5)) is None
         taken = begin_job(job.pk, lease, later(10))
         assert taken is not None

@@ -140,8 +140,6 @@ def test_kinds_of_failure() -> None:
     assert retry_after("training.workers_died", failures=1, hosts=1) is None, "they were started again on the spot"
     waits = [retry_after("training.workers_died", failures=n, hosts=2) for n in range(1, MOST + 1)]
     assert [None if retry is None else retry.wait_s for retry in waits] == [FIRST_WAIT_S, 2 * FIRST_WAIT_S, None]
-    full = retry_after("child.disk_full", failures=1, hosts=1)
-    assert full is not None and full.avoid_hosts
     elsewhere = retry_after("training.launch_failed", failures=1, hosts=1)
     assert elsewhere is not None and not elsewhere.avoid_hosts, "its host only asked another scheduler"
     lost = retry_after("training.checkpoint_lost", failures=1, hosts=1)

@@ -75,6 +75,18 @@ def test_a_failed_job_can_be_tried_again_until_a_later_one_succeeds() -> None:
     assert faults() == {}
 
 
+def test_a_job_that_waits_for_the_storage_says_so_until_it_goes_on() -> None:
+    job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    assert faults() == {}, "a queue is none"
+    TrainingJob.objects.update(reason_code="storage.unavailable", reason_sentence="it goes on 5 s from now: refused")
+    found = faults()["job_waits"]
+    assert (found.code, found.subject_id) == ("storage.unavailable", str(job.pk))
+    assert found.sentence == "The bootstrap of pair waits: it goes on 5 s from now: refused"
+    assert found.advice.startswith("See why the object storage does not answer")
+    TrainingJob.objects.update(state="running", reason_code="", reason_sentence="")
+    assert faults() == {}
+
+
 def test_a_rejected_pair_says_why() -> None:
     make_pair()
     ModelPair.objects.update(

@@ -174,6 +174,16 @@ class TestBootstrap:
             scripted.platform.bootstrap(READY, DATASET, progress=False)
         assert (caught.value.code, caught.value.sentence) == (code, sentence)
 
+    def test_tells_why_a_job_waits(self, scripted: ScriptedPlatform, capsys: pytest.CaptureFixture[str]) -> None:
+        away = "it goes on 5 s from now: refused"
+        waits = job("bootstrap", "queued", error_code="storage.unavailable", error_sentence=away)
+        scripted.answers("POST pairs/p/bootstrap/", waits, status=201)
+        scripted.answers("GET jobs/bootstrap/", job("bootstrap", "succeeded"))
+        scripted.answers("GET jobs/", {"results": [job("distill", "succeeded")]})
+        scripted.answers("GET pairs/p/", pair("ready", device_champion="v"))
+        scripted.platform.bootstrap(READY, DATASET)
+        assert f"bootstrap waits, {away}" in capsys.readouterr().err
+
 
 class TestUploadedWeights:
     def test_become_the_first_versions(self, scripted: ScriptedPlatform) -> None:

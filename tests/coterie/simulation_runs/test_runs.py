@@ -1,5 +1,6 @@
 """Runs that a platform performs: asked for once, taken by one worker, tried again, given up, forgotten."""
 
+import errno
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -36,6 +37,7 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.simulation.fleet.fleets import run
 from tests.coterie.world import START, later
+from tests.object_storage.away import storage_away
 
 # Committed for real: the heartbeat extends leases from a thread of its own.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("compile")]
@@ -219,3 +221,53 @@ def test_a_fleet_that_is_removed_takes_its_runs_along(tmp_path: Path) -> None:
     take_run(lease, START)
     remove_fleet(fleet=fleet)
     assert not hold_run(made.pk, lease, START), "its worker ends the child"
+
+
+def test_a_run_waits_for_a_storage_that_does_not_answer_and_then_goes_on_by_itself(
+    tmp_path: Path, told: list[str]
+) -> None:
+    (made,) = ask_for_runs(fleet=a_fleet(tmp_path), wanted=[wanted()], now=START)
+    at, pauses = 1.0, []
+
+    def perform_at(moment: float) -> int:
+        return running.perform(clock=lambda: later(moment))
+
+    with storage_away():
+        for _ in range(8):  # more than workers may die
+            assert perform_at(at) == 1
+            made.refresh_from_db()
+            assert (made.state, made.reason_code, made.attempts) == ("queued", "storage.unavailable", 0)
+            pauses.append((made.postponed_until - later(at)).total_seconds())
+            assert made.reason_sentence.startswith(f"it goes on {pauses[-1]:.0f} s from now: The object storage")
+            told.clear()
+            sweep(now=later(at + pauses[-1] - 0.1))
+            assert perform_at(at + pauses[-1] - 0.1) == 0 and told == []
+            at += pauses[-1]
+            sweep(now=later(at))
+            sweep(now=later(at + 0.1))
+            assert len(told) == 1, "workers are told once that the pause is over"
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
+    assert perform_at(at) == 1
+    made.refresh_from_db()
+    assert (made.state, made.reason_code, made.attempts) == ("succeeded", "", 1)
+
+
+def test_a_run_waits_while_the_disk_is_full_and_may_be_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = a_fleet(tmp_path)
+    (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
+
+    def no_room(_name: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "scratch_directory", no_room)
+        running.perform(clock=lambda: later(1))
+    made.refresh_from_db()
+    assert (made.state, made.reason_code) == ("queued", "child.disk_full")
+    cancel_run(run=made, now=later(2))
+    assert take_run(uuid.uuid4(), later(600)) is None
+    (again,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=later(3))
+    assert (again.postponed_until, again.postponements) == (None, 0), "whoever asks again does not wait"
+    assert take_run(uuid.uuid4(), later(3)) == made

@@ -129,9 +129,10 @@ function Standing({ of: { job } }: { of: PlanForecast }) {
         <Stack gap={3} miw={180} flex={1}>
           <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
           <Text size="xs" c="var(--quiet)" role="status">
-            {job.state === "queued" ? "It waits for a worker." : job.progress_sentence}
+            {job.state === "running" ? job.progress_sentence : job.error_code ? "" : "It waits for a worker."}
             {job.left_s != null && `, about ${duration(job.left_s)} left`}
           </Text>
+          {job.error_code ? <Reason sentence={job.error_sentence ?? ""} code={job.error_code} /> : null}
         </Stack>
         <CancelJob id={job.id} changes={[PLAN_FORECASTS]} />
       </Group>

@@ -36,7 +36,7 @@ export function RunParts({ run, outcome }: Props) {
     <Stack gap="lg">
       {outcome === undefined ? (
         <Panel title="How far it is">
-          {run.state === "queued" ? (
+          {run.state === "queued" && run.reason_code === "" ? (
             <Text size="sm">It waits for a worker of the platform.</Text>
           ) : (
             <Stack gap="xs">

@@ -135,6 +135,15 @@ it("shows a run beside the others of its sweep, the best first", async () => {
   expect(asked).toContain("sort=-accuracy");
 });
 
+it("says why a run waits", async () => {
+  answers("get", "/api/simulation-runs/", listed(run("1", 0)));
+  const reason = { reason_code: "storage.unavailable", reason_sentence: "it goes on 5 s from now: refused" };
+  const waits = { ...run("1", 0, { state: "queued", ...reason }), outcome: "" } as RunDetail;
+  await show(<RunParts run={waits} outcome={undefined} />);
+  expect(await screen.findByText("it goes on 5 s from now: refused")).toBeDefined();
+  expect(screen.queryByText("It waits for a worker of the platform.")).toBeNull();
+});
+
 it("says what became of changes where samples came over time, and shows no rounds where none were held", async () => {
   answers("get", "/api/simulation-runs/", listed(run("1", 0)));
   const outcome: Outcome = {

@@ -63,9 +63,15 @@ class _Problem(msgspec.Struct, frozen=True):
 class OnPlatform:
     """The workers of one platform."""
 
-    def __init__(self, http: httpx.Client, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        """`http` begins at the platform's ``/api/`` and says who asks."""
-        self._http, self._sleep = http, sleep
+    def __init__(
+        self,
+        http: httpx.Client,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        say: Callable[[str], None] = lambda _sentence: None,
+    ) -> None:
+        """`http` begins at the platform's ``/api/`` and says who asks. `say`: tell people why runs wait."""
+        self._http, self._sleep, self._say = http, sleep, say
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
         """Raises NoAnswer, RunFailed or RunCancelled, too."""
@@ -79,7 +85,12 @@ class OnPlatform:
         rounds = {one.id: run.rounds for one, run in zip(asked, runs, strict=True)}
         found: dict[str, FleetOutcome] = {}
         known = {one.id: one for one in asked}
+        said = ""
         while True:
+            waits = next((one.reason_sentence for one in known.values() if one.state == "queued"), "")
+            if waits not in ("", said):
+                self._say(f"a run waits, {waits}")
+                said = waits
             for one in known.values():
                 if one.state == "failed":
                     raise RunFailed(detail=one.reason_sentence)

@@ -1,5 +1,6 @@
 """The runners by the names that commands call them."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, get_args
@@ -18,6 +19,11 @@ def runner_on(on: On, login: Callable[[], Login]) -> Iterator[Runner]:
     """Whoever performs runs there; `login` says which platform, where one is meant."""
     if on == "platform":
         with client_of(login()) as http:
-            yield OnPlatform(http)
+            yield OnPlatform(http, say=_say)
     else:
         yield OnRay() if on == "ray" else HERE
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()

@@ -43,9 +43,10 @@ class Scripted:
     def __init__(self, *answers: object) -> None:
         self.asked: list[str] = []
         self.slept_s = 0.0
+        self.said: list[str] = []
         self._answers: Iterator[object] = iter(answers)
         http = httpx.Client(base_url="http://there/api/", transport=httpx.MockTransport(self._answer))
-        self.runner = OnPlatform(http, sleep=self._sleep)
+        self.runner = OnPlatform(http, sleep=self._sleep, say=self.said.append)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         request.read()
@@ -137,3 +138,18 @@ def test_an_outcome_of_another_release_is_told() -> None:
 def test_an_answer_that_is_no_platforms_is_told() -> None:
     with pytest.raises(NoAnswer, match="not from a platform"):
         Scripted(httpx.Response(200, text="<html>")).runner.outcomes(runs(), lambda _: None)
+
+
+def test_it_says_once_why_runs_wait() -> None:
+    away = "it goes on 5 s from now: The object storage does not answer"
+    waits = state(0, "queued", reason_code="storage.unavailable", reason_sentence=away)
+    platform = Scripted(
+        FLEET,
+        [waits, state(1, "queued")],
+        {"results": [waits, state(1, "queued")]},
+        {"results": [state(1, "succeeded", 1.0), state(0, "succeeded", 1.0)]},
+        done(),
+        done(),
+    )
+    platform.runner.outcomes(runs(), lambda _done: None)
+    assert platform.said == [f"a run waits, {away}"]
