@@ -245,7 +245,7 @@ def _step_s(code: GradientCode, late_s: float) -> float:
     spawn = multiprocessing.get_context("spawn")
     with _job({"kind": "coded"}, width=64) as job, asyncio.Runner() as runner:
         master = Master(job, code)
-        course = Course(master.learner)
+        course = Course(master.learner.batches)
         secret = secrets.token_hex(8)
         port = runner.run(master.open(secret))
         processes = [

@@ -8,8 +8,10 @@ from torch import Tensor
 from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.course import Course
-from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
-from coterie.cloud.learner import Learner, Rows
+from coterie.cloud.epoch_loop import Epoch, stored_epochs, train_epochs
+from coterie.cloud.epochs import Rows
+from coterie.cloud.learner import Learner
+from coterie.cloud.saved_epochs import Kept
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.writer import Writer
 

@@ -3,18 +3,22 @@
 Loss: λ·CE(y, p) + (1 - λ)·CE(q, p), q the mean of the devices' probabilities, no temperature (Lu et al. 2019, SEC).
 """
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
-from coterie.cloud.epochs import BEGINNING, EpochsSoFar, Outcome, batches, run_epochs, split
+from coterie.cloud.checkpoints import read_checkpoint
+from coterie.cloud.course import Course
+from coterie.cloud.epochs import Aim, Outcome, Rows, batches, split
 from coterie.cloud.program import CloudProgram, as_tensors
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, Kept, Trainee, run_saved_epochs
 from coterie.cloud.training_state import restore_training, save_training
+from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import score_taught
+from coterie.evaluation.scoring import Evaluation, score_taught
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Float32
@@ -28,44 +32,49 @@ def update_cloud(
     *,
     seed: int,
     report: ReportProgress,
-    checkpoint: Path | None = None,
+    checkpoints: Checkpoints = UNSAVED,
 ) -> Outcome:
-    """Continue training `cloud` from `checkpoint`; `teachers` [n, classes] is the devices' mean output.
+    """Continue training `cloud`, from its last checkpoint if it has one; `teachers` [n, classes] is the devices' mean.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """
     rows = split(dataset.labels, share=merge.validation_share, seed=seed)
     held_back = dataset.take(rows.validation)
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=merge.learning_rate)
-    stored = read_checkpoint(checkpoint) if checkpoint is not None else None
-    if stored is not None:
-        restore_training(cloud, optimiser, stored.trainee)
 
-    def train(epoch: int) -> float:
-        torch.manual_seed(derive_seed(seed, "dropout", epoch))
+    def batches_of(epoch: int) -> Sequence[Rows]:
         generator = np.random.default_rng(derive_seed(seed, "order", epoch))
-        chosen = batches(rows.training, size=merge.batch_size, generator=generator)
-        return float(
-            np.mean([_step(cloud, optimiser, dataset.take(batch), teachers[batch], merge.lambda_c) for batch in chosen])
+        return list(batches(rows.training, size=merge.batch_size, generator=generator))
+
+    def train(epoch: int, course: Course) -> float:
+        if course.moment.steps == 0:
+            torch.manual_seed(derive_seed(seed, "dropout", epoch))
+        for _, batch in course.steps(epoch):
+            course.losses.append(_step(cloud, optimiser, dataset.take(batch), teachers[batch], merge.lambda_c))
+        return float(np.mean(course.losses))
+
+    def judge() -> Evaluation:
+        output = cloud.logits(held_back).numpy()
+        return score_taught(output, held_back.labels, teachers[rows.validation], label_weight=merge.lambda_c)
+
+    def save(course: Course) -> bytes:
+        return save_training(cloud, optimiser, {**cloud.computing.random_states(), **course.remembered()})
+
+    def restore(saved: bytes) -> Mapping[str, Tensor]:
+        beside = restore_training(cloud, optimiser, saved)
+        cloud.computing.restore_random(beside)
+        return beside
+
+    with Writer() as writer:
+        return run_saved_epochs(
+            Trainee(batches_of, train, judge, cloud.save),
+            Aim(merge.epochs, merge.patience, best_by="loss"),
+            Kept(save, restore),
+            report,
+            writer,
+            checkpoints=checkpoints,
+            stored=read_checkpoint(checkpoints.path) if checkpoints.path is not None else None,
         )
-
-    def keep(standing: EpochsSoFar) -> None:
-        if checkpoint is not None:
-            write_checkpoint(checkpoint, Stored(standing, save_training(cloud, optimiser)))
-
-    return run_epochs(
-        epochs=merge.epochs,
-        patience=merge.patience,
-        train=train,
-        judge=lambda: score_taught(
-            cloud.logits(held_back).numpy(), held_back.labels, teachers[rows.validation], label_weight=merge.lambda_c
-        ),
-        save=cloud.save,
-        report=report,
-        best_by="loss",
-        begin=BEGINNING if stored is None else stored.standing,
-        keep=keep,
-    )
 
 
 def _step(

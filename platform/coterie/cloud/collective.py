@@ -20,12 +20,13 @@ from coterie.cloud.bootstrap_job import Together
 from coterie.cloud.checkpoints import Stored, read_file
 from coterie.cloud.computing import CPU
 from coterie.cloud.course import Course
-from coterie.cloud.epoch_loop import Epoch, Kept, Train, stored_epochs, train_epochs
+from coterie.cloud.epoch_loop import Epoch, Train, stored_epochs, train_epochs
 from coterie.cloud.epochs import Moment
 from coterie.cloud.learner import Learner
 from coterie.cloud.meter import Meter
 from coterie.cloud.pace import Look
 from coterie.cloud.parts import OwnParts, forget_other_parts, part_paths
+from coterie.cloud.saved_epochs import Kept
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie.cloud.writer import Writer
@@ -199,7 +200,7 @@ def run_rank(rank: Rank, train: Train, report: ReportProgress, part: Part) -> Wo
             writer.wait()
             save(course)
 
-        course = Course(rank.learner, look=None if parts is None else _told_look, save=save_too)
+        course = Course(rank.learner.batches, look=None if parts is None else _told_look, save=save_too)
         if begin is not None:
             course.restore(begin.moment, remembered)
         epoch = course.moment.epochs

@@ -4,14 +4,19 @@ Loss: λ·CE(y, p) + (1 - λ)·CE(q, p), q the cloud model's probabilities (Hint
 temperature 1): Colla's stage 2, and the end of its stage 4.
 """
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, Self
 
 import numpy as np
+from torch import Tensor
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
-from coterie.cloud.epochs import BEGINNING, EpochsSoFar, Outcome, batches, run_epochs, split
+from coterie.cloud.arrays import array_of, tensor_of
+from coterie.cloud.checkpoints import read_checkpoint
+from coterie.cloud.course import Course
+from coterie.cloud.epochs import Aim, Outcome, Rows, batches, split
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, Kept, Trainee, run_saved_epochs, told_as_saved
+from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
 from coterie.evaluation.train_step import Batch, DeviceSteps, decode_training, encode_training
@@ -48,7 +53,7 @@ class Stage(Protocol):
     def validation_share(self) -> float: ...
 
 
-class Course(NamedTuple):
+class Compression(NamedTuple):
     """How it learns."""
 
     epochs: int
@@ -82,39 +87,36 @@ def compress(
     initial: Tensors,
     dataset: Dataset,
     teacher: Float32,
-    course: Course,
+    how: Compression,
     *,
     report: ReportProgress,
-    checkpoint: Path | None = None,
+    checkpoints: Checkpoints = UNSAVED,
 ) -> Outcome:
-    """Train from `initial`, or from `checkpoint`; `teacher` [n, classes] are the cloud model's probabilities.
+    """Train from `initial`, or from a checkpoint; `teacher` [n, classes] are the cloud model's probabilities.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """
-    rows = split(dataset.labels, share=course.validation_share, seed=course.seed)
+    rows = split(dataset.labels, share=how.validation_share, seed=how.seed)
     held_back = dataset.take(rows.validation)
-    steps = DeviceSteps(student.train_step, student.model, student.frozen, seed=course.seed)
+    steps = DeviceSteps(student.train_step, student.model, student.frozen, seed=how.seed)
     predict = open_session(student.predict)
     weights = StepScalars(
-        learning_rate=course.learning_rate,
-        momentum=course.momentum if "momentum" in student.model.scalars else 0.0,
-        distillation_weight=1 - course.label_weight if DISTILLATION in student.model.scalars else 0.0,
+        learning_rate=how.learning_rate,
+        momentum=how.momentum if "momentum" in student.model.scalars else 0.0,
+        distillation_weight=1 - how.label_weight if DISTILLATION in student.model.scalars else 0.0,
     )
-    stored = read_checkpoint(checkpoint) if checkpoint is not None else None
-    training = steps.begin(initial) if stored is None else decode_training(stored.trainee, student.model)
+    training = steps.begin(initial)
 
-    def train(epoch: int) -> float:
+    def batches_of(epoch: int) -> Sequence[Rows]:
+        generator = np.random.default_rng(derive_seed(how.seed, "order", epoch))
+        return list(batches(rows.training, size=student.model.batch_size, generator=generator))
+
+    def train(epoch: int, course: Course) -> float:
         nonlocal training
-        losses = []
-        generator = np.random.default_rng(derive_seed(course.seed, "order", epoch))
-        for chosen in batches(rows.training, size=student.model.batch_size, generator=generator):
+        for _, chosen in course.steps(epoch):
             training, loss, _ = steps.step(training, Batch(dataset.take(chosen), teacher[chosen]), weights)
-            losses.append(loss)
-        return float(np.mean(losses))
-
-    def keep(standing: EpochsSoFar) -> None:
-        if checkpoint is not None:
-            write_checkpoint(checkpoint, Stored(standing, encode_training(training, student.model)))
+            course.losses.append(loss)
+        return float(np.mean(course.losses))
 
     def judge() -> Evaluation:
         answer = ask(predict, training.parameters, held_back, student.frozen)
@@ -122,20 +124,29 @@ def compress(
             answer.output,
             held_back.labels,
             teacher[rows.validation],
-            label_weight=course.label_weight,
+            label_weight=how.label_weight,
             task=student.model.task,
             padding=student.model.padding,
             own=answer.own,
         )
 
-    return run_epochs(
-        epochs=course.epochs,
-        patience=course.patience,
-        train=train,
-        judge=judge,
-        save=lambda: encode_tensors(training.parameters),
-        report=report,
-        best_by=course.best_by,
-        begin=BEGINNING if stored is None else stored.standing,
-        keep=keep,
-    )
+    def save(course: Course) -> bytes:
+        beside = {name: array_of(tensor) for name, tensor in course.remembered().items()}
+        return encode_training(training, student.model, beside)
+
+    def restore(saved: bytes) -> Mapping[str, Tensor]:
+        nonlocal training
+        training, beside = decode_training(saved, student.model)
+        return {name: tensor_of(array) for name, array in beside.items()}
+
+    with Writer() as writer:
+        return run_saved_epochs(
+            Trainee(batches_of, train, judge, lambda: encode_tensors(training.parameters)),
+            Aim(how.epochs, how.patience, best_by=how.best_by),
+            Kept(save, restore),
+            report,
+            writer,
+            checkpoints=checkpoints,
+            stored=read_checkpoint(checkpoints.path) if checkpoints.path is not None else None,
+            amended=lambda progress: progress if checkpoints.path is None else told_as_saved(progress),
+        )

@@ -1,15 +1,16 @@
 """The steps of a training one after the other, and the moments between two of them at which it is saved."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from coterie.cloud.epochs import Moment
-from coterie.cloud.learner import Learner, Rows
+from coterie.cloud.epochs import Moment, Rows
 from coterie.cloud.pace import Look
 
 LOSSES = "losses"
+Batches = Callable[[int], Sequence[Rows]]
+"""The batches of an epoch, from 0, each the rows of its samples."""
 
 
 class Course:
@@ -17,13 +18,13 @@ class Course:
 
     def __init__(
         self,
-        learner: Learner,
+        batches: Batches,
         *,
         look: Callable[[int], Look] | None = None,
         save: Callable[[], None] = lambda: None,
     ) -> None:
         """`look`: what the clock says after so many steps; None: it is saved between epochs alone. `save`: save it."""
-        self._learner, self._look, self._save = learner, look, save
+        self._batches, self._look, self._save = batches, look, save
         self.moment = Moment()
         """How far it is."""
         self.losses: list[float] = []
@@ -35,7 +36,7 @@ class Course:
 
     def steps(self, epoch: int) -> Iterator[tuple[int, Rows]]:
         """The batches of `epoch` that are not done, each with its number; ask for the next when a step is done."""
-        batches = self._learner.batches(epoch)
+        batches = self._batches(epoch)
         for span in self.spans(epoch, len(batches)):
             for step in span:
                 self.samples += len(batches[step])

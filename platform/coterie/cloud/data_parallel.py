@@ -15,7 +15,8 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.collective import Rank, gang_of, replica, run_rank
 from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
-from coterie.cloud.learner import Forward, Rows, share_of
+from coterie.cloud.epochs import Rows
+from coterie.cloud.learner import Forward, share_of
 from coterie.cloud.meter import Meter
 from coterie.cloud.priority.layers import layers_of
 from coterie.cloud.priority.order import numbers_in

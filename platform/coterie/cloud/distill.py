@@ -1,15 +1,17 @@
 """The work of job `distill`: the first device model learns from labels and from the cloud model (Colla, stage 2)."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.averaging import read_parameters
-from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.compression import Compression, Student, compress
 from coterie.cloud.distill_job import DistillArguments, DistillResult
 from coterie.cloud.epochs import Outcome
 from coterie.cloud.errors import Diverged
 from coterie.cloud.program import CloudProgram
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
 from coterie.evaluation.datasets import Dataset, read_model_dataset
@@ -35,7 +37,7 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         Path(arguments.predict).read_bytes(),
         read_frozen(arguments.frozen, arguments.model),
     )
-    course = Course(
+    how = Compression(
         epochs=arguments.epochs,
         patience=arguments.patience,
         learning_rate=arguments.learning_rate,
@@ -46,7 +48,8 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         seed=arguments.seed,
     )
     initial = read_parameters(Path(arguments.parameters), arguments.model)
-    learning_rate, best = distil(student, initial, dataset, teacher, course, report=report)
+    tries = [checkpoints_of(arguments, number) for number in range(len(STEP_SHARES))]
+    learning_rate, best = distil(student, initial, dataset, teacher, how, report=report, checkpoints=tries)
     Path(arguments.output).write_bytes(best.state)
     return DistillResult(
         parameters=BlobRef.of_bytes(best.state),
@@ -60,19 +63,40 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
     )
 
 
+def checkpoints_of(arguments: DistillArguments, number: int) -> Checkpoints:
+    """Of a step size by its number: those of another teacher, which may be in use by now, are no beginning."""
+    if arguments.checkpoints is None:
+        return UNSAVED
+    teacher = BlobRef.of_file(Path(arguments.cloud_parameters)).sha256
+    return Checkpoints(Path(arguments.checkpoints, f"{teacher[:16]}.{number}"), arguments.checkpoint_s)
+
+
 def distil(
-    student: Student, initial: Tensors, dataset: Dataset, teacher: Float32, course: Course, *, report: ReportProgress
+    student: Student,
+    initial: Tensors,
+    dataset: Dataset,
+    teacher: Float32,
+    how: Compression,
+    *,
+    report: ReportProgress,
+    checkpoints: Sequence[Checkpoints] = (UNSAVED,) * len(STEP_SHARES),
 ) -> tuple[float, Outcome]:
     """The step size under which the loss stayed finite, and what came of it; `teacher` [n, classes] are its outputs.
 
-    A step that averages of devices bear may be too large for one training alone. Raises Diverged where the least of
-    `STEP_SHARES` is, too.
+    A step that averages of devices bear may be too large for one training alone; each that is tried has `checkpoints`
+    of its own. Raises Diverged where the least of `STEP_SHARES` is, too.
     """
-    *larger, least = (course._replace(learning_rate=course.learning_rate * share) for share in STEP_SHARES)
-    for tried in larger:
+
+    def attempt(number: int) -> tuple[float, Outcome]:
+        tried = how._replace(learning_rate=how.learning_rate * STEP_SHARES[number])
+        best = compress(student, initial, dataset, teacher, tried, report=report, checkpoints=checkpoints[number])
+        return tried.learning_rate, best
+
+    *larger, least = range(len(STEP_SHARES))
+    for number in larger:
         with suppress(Diverged):
-            return tried.learning_rate, compress(student, initial, dataset, teacher, tried, report=report)
-    return least.learning_rate, compress(student, initial, dataset, teacher, least, report=report)
+            return attempt(number)
+    return attempt(least)
 
 
 def _teacher(arguments: DistillArguments) -> CloudProgram:

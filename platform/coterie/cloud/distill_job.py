@@ -48,6 +48,10 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patience: Annotated[int, Meta(ge=1, le=10_000)] = 30
     """Epochs without improvement after which it stops."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    checkpoints: WritePath | None = None
+    """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
+    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 
 class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

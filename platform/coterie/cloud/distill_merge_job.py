@@ -1,6 +1,9 @@
 """Job: train cloud models on the outputs of devices' models, and make new device models (Colla, stage 4)."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
@@ -71,6 +74,8 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     output: WritePath
     """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
     seed: int
+    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,12 +14,26 @@ from coterie.cloud.errors import Diverged, NotLearning
 from coterie.evaluation.datasets import Targets
 from coterie.evaluation.scoring import Evaluation
 
+Rows = NDArray[np.int64]
+"""Numbers of samples."""
+
 
 class RowSplit(NamedTuple):
     """Rows to train on, and rows held back to judge by."""
 
-    training: NDArray[np.int64]
-    validation: NDArray[np.int64]
+    training: Rows
+    validation: Rows
+
+
+class Aim(NamedTuple):
+    """When a training is done, and which epoch is its best."""
+
+    epochs: int
+    patience: int
+    """Epochs that are not better and have no smaller loss, after which it stops."""
+    least_gain: float = 0.0
+    """Less than the loss curve must promise, or it stops (`early_end`)."""
+    best_by: Literal["accuracy", "loss"] = "accuracy"
 
 
 class Moment(NamedTuple):
@@ -109,7 +123,7 @@ def too_few_held_back(labels: Targets, held_back: Targets) -> str | None:
     return "; ".join([*doubts, "give more samples, and judge by held-out data"]) if doubts else None
 
 
-def batches(rows: NDArray[np.int64], *, size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def batches(rows: Rows, *, size: int, generator: np.random.Generator) -> Iterator[Rows]:
     """The rows in a new order, `size` at a time; the last batch may be smaller."""
     order = generator.permutation(rows)
     for start in range(0, len(order), size):
@@ -117,23 +131,20 @@ def batches(rows: NDArray[np.int64], *, size: int, generator: np.random.Generato
 
 
 def run_epochs(
+    aim: Aim,
     *,
-    epochs: int,
-    patience: int,
-    least_gain: float = 0.0,
     train: Callable[[int], float],
     judge: Callable[[], Evaluation],
     save: Callable[[], bytes],
     report: ReportProgress,
-    best_by: Literal["accuracy", "loss"] = "accuracy",
     begin: EpochsSoFar = BEGINNING,
     keep: Callable[[EpochsSoFar], None] = lambda _standing: None,
 ) -> Outcome:
-    """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs that are not better
-    and have no smaller loss, or where the loss curve promises less than `least_gain` (`early_end`).
+    """`train` epoch after epoch (from 0), `judge` each, keep the best.
 
     `begin` is what `keep` was called with before an interruption. Raises Diverged or NotLearning.
     """
+    epochs, patience, least_gain, best_by = aim
     standing, ending = begin, early_end(begin.losses, epochs, least_gain)
     while standing.epochs < epochs and (standing.epochs == 0 or standing.waited < patience) and ending is None:
         loss = train(standing.epochs)

@@ -14,7 +14,7 @@ from torch import Tensor
 from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.course import Course
-from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.epoch_loop import Epoch, stored_epochs, train_epochs
 from coterie.cloud.exchange.frames import Frame, largest, pack
 from coterie.cloud.exchange.server import Exchange, Reply
 from coterie.cloud.exchange.vector import Layout
@@ -22,6 +22,7 @@ from coterie.cloud.exchange.worker import COMPUTE_S, EPOCH, EXACT, FACTORS, IDLE
 from coterie.cloud.gang import Deaths, Volunteers
 from coterie.cloud.gradient_code import GradientCode
 from coterie.cloud.learner import Learner
+from coterie.cloud.saved_epochs import Kept
 from coterie.cloud.strategy.coded import Coded
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments

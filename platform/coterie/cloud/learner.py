@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.export import ExportedProgram
 
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.computing import CPU, Computing
-from coterie.cloud.epochs import Outcome, batches, split, too_few_held_back
+from coterie.cloud.epochs import Outcome, Rows, batches, split, too_few_held_back
 from coterie.cloud.program import CloudProgram
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
@@ -19,7 +18,6 @@ from coterie.evaluation.datasets import choices, read_dataset
 from coterie.evaluation.scoring import Evaluation
 from coterie_wire.bundle import BlobRef
 
-Rows = NDArray[np.int64]
 Forward = Callable[[Sequence[Tensor]], Tensor]
 
 

@@ -10,7 +10,8 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.collective import Rank, gang_of, replica, run_rank
 from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
-from coterie.cloud.learner import Rows, share_of
+from coterie.cloud.epochs import Rows
+from coterie.cloud.learner import share_of
 from coterie.cloud.strategy.local_sgd import LocalSgd, Period
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_wire.structs import from_values

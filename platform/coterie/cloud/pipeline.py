@@ -18,8 +18,8 @@ from coterie.cloud.blocks import Block, Cut, blocks_at, even_cuts, find_cuts
 from coterie.cloud.collective import Rank, gang_of, run_rank
 from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch
+from coterie.cloud.epochs import Rows
 from coterie.cloud.errors import CannotSplit
-from coterie.cloud.learner import Rows
 from coterie.cloud.model_share import WHOLE, ModelShare
 from coterie.cloud.program import CloudProgram
 from coterie.cloud.strategy.pipeline import Pipeline

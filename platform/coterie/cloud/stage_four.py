@@ -13,7 +13,7 @@ import numpy as np
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.averaging import read_parameters
 from coterie.cloud.cloud_update import update_cloud
-from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.compression import Compression, Student, compress
 from coterie.cloud.device_outputs import Outputs, compute_outputs
 from coterie.cloud.distill_merge_job import (
     BASE,
@@ -27,6 +27,7 @@ from coterie.cloud.distill_merge_job import (
 )
 from coterie.cloud.epochs import split
 from coterie.cloud.program import CloudProgram
+from coterie.cloud.saved_epochs import Checkpoints
 from coterie.compile.upload import load_upload
 from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import open_session, predict_logits, read_frozen, score
@@ -147,21 +148,20 @@ class _Workshop(NamedTuple):
             self.dataset,
             wanted,
             merge,
-            checkpoint=Path(arguments.checkpoints, f"{shown}.cloud"),
+            checkpoints=self._checkpoints(f"{shown}.cloud"),
             seed=seed,
             report=self._under_stage(f"teaching the cloud model of {shown}"),
         )
         cloud.load(taught.state)
-        course = Course.of(merge, seed=seed)
         before = read_parameters(Path(lineage.device), arguments.model)
         compressed = compress(
             self.student,
             before,
             self.dataset,
             cloud.probabilities(self.dataset),
-            course,
+            Compression.of(merge, seed=seed),
             report=self._under_stage(f"making the device model of {shown}"),
-            checkpoint=Path(arguments.checkpoints, f"{shown}.device"),
+            checkpoints=self._checkpoints(f"{shown}.device"),
         )
         after = decode_tensors(compressed.state, expected=arguments.model.version)
         device = {key: tensor.astype(np.float32, copy=False) for key, tensor in after.items()}
@@ -179,6 +179,9 @@ class _Workshop(NamedTuple):
             cross_entropy_gap_before=self._cross_entropy_gap(before, wanted, seed),
             cross_entropy_gap_after=self._cross_entropy_gap(device, wanted, seed),
         )
+
+    def _checkpoints(self, name: str) -> Checkpoints:
+        return Checkpoints(Path(self.arguments.checkpoints, name), self.arguments.checkpoint_s)
 
     def _base(self) -> Lineage:
         return next(lineage for lineage in self.arguments.lineages if lineage.name == BASE)

@@ -166,6 +166,7 @@ def distill_arguments(job: TrainingJob, directory: Path, now: datetime) -> Disti
         learning_rate=options.distil_learning_rate,
         label_weight=options.label_weight,
         seed=options.seed,
+        checkpoints=str(checkpoints_of(job.pk)),
     )
 
 

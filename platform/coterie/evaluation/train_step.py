@@ -13,9 +13,12 @@ from coterie_learning.local import StepScalars
 from coterie_learning.random import step_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, at_length, carried, train_outputs, version_names
-from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensors
+from coterie_wire.tensors import Array, Float32, Tensors, decode_tensors, encode_tensors, read_header
 
 Arrays = Mapping[str, NDArray[np.generic]]
+STEPS = TensorSpec("steps", "int64", ())
+BESIDE = "beside."
+"""Begins the names of what a checkpoint keeps beside the state of training."""
 
 
 class Training(NamedTuple):
@@ -45,26 +48,29 @@ class StepOutcome(NamedTuple):
     """Samples that the parameters before the step had right; 0 where the task has no right and wrong."""
 
 
-def encode_training(training: Training, model: ModelSpec) -> bytes:
-    """`training` as a tensor file."""
+def encode_training(training: Training, model: ModelSpec, beside: Mapping[str, Array]) -> bytes:
+    """`training`, and what is kept `beside` it, as a tensor file."""
     names = version_names(model)
     return encode_tensors(
         {names[name]: tensor for name, tensor in training.parameters.items()}
         | dict(training.optimiser_state)
-        | {"steps": np.array(training.steps, np.int64)}
+        | {STEPS.name: np.array(training.steps, np.int64)}
+        | {f"{BESIDE}{name}": array for name, array in beside.items()}
     )
 
 
-def decode_training(saved: bytes, model: ModelSpec) -> Training:
-    """What `encode_training` wrote. Raises WireError ``tensors.*``."""
-    steps = TensorSpec("steps", "int64", ())
-    tensors = decode_tensors(saved, expected=(*carried(model), steps))
-    floats = {name: tensor.astype(np.float32) for name, tensor in tensors.items() if name != steps.name}
-    return Training(
-        {name: floats[role] for name, role in version_names(model).items()},
-        {slot.name: floats[slot.name] for slot in model.optimiser_state},
-        int(tensors[steps.name]),
+def decode_training(saved: bytes, model: ModelSpec) -> tuple[Training, Mapping[str, Array]]:
+    """What `encode_training` wrote, and what was kept beside. Raises WireError ``tensors.*``."""
+    kept = [spec for name, spec in read_header(saved).specs.items() if name.startswith(BESIDE)]
+    tensors = decode_tensors(saved, expected=(*carried(model), STEPS, *kept))
+    versions, slots = version_names(model), [slot.name for slot in model.optimiser_state]
+    floats = {name: tensors[name].astype(np.float32) for name in (*versions.values(), *slots)}
+    training = Training(
+        {name: floats[role] for name, role in versions.items()},
+        {name: floats[name] for name in slots},
+        int(tensors[STEPS.name]),
     )
+    return training, {spec.name.removeprefix(BESIDE): tensors[spec.name] for spec in kept}
 
 
 class DeviceSteps:

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from coterie.child.job import Progress
 from coterie.cloud.cloud_update import update_cloud
-from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.compression import Compression, Student, compress
 from coterie.cloud.preflight_job import PairMismatch
 from coterie.cloud.program import CloudProgram
 from coterie.compile.compiled import compile_model
@@ -128,19 +128,19 @@ class CloudModel:
         self._program.load(state)
         return self._program.probabilities(data)
 
-    def compress(self, state: bytes, into: NeuralLearner, data: Dataset, course: Course) -> Tensors:
+    def compress(self, state: bytes, into: NeuralLearner, data: Dataset, how: Compression) -> Tensors:
         """Stage 2, and the end of stage 4: the device model `into` learns from the labels and from this one."""
         graphs = into.graphs
         student = Student(graphs.spec, graphs.train_step, graphs.predict_graph, NOTHING_FROZEN)
-        found = compress(student, into.parameters, data, self.probabilities(state, data), course, report=_ignore)
+        found = compress(student, into.parameters, data, self.probabilities(state, data), how, report=_ignore)
         tensors = decode_tensors(found.state, expected=graphs.spec.parameters)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
     def first_pair(self, learner: NeuralLearner, data: Dataset, *, seed: int) -> Pair:
         """Stages 1 and 2."""
         state = self.bootstrap(data, seed=seed)
-        course = Course.of(self._bootstrap, seed=seed)
-        return Pair(state, self.compress(state, learner, data, course))
+        how = Compression.of(self._bootstrap, seed=seed)
+        return Pair(state, self.compress(state, learner, data, how))
 
 
 def _mapped(spec: ModelSpec) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.cloud.compression import Course
+from coterie.cloud.compression import Compression
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.cloud_model import CloudModel, CloudTeacher, Pair
@@ -115,9 +115,9 @@ class DistillingCloud:
         data, merge = self._world.drawn.cloud, self._merge
         lineage = self._lineages.get(name, self._lineages[BASE])
         state = self._model.update(lineage.cloud, data, wanted, merge, seed=seed)
-        course = Course.of(merge, seed=seed)
+        how = Compression.of(merge, seed=seed)
         self._lineages[name] = self._lineage(
-            Pair(state, self._model.compress(state, lineage.version.learner, data, course))
+            Pair(state, self._model.compress(state, lineage.version.learner, data, how))
         )
 
     def _lineage(self, pair: Pair) -> _Lineage:

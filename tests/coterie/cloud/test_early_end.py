@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.child.job import Progress
 from coterie.cloud.early_end import early_end
-from coterie.cloud.epochs import BEGINNING, EpochsSoFar, run_epochs
+from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, run_epochs
 from coterie.cloud.errors import NotLearning
 from coterie.evaluation.scoring import Evaluation
 
@@ -79,9 +79,7 @@ def run(losses: list[float], *, begin: EpochsSoFar = BEGINNING) -> tuple[str | N
     kept: list[EpochsSoFar] = []
     told: list[Progress] = []
     outcome = run_epochs(
-        epochs=100,
-        patience=100,
-        least_gain=GAIN,
+        Aim(100, 100, GAIN),
         train=lambda epoch: losses[min(epoch, len(losses) - 1)],
         judge=lambda: Evaluation(accuracy=0.5, loss=0.7, class_accuracy=(), samples=9),
         save=lambda: b"state",

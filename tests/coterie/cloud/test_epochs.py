@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.child.job import Progress
-from coterie.cloud.epochs import batches, run_epochs, split, too_few_held_back
+from coterie.cloud.epochs import Aim, batches, run_epochs, split, too_few_held_back
 from coterie.cloud.errors import Diverged
 from coterie.evaluation.scoring import Evaluation
 
@@ -63,8 +63,7 @@ def run(losses: list[float], *, patience: int, seen: list[Progress] | None = Non
 
     report = seen.append if seen is not None else lambda _: None
     best = run_epochs(
-        epochs=len(losses),
-        patience=patience,
+        Aim(len(losses), patience),
         train=lambda _epoch: 0.0,
         judge=judge,
         save=lambda: str(len(done)).encode(),
@@ -90,8 +89,7 @@ def test_it_stops_when_nothing_gets_better() -> None:
 def test_it_goes_on_while_the_loss_falls_whatever_the_accuracy() -> None:
     accuracies, losses = iter([0.9, 0.5, 0.5, 0.5, 0.5, 0.5]), iter([9.0, 8, 7, 6, 6, 6])
     best = run_epochs(
-        epochs=9,
-        patience=2,
+        Aim(9, 2),
         train=lambda _epoch: 0.0,
         judge=lambda: Evaluation(samples=1, accuracy=next(accuracies), loss=next(losses), class_accuracy=()),
         save=lambda: b"",

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from torch import nn
 from coterie.child.job import Progress
 from coterie.cloud.averaging import read_parameters
 from coterie.cloud.averaging_job import StoredUpdate
+from coterie.cloud.checkpoints import read_checkpoint
 from coterie.cloud.distill_merge_job import (
     DistillMergeArguments,
     DistillMergeResult,
@@ -20,6 +22,7 @@ from coterie.cloud.distill_merge_job import (
     NoSoundModel,
     TrainedModel,
 )
+from coterie.cloud.epochs import Moment
 from coterie.cloud.program import CloudProgram
 from coterie.cloud.stage_four import merge_by_distillation
 from coterie.compile.compiled import compile_model
@@ -136,6 +139,38 @@ def test_a_kill_at_any_moment_and_another_order_change_no_bit(pair: Path, tmp_pa
     again = merge(pair, broken, models[::-1])
     assert again.lineages == whole.lineages
     assert again.judged == whole.judged[::-1]
+
+
+def moments(place: Path) -> dict[str, Moment]:
+    """How far the cloud model and the device model are, by their checkpoints."""
+    paths = {name: place / "checkpoints" / f"base.{name}" for name in ("cloud", "device")}
+    found = {name: read_checkpoint(path) for name, path in paths.items()}
+    return {name: stored.moment for name, stored in found.items() if stored is not None}
+
+
+@pytest.mark.parametrize("most", [2, 5])
+def test_a_kill_within_an_epoch_changes_no_bit_and_costs_a_step(pair: Path, tmp_path: Path, most: int) -> None:
+    whole = merge(pair, place_in(tmp_path, "whole"), models := trained(pair, tmp_path, [GOOD] * 3))
+    broken = place_in(tmp_path, "broken")
+    given = arguments(pair, broken, models, checkpoint_s=0)
+    seen: list[dict[str, Moment]] = []
+    result = None
+    while result is None:
+        told: list[Progress] = []
+
+        def die(progress: Progress, told: list[Progress] = told) -> None:
+            told.append(progress)
+            if len(told) == most:
+                raise KeyboardInterrupt
+
+        with suppress(KeyboardInterrupt):
+            result = merge_by_distillation(given, die)
+        seen.append(moments(broken))
+    for name in ("cloud", "device"):
+        reached = [at[name] for at in seen if name in at]
+        assert reached == sorted(reached), "each attempt goes on where the one before was"
+        assert sum(at.steps > 0 for at in reached) > 3, "it was interrupted within epochs"
+    assert result == whole
 
 
 def test_checkpoints_that_the_disk_has_damaged_change_no_bit(pair: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.cloud.compression import Course, Student
+from coterie.cloud.compression import Compression, Student
 from coterie.cloud.distill import STEP_SHARES, distil
 from coterie.cloud.epochs import Outcome
 from coterie.cloud.errors import Diverged
@@ -29,7 +29,7 @@ class Backbone:
 
     def distilled(self, learning_rate: float) -> tuple[float, Outcome]:
         """By a teacher that is sure, and right."""
-        course = Course(
+        how = Compression(
             epochs=20,
             patience=20,
             learning_rate=learning_rate,
@@ -40,7 +40,7 @@ class Backbone:
             seed=0,
         )
         sure = np.eye(self.classes, dtype=np.float32)[self.data.labels]
-        return distil(self.student, self.initial, self.data, sure, course, report=lambda _: None)
+        return distil(self.student, self.initial, self.data, sure, how, report=lambda _: None)
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from coterie.child.job import ReportProgress
+from coterie.cloud.epochs import Rows
 from coterie.cloud.exchange.frames import Frame, largest, pack, read_frame
 from coterie.cloud.exchange.server import LOOPBACK, SECRET, WORKER
 from coterie.cloud.exchange.vector import Layout
-from coterie.cloud.learner import Learner, Rows, share_of
+from coterie.cloud.learner import Learner, share_of
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_learning.random import derive_seed

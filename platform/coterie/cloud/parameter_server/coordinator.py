@@ -22,7 +22,7 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.course import Course
-from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.epoch_loop import Epoch, stored_epochs, train_epochs
 from coterie.cloud.epochs import Moment
 from coterie.cloud.errors import CheckpointLost, WorkersDied
 from coterie.cloud.exchange.frames import Frame, largest, pack
@@ -54,6 +54,7 @@ from coterie.cloud.parameter_server.words import (
 from coterie.cloud.parts import forget_other_parts
 from coterie.cloud.priority.layers import names_together
 from coterie.cloud.priority.order import numbers_in
+from coterie.cloud.saved_epochs import Kept
 from coterie.cloud.strategy.parameter_server import ParameterServer
 from coterie.cloud.worker_job import WorkerArguments
 from coterie.cloud.writer import Writer

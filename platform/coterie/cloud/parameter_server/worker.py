@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coterie.cloud.epochs import Rows
 from coterie.cloud.exchange.frames import Frame, largest, pack
 from coterie.cloud.exchange.server import SECRET, WORKER
 from coterie.cloud.exchange.statistics import Statistics
 from coterie.cloud.exchange.worker import answer_all
-from coterie.cloud.learner import Learner, Rows, share_of
+from coterie.cloud.learner import Learner, share_of
 from coterie.cloud.meter import Meter
 from coterie.cloud.parameter_server.at_once import AtOnce
 from coterie.cloud.parameter_server.division import divide

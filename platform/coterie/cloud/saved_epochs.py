@@ -1,0 +1,124 @@
+"""Epochs from a training's last checkpoint on: it is saved between epochs, and within one that goes on for long.
+
+A checkpoint is copied, and training goes on while a thread writes it.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import Tensor
+
+from coterie.child.job import Progress, ReportProgress
+from coterie.cloud.checkpoints import Stored, write_checkpoint
+from coterie.cloud.course import Batches, Course
+from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, Outcome, run_epochs
+from coterie.cloud.pace import Look, Pace
+from coterie.cloud.simulation_job import SAVED
+from coterie.cloud.writer import Writer
+from coterie.evaluation.scoring import Evaluation
+
+CHECKPOINT_S = 60.0
+"""Seconds after which an epoch that goes on is saved in between."""
+STAGE = "training"
+
+
+class Kept(NamedTuple):
+    """How a training is saved and restored."""
+
+    save: Callable[[Course], bytes]
+    """Everything that the rest depends on, what the course remembers included, as a tensor file."""
+    restore: Callable[[bytes], Mapping[str, Tensor]]
+    """The inverse; gives what the course remembers."""
+    tell: Callable[[Look], None] = lambda _look: None
+    """Whoever else has to save at the same step."""
+
+
+class Trainee(NamedTuple):
+    """What is trained."""
+
+    batches: Batches
+    train: Callable[[int, Course], float]
+    """An epoch's steps, as the course gives them; their mean loss."""
+    judge: Callable[[], Evaluation]
+    """By the samples held back."""
+    state: Callable[[], bytes]
+    """What the training is for: of the best epoch it is the outcome."""
+
+
+class Checkpoints(NamedTuple):
+    """Where a training is saved, and when."""
+
+    path: Path | None = None
+    """None: nowhere."""
+    every_s: float = CHECKPOINT_S
+    """Within an epoch; 0: after each step."""
+
+
+UNSAVED = Checkpoints()
+
+
+def told_as_saved(progress: Progress) -> Progress:
+    """With the figure that says that another attempt can go on from there."""
+    return Progress(progress.stage, progress.done, progress.total, {**progress.values, SAVED: 1.0})
+
+
+def run_saved_epochs(
+    trainee: Trainee,
+    aim: Aim,
+    kept: Kept,
+    report: ReportProgress,
+    writer: Writer,
+    *,
+    checkpoints: Checkpoints,
+    stored: Stored | None,
+    amended: Callable[[Progress], Progress] = lambda progress: progress,
+) -> Outcome:
+    """Train from what is `stored` on, and keep the best epoch.
+
+    An epoch is reported, with what `amended` makes of it, once its checkpoint is on the disk. Raises Diverged,
+    NotLearning, or what `writer` does.
+    """
+    standing = BEGINNING if stored is None else stored.standing
+    pace = Pace(checkpoints.every_s)
+
+    def look(steps: int) -> Look:
+        found = pace.look(steps)
+        kept.tell(found)
+        return found
+
+    def save() -> None:
+        if checkpoints.path is not None:
+            writer.wait()  # one checkpoint is written, and one more copied, at a time
+            found = Stored(standing, kept.save(course), course.moment.steps)
+            writer.then(partial(write_checkpoint, checkpoints.path, found))
+
+    def save_within() -> None:
+        save()
+        writer.then(partial(report, Progress(STAGE, standing.epochs, aim.epochs, {SAVED: 1.0})))
+
+    course = Course(trainee.batches, look=None if checkpoints.path is None else look, save=save_within)
+
+    def train(epoch: int) -> float:
+        pace.begin()
+        return trainee.train(epoch, course)
+
+    def keep(found: EpochsSoFar) -> None:
+        nonlocal standing
+        standing = found
+        save()
+
+    if stored is not None:
+        course.restore(stored.moment, kept.restore(stored.trainee))
+    best = run_epochs(
+        aim,
+        train=train,
+        judge=trainee.judge,
+        save=trainee.state,
+        report=lambda progress: writer.then(partial(report, amended(progress))),
+        begin=standing,
+        keep=keep,
+    )
+    writer.wait()
+    return best
