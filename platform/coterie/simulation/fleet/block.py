@@ -18,6 +18,10 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
     """One device of a block."""
 
     device: int
+    round: int
+    """That asked it."""
+    version: str
+    """The file that it trains from."""
     steps: int
     """That it has time for."""
     weight: int
@@ -27,12 +31,9 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
-    """Devices that train in one round."""
+    """Devices whose updates count in one round, whichever rounds asked them."""
 
     number: int
-    round: int
-    version: str
-    """The file that they train from."""
     members: Sequence[Member]
     keeps_updates: bool
     """Whether each update is wanted, rather than their sum."""

@@ -46,7 +46,7 @@ class Batched(NamedTuple):
 def for_many_devices(
     train_step: bytes, *, differ: Collection[str], outputs: Sequence[str], zeros: Collection[str]
 ) -> Batched:
-    """`train_step`, whose inputs `differ` by device, for any number of devices; all `outputs` have the axis.
+    """`train_step`, whose inputs `differ` by device where it has them; all `outputs` have the axis.
 
     `zeros` are inputs that are zero in every step, whose terms are left out. Raises Unsupported.
     """
@@ -54,6 +54,7 @@ def for_many_devices(
     shapes = Shapes.of(model)
     nodes = early_products(needed(without_zeros(model.graph, shapes, zeros), outputs), shapes, outputs)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    differ = {value.name for value in model.graph.input if value.name in differ}
     rewriting = _Rewriting(shapes, constants, frozenset(differ))
     for node in nodes:
         rewriting.add(node)

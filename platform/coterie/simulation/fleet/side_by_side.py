@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 
 from coterie.evaluation.scoring import open_session
-from coterie.simulation.fleet.block import Base, Block, Found
+from coterie.simulation.fleet.block import Base, Block, Found, read_version
 from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
 from coterie.simulation.fleet.draws import epoch_orders
 from coterie.simulation.fleet.in_place import InPlace
@@ -64,6 +64,8 @@ class SideBySide:
     """What a step gives to the next: by the name of the input that of the output."""
     devices: int
     """Of a block, at most."""
+    mixes: bool
+    """Whether devices of a block may have received different versions, as under asynchronous rounds."""
 
     @classmethod
     def of(cls, plan: Plan, spec: ModelSpec, train_step: bytes, *, most_steps: int) -> Self:
@@ -77,21 +79,25 @@ class SideBySide:
         if "momentum" in zeros:  # then what a step remembers of the one before weighs nothing
             state = [name for name in state if not name.startswith("velocity.")]
         differ = {tensor.name for tensor in spec.inputs} | {TARGET, "sample_weight", *parameters, *state}
+        mixes = plan.pace.staleness_allowed() is not None
+        if mixes:  # devices of a block may have received different versions
+            differ |= {f"{role}.{tensor.name}" for role in PER_PARAMETER for tensor in spec.parameters}
         carried = {name: f"next.{name}" for name in (*parameters, *state)}
         try:
             made = for_many_devices(train_step, differ=differ, outputs=["loss", *carried.values()], zeros=zeros)
         except Unsupported as error:
             raise OneByOne(f"its train step has no form for many devices: {error}") from error
-        return cls(open_session(made.graph), made.inputs, carried, devices)
+        return cls(open_session(made.graph), made.inputs, carried, devices, mixes)
 
-    def train(self, setting: Setting, base: Base, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+    def train(self, setting: Setting, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
         """What the devices found, and the sum of their updates where these travel as they are."""
-        trained, plan = self._trained(setting, base, block), setting.plan
+        bases = _bases(block)
+        trained, plan = self._trained(setting, bases, block), setting.plan
         if plan.codec.exact and plan.privacy.leaves_as_is and not block.keeps_updates:
-            return _differences(setting, base, block, trained)
-        return [_encoded(setting, base, block, trained, place) for place in range(len(block.members))], {}
+            return _differences(setting, bases if self.mixes else bases[:1], block, trained)
+        return [_encoded(setting, bases[place], block, trained, place) for place in range(len(block.members))], {}
 
-    def _trained(self, setting: Setting, base: Base, block: Block) -> _Trained:
+    def _trained(self, setting: Setting, bases: Sequence[Base], block: Block) -> _Trained:
         spec, local, members = setting.graphs.spec, setting.plan.local, block.members
         size, count = spec.batch_size, len(members)
         rows = setting.population.rows_of([one.device for one in members])
@@ -101,9 +107,9 @@ class SideBySide:
             for one, held in zip(members, own, strict=True)
         ]
         batches, weights = self._order(setting, block, own, steps)
-        given, losses = self._given(local, spec, base, block), np.empty(count, np.float32)
+        given, losses = self._given(local, spec, bases, block), np.empty(count, np.float32)
         bound = {name: one for name, one in given.items() if name in self.inputs}
-        training = InPlace(self.session, bound, self._begun(spec, base, count), self.carried, losses)
+        training = InPlace(self.session, bound, self._begun(spec, bases), self.carried, losses)
         kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
         is_finite, done = np.ones(count, bool), np.asarray(steps)
         for step in range(max(steps)):
@@ -132,7 +138,7 @@ class SideBySide:
         size = setting.graphs.spec.batch_size
         shape = len(own), max(steps) * size
         batches, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-        seeds = [setting.seed_of(one.device, block.round) for one in block.members]
+        seeds = [setting.seed_of(one.device, one.round) for one in block.members]
         passes = [size * steps_per_epoch(len(held), size) for held in own]
         going, number = list(range(len(own))), 0
         while going:
@@ -147,15 +153,22 @@ class SideBySide:
         each = len(own), -1, size
         return batches.reshape(each).swapaxes(0, 1).copy(), weights.reshape(each).swapaxes(0, 1).copy()
 
-    def _given(self, local: Local, spec: ModelSpec, base: Base, block: Block) -> dict[str, Array]:
+    def _given(self, local: Local, spec: ModelSpec, bases: Sequence[Base], block: Block) -> dict[str, Array]:
         """What no step changes: what all share, and room for what is written before each."""
-        roles = local.begin(Broadcast(base.parameters, base.server, block.round), NO_STATE)
         shape = len(block.members), spec.batch_size
+        received = list(zip(bases, block.members, strict=True))
+        begun = [
+            (base, local.begin(Broadcast(base.parameters, base.server, one.round), NO_STATE))
+            for base, one in (received if self.mixes else received[:1])
+        ]
         return {
             **{
-                f"{role}.{tensor.name}": roles.get(role, base.parameters)[tensor.name]
+                f"{role}.{tensor.name}": self._of_block(
+                    [roles.get(role, base.parameters)[tensor.name] for base, roles in begun]
+                )
                 for role in PER_PARAMETER
                 for tensor in spec.parameters
+                if f"{role}.{tensor.name}" in self.inputs
             },
             **{name: np.empty((), np.float32) for name in spec.scalars},
             **{one.name: np.empty((*shape, *one.shape), np.float32) for one in spec.inputs},
@@ -163,11 +176,19 @@ class SideBySide:
             "sample_weight": np.empty(shape, np.float32),
         }
 
-    def _begun(self, spec: ModelSpec, base: Base, count: int) -> dict[str, Float32]:
+    def _of_block(self, each: Sequence[Float32]) -> Float32:
+        """What each device has, or where no two differ, what all share."""
+        return np.stack(each) if self.mixes else each[0]
+
+    def _begun(self, spec: ModelSpec, bases: Sequence[Base]) -> dict[str, Float32]:
         """What the first step begins with, of each device."""
-        begun: dict[str, Float32] = {one.name: np.zeros(one.shape, np.float32) for one in spec.optimiser_state}
-        begun |= {f"param.{one.name}": base.parameters[one.name] for one in spec.parameters}
-        return {name: np.repeat(begun[name][None], count, axis=0) for name in self.carried}
+        begun: dict[str, Float32] = {
+            one.name: np.zeros((len(bases), *one.shape), np.float32) for one in spec.optimiser_state
+        }
+        begun |= {
+            f"param.{one.name}": np.stack([base.parameters[one.name] for base in bases]) for one in spec.parameters
+        }
+        return {name: begun[name] for name in self.carried}
 
     def _fill(self, setting: Setting, given: Mapping[str, Array], rows: Int64, weights: Float32) -> None:
         """Padding is any sample, which weighs nothing."""
@@ -207,16 +228,23 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
         raise OneByOne("the model draws at random while it trains")
 
 
+def _bases(block: Block) -> Sequence[Base]:
+    """What each device has received; each version is read once."""
+    found = {path: read_version(path) for path in dict.fromkeys(one.version for one in block.members)}
+    return [found[one.version] for one in block.members]
+
+
 def _differences(
-    setting: Setting, base: Base, block: Block, trained: _Trained
+    setting: Setting, bases: Sequence[Base], block: Block, trained: _Trained
 ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
-    """Updates as they are, summed as agents' are."""
+    """Updates as they are, summed as agents' are; `bases` are one for each device, or one for all."""
     members, parameters = block.members, trained.parameters
-    ends = np.cumsum([base.parameters[name].size for name in parameters])
+    ends = np.cumsum([bases[0].parameters[name].size for name in parameters])
     changes = np.empty((len(members), ends[-1]), np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
         for (name, tensor), columns in zip(parameters.items(), np.split(changes, ends[:-1], axis=1), strict=True):
-            np.subtract(tensor.reshape(columns.shape), base.parameters[name].reshape(-1), out=columns)
+            received = np.stack([base.parameters[name].reshape(-1) for base in bases])
+            np.subtract(tensor.reshape(columns.shape), received, out=columns)
         wide = changes.astype(np.float64)
         squares, bound = np.einsum("ij,ij->i", wide, wide), np.maximum(changes.max(axis=1), -changes.min(axis=1))
     good = (np.asarray(trained.samples) > 0) & np.isfinite(squares) & (bound < LARGEST)
@@ -245,7 +273,7 @@ def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, plac
     if not trained.samples[place]:
         return Found(member.device, 0)
     parameters: Tensors = {name: tensor[place] for name, tensor in trained.parameters.items()}
-    seed = setting.seed_of(member.device, block.round)
+    seed = setting.seed_of(member.device, member.round)
     try:
         update = make_update(
             base.parameters,
@@ -256,7 +284,7 @@ def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, plac
             steps=trained.steps[place],
             seed=seed,
             secret=derive_seed(seed, "secret"),
-            broadcast=Broadcast(base.parameters, base.server, block.round),
+            broadcast=Broadcast(base.parameters, base.server, member.round),
         )
     except WireError:
         return Found(member.device, 0)

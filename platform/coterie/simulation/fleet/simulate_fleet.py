@@ -5,7 +5,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -337,8 +336,8 @@ class _Fleet:
 
     def _merge(self, closed: Closed) -> tuple[Sequence[Found], bool]:
         """Compute the updates that count, and the next version of them."""
-        # Those that one round asked together, and devices of as many steps side by side; the order is the same,
-        # whatever the order of arrival.
+        # Those that one round asked together, and of these devices of as many steps side by side; the order is the
+        # same, whatever the order of arrival.
         deliveries = sorted(closed.deliveries)
         if self._needs_updates:
             found, _ = self._trained(deliveries, None)
@@ -393,15 +392,21 @@ class _Fleet:
     ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
         """What all devices found, in their order, and the sum of their updates where they have weights."""
         size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
-        told = zip(deliveries, [0] * len(deliveries) if weights is None else weights, strict=True)
-        blocks: list[Block] = []
-        for (number, version), asked in groupby(told, key=lambda one: (one[0].round, one[0].version)):
-            members = [Member(one.device, one.steps, weight, self._states.of(one.device)) for one, weight in asked]
-            path = str(self._versions.path(version))
-            blocks += [
-                Block(len(blocks) + at, number, path, members[begin : begin + size], weights is None, wants_losses)
-                for at, begin in enumerate(range(0, len(members), size))
-            ]
+        members = [
+            Member(
+                one.device,
+                one.round,
+                str(self._versions.path(one.version)),
+                one.steps,
+                weight,
+                self._states.of(one.device),
+            )
+            for one, weight in zip(deliveries, weights or [0] * len(deliveries), strict=True)
+        ]
+        blocks = [
+            Block(number, members[begin : begin + size], weights is None, wants_losses)
+            for number, begin in enumerate(range(0, len(members), size))
+        ]
         found: dict[int, Sequence[Found]] = {}
         sums: dict[str, Int64] = {}
         for answer in self._workers.train(blocks):

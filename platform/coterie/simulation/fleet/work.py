@@ -1,4 +1,4 @@
-"""What a worker does: trains the devices of a block from one version, and sums their updates."""
+"""What a worker does: trains the devices of a block, each from its version, and sums their updates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,32 +38,36 @@ class Work:
 
     def train(self, block: Block) -> Answer:
         """The same for the same block, wherever it is done."""
-        base = read_version(block.version)
         found: Sequence[Found]
         sums: Mapping[str, Int64] = {}
         if self.side_by_side is None:
-            found = [self._alone(base, block, member) for member in block.members]
+            found = [self._alone(member) for member in block.members]
         else:
-            found, sums = self.side_by_side.train(self.setting, base, block)
+            found, sums = self.side_by_side.train(self.setting, block)
         rules = self.setting.plan.personal.rules(self.setting.plan.local)
         if rules is not None:
             found = [
-                self._with_own(one, trained_beside(self.setting, base, one.device, own_of(member.states), rules))
+                self._with_own(
+                    one, trained_beside(self.setting, _base(member), one.device, own_of(member.states), rules)
+                )
                 for one, member in zip(found, block.members, strict=True)
             ]
         if not block.keeps_updates:
             sums = sums or self._summed(block, found)
             found = [msgspec.structs.replace(one, payload=b"") for one in found]
         if block.wants_losses:
-            found = [msgspec.structs.replace(one, loss=self._loss(base, one.device)) for one in found]
+            found = [
+                msgspec.structs.replace(one, loss=self._loss(_base(member), one.device))
+                for one, member in zip(found, block.members, strict=True)
+            ]
         return Answer(block.number, found, {name: numbers.tobytes() for name, numbers in sums.items()})
 
     def _with_own(self, found: Found, own: Own) -> Found:
         return msgspec.structs.replace(found, states={**found.states, OWN: encode_own(own)})
 
-    def _alone(self, base: Base, block: Block, member: Member) -> Found:
+    def _alone(self, member: Member) -> Found:
         """By the code of the agent."""
-        setting = self.setting
+        setting, base = self.setting, _base(member)
         dataset = setting.dataset(member.device)
         participant, own = Participant(setting.device_plan(base), [], setting.states(member)), own_of(member.states)
         try:
@@ -74,9 +78,9 @@ class Work:
                 seen=setting.seen(member.device),
                 personal=None if own is None else own.parameters,
                 teacher=None,
-                seed=setting.seed_of(member.device, block.round),
+                seed=setting.seed_of(member.device, member.round),
                 server=base.server,
-                round_number=block.round,
+                round_number=member.round,
                 steps_allowed=member.steps,
             )
         except Diverged:
@@ -109,3 +113,7 @@ class Work:
         dataset = self.setting.dataset(device)
         logits = predict_logits(self.setting.graphs.predict, base.parameters, dataset)
         return float(-log_softmax(logits)[np.arange(len(dataset.labels)), dataset.classes].mean())
+
+
+def _base(member: Member) -> Base:
+    return read_version(member.version)

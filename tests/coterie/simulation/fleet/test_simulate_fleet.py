@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from coterie.privacy.models import DEFAULT_DELTA
 from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
-from coterie.simulation.fleet.block import Base, Block, Member, encode_version
+from coterie.simulation.fleet import side_by_side
+from coterie.simulation.fleet.block import Base, Block, Found, Member, encode_version
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.keeping import STATE, load
 from coterie.simulation.fleet.population import Drawn
@@ -24,10 +26,11 @@ from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
+from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.work import Work
 from coterie.simulation.progress import Progress, unreported
-from coterie.simulation.scenario import Habits, read_toml
+from coterie.simulation.scenario import Habits, Speed, read_toml
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
@@ -68,23 +71,54 @@ def test_any_number_of_workers_gives_the_same_bytes(slots: dict[str, object]) ->
 
 @pytest.mark.parametrize("body", ["mlp", "cnn"])
 @pytest.mark.parametrize("local", [{"kind": "sgd", "momentum": 0.5}, {"kind": "prox", "mu": 0.5}])
-def test_side_by_side_is_one_by_one_within_the_tolerance(body: Body, local: dict[str, object], tmp_path: Path) -> None:
-    plan = parse_plan({**PLAN, "local": {**local, "epochs": 3, "learning_rate": 0.2}})
+@pytest.mark.parametrize("pace", [PLAN["pace"], BUFFERED], ids=["sync", "buffered"])
+def test_side_by_side_is_one_by_one_within_the_tolerance(
+    body: Body, local: dict[str, object], pace: object, tmp_path: Path
+) -> None:
+    """Under asynchronous rounds devices that different rounds asked train from different versions."""
+    plan = parse_plan({**PLAN, "local": {**local, "epochs": 3, "learning_rate": 0.2}, "pace": pace})
     data = samples().data
     mixes = np.random.default_rng(0).dirichlet(np.ones(CLASSES), 6)
     setting = Setting(plan, graphs(body), data, Drawn.from_mixes(mixes, data.classes, each=23, seed=3), 7)
-    path = tmp_path / "version"
-    path.write_bytes(encode_version(Base(compiled(body).parameters, {})))
-    members = [Member(device, steps, 1) for device, steps in enumerate((1, 2, 4, 11, 12, 99))]
-    side_by_side = SideBySide.of(plan, setting.graphs.spec, compiled(body).train_step, most_steps=12)
-    together, alone = (
-        Work(setting, way).train(Block(0, 4, str(path), members, False, False)) for way in (side_by_side, None)
-    )
+    versions = 1 if pace == PLAN["pace"] else 3
+    for number in range(versions):
+        received = {name: tensor * (1 + number / 2) for name, tensor in compiled(body).parameters.items()}
+        (tmp_path / f"{number}").write_bytes(encode_version(Base(received, {}, number)))
+    members = [
+        Member(device, 4 + device % versions, str(tmp_path / f"{device % versions}"), steps, 1)
+        for device, steps in enumerate((1, 2, 4, 11, 12, 99))
+    ]
+    many = SideBySide.of(plan, setting.graphs.spec, compiled(body).train_step, most_steps=12)
+    together, alone = (Work(setting, way).train(Block(0, members, False, False)) for way in (many, None))
     assert [one.samples for one in together.found] == [one.samples for one in alone.found]
     assert [one.size_bytes for one in together.found] == [one.size_bytes for one in alone.found]
     for name, content in alone.sums.items():
         one, other = (np.frombuffer(numbers, np.int64) * GRID for numbers in (content, together.sums[name]))
         np.testing.assert_allclose(other, one, rtol=0, atol=TOLERANCE * float(np.abs(one).max()))
+
+
+@pytest.mark.parametrize("codec", ["float32", "int8"])
+def test_updates_of_a_small_buffer_are_computed_together_and_are_the_same_bytes_as_each_by_itself(
+    codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlike = Profile(speed=Speed(sample_s=0.05, spread=1.0))
+    pace = {"kind": "buffered", "buffer": 3, "at_work": 18}
+    few = replace(run(rounds=15, executor="batched", codec={"kind": codec}, pace=pace), fleet=unlike)
+    blocks: list[Block] = []
+    train = SideBySide.train
+
+    def counted(this: SideBySide, setting: Setting, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+        blocks.append(block)
+        return train(this, setting, block)
+
+    monkeypatch.setattr(SideBySide, "train", counted)
+    together = outcome_of(few)
+    assert [len(one.members) for one in blocks] == [3] * len(blocks)
+    assert any(len({one.version for one in block.members}) > 1 for block in blocks), "they began with different ones"
+    together_in = len(blocks)
+    monkeypatch.setattr(side_by_side, "MOST", 1)
+    assert outcome_of(few) == together
+    assert len(blocks) == 4 * together_in
 
 
 @pytest.mark.parametrize("slots", [{}, {"pace": BUFFERED}])

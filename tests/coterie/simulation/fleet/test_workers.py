@@ -8,7 +8,7 @@ from coterie.simulation.errors import WorkerLost
 from coterie.simulation.fleet.block import Block, Member
 from coterie.simulation.fleet.workers import Processes, read_frame, write_frame
 
-BLOCKS = [Block(at, 1, "version", [Member(at, 1, 1)], False, False) for at in range(3)]
+BLOCKS = [Block(at, [Member(at, 1, "version", 1, 1)], False, False) for at in range(3)]
 
 
 @pytest.mark.parametrize(
