@@ -18,12 +18,12 @@ from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, BEYOND_ROUNDS, Asked, fleet_run
-from coterie.simulation.fleet.outcome import DELTA
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.profile import shipped_profiles
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.sweep import parse_dimension
 from coterie.simulation.reporting import reporting
+from coterie.simulation.told import DELTA
 from coterie_wire.errors import WireError
 
 SECONDS = {"m": 60.0, "h": HOUR_S, "d": DAY_S, "w": 7 * DAY_S}

@@ -67,8 +67,11 @@ class Cloud(Protocol):
     def version_for(self, device: Device | None) -> Version:
         """The newest one that is meant for `device`; None: for one that is in no group."""
 
-    def merge(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the next versions from a round's updates, of which there is at least one."""
+    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Make the next versions from a round's updates, of which there is at least one.
+
+        Those whose sum was formed.
+        """
 
     def is_resting(self, device: Device) -> bool:
         """Whether `device` may have no part in the next merge."""
@@ -89,7 +92,7 @@ class AveragingCloud:
     def version_for(self, device: Device | None) -> Version:  # noqa: ARG002 - all devices share it
         return self._version
 
-    def merge(self, deliveries: Sequence[Delivery]) -> None:
+    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         lineage, train_step = self._lineage, self._version.learner.graphs.train_step
         released = len(lineage.digests)
         counting = [(one, discount) for one in deliveries if (discount := self._discount(one))]
@@ -97,8 +100,9 @@ class AveragingCloud:
             [Sent(one.payload, one.samples, one.seen, one.seed, discount) for one, discount in counting],
             root=None if self._samples is None else lineage.root(train_step, self._samples),
         )
+        summed = [counting[place][0] for place in found.counted]
         if len(lineage.digests) > released:
-            self._latest |= {counting[place][0].device.number: released for place in found.counted}
+            self._latest |= {one.device.number: released for one in summed}
         if found.is_version:
             newest = lineage.newest
             self._version = Version(
@@ -108,6 +112,7 @@ class AveragingCloud:
                 number=newest.number,
                 difference_bytes=newest.difference_bytes,
             )
+        return summed
 
     def is_resting(self, device: Device) -> bool:
         stream, latest = self._plan.privacy.stream(), self._latest.get(device.number)

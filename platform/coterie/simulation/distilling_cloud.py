@@ -58,14 +58,14 @@ class DistillingCloud:
         """The name of the device's group; blank for none."""
         return self._lineage_of.get(device.number, BASE)
 
-    def merge(self, deliveries: Sequence[Delivery]) -> None:
+    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         data = self._world.drawn.cloud
         ordered = sorted(deliveries, key=lambda one: one.device.number)
         outputs = np.stack([self._probabilities(one, data) for one in ordered])
         accuracies = [_accuracy(output, data) for output in outputs]
         kept = self._merge.kept(accuracies)
         if not kept:
-            return
+            return ()
         sound = [index for index, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
         names = self._group(ordered, outputs, sound)
         seed = self._world.seed_of("merge", len(self.splits))
@@ -74,6 +74,7 @@ class DistillingCloud:
             members = [index for index in sound if names[index] == name]
             chosen = [members[place] for place in self._merge.kept([accuracies[index] for index in members])]
             self._renew(name, mean_output(outputs, chosen), seed)
+        return ()  # no updates are summed
 
     def is_resting(self, device: Device) -> bool:  # noqa: ARG002 - no noise on sums, where there are none
         return False

@@ -6,10 +6,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from coterie.simulation.clock import DAY_S, HOUR_S
-from coterie.simulation.fleet.outcome import DELTA, FleetOutcome
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.planning import Figures, Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.told import DELTA
 
 SMOOTH = 5
 """Batches over which the line is averaged."""

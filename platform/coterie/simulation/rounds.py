@@ -20,6 +20,7 @@ from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.participant import Part, Participant, decoded_update
 from coterie.simulation.personal_training import PersonalTraining
+from coterie.simulation.told import Told
 from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
@@ -92,6 +93,7 @@ class Rounds:
         self._gossip = None if meeting_rules is None else Gossip(world, plan, meeting_rules)
         self._lost = 0
         """Devices that fell silent since a round ended."""
+        self.told = Told(plan.privacy, len(world.devices))
         self.counted: Counter[int] = Counter()
         """By device, the rounds in which its update counted."""
         self.outcomes: list[RoundOutcome] = []
@@ -350,6 +352,8 @@ class Rounds:
         device.learner = replace(learner, parameters=own, received=base.learner.parameters, seen=trained_on)
         size_bytes = self._sent_bytes(base, part)
         world.ledger.count("updates", size_bytes)
+        if self._plan.privacy.releases == "updates":
+            self.told.release([device.number])
         decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
         delivery = Delivery(device, base, part.payload, decoded, part.samples, part.classes, seed)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(device, size_bytes))
@@ -431,7 +435,9 @@ class Rounds:
         merged = decision.act == "merge"
         ages = tuple(sorted(self._staleness(delivery.device, delivery.base) for delivery in round_.deliveries))
         if merged:
-            self._cloud.merge(round_.deliveries)
+            summed = self._cloud.merge(round_.deliveries)
+            if self._plan.privacy.releases in ("sums", "masked_sums"):
+                self.told.release(one.device.number for one in summed)
             self.counted.update(delivery.device.number for delivery in round_.deliveries)
         self.outcomes.append(
             RoundOutcome(

@@ -31,8 +31,9 @@ class Collecting:
     def version_for(self, device: Device | None) -> Version:
         return self.version
 
-    def merge(self, deliveries: Sequence[Delivery]) -> None:
+    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         self.deliveries += deliveries
+        return deliveries
 
     def is_resting(self, device: Device) -> bool:
         return False

@@ -17,9 +17,8 @@ from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.rounds import LOOK_S
 from coterie.simulation.scenario import Speed
-from coterie_learning.accounting import cost_of
+from coterie.simulation.told import cost_of_release
 from coterie_learning.client.order import steps_per_epoch
-from coterie_learning.merge import Cohort
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
@@ -214,9 +213,8 @@ class Cohorts:
 
     def charge(self, devices: Sequence[int]) -> None:
         """Something is released of the updates of `devices` together."""
-        spend = self.plan.privacy.spend(Cohort(len(devices), max(len(devices), len(self.train_sizes))))
-        if spend is not None:
-            self.columns.told[list(devices)] += cost_of(spend.noise_multiplier, spend.participations)
+        cost = cost_of_release(self.plan.privacy, len(devices), fleet=len(self.train_sizes))
+        self.columns.told[list(devices)] += cost
 
     def _take(self, round_: _Open, delivery: Delivery) -> None:
         """Unless the round is full, or has an update of the device; then it waits."""

@@ -10,9 +10,6 @@ from coterie.simulation.fleet.work import Executor
 from coterie.simulation.outcome import HelpOutcome, Recovery, SplitOutcome
 from coterie_learning.plan import Document
 
-DELTA = 1e-6
-"""At which epsilons are told: that of a federation's budget, where nobody sets another."""
-
 
 class FleetRound(msgspec.Struct, frozen=True):
     """One round, from its opening to its end."""
@@ -95,7 +92,7 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     help: Sequence[HelpOutcome] = ()
     splits: Sequence[SplitOutcome] = ()
     epsilon: float | None = None
-    """What was told of the device of which most was, at `DELTA`; null: the plan's privacy kind guarantees nothing."""
+    """Told at delta 10⁻⁶ of the device of which most was; null: the plan's privacy kind guarantees nothing."""
 
     def json(self) -> bytes:
         """Indented, with a newline at its end."""

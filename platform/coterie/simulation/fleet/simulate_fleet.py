@@ -26,7 +26,7 @@ from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
 from coterie.simulation.fleet.on_clock import simulate_on_clock
 from coterie.simulation.fleet.on_devices import measure_on_devices
-from coterie.simulation.fleet.outcome import DELTA, FleetOutcome, FleetRound
+from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
 from coterie.simulation.fleet.own_models import OWN, own_of, trained_samples
 from coterie.simulation.fleet.population import Population
 from coterie.simulation.fleet.setting import Setting, train_ids
@@ -40,6 +40,7 @@ from coterie.simulation.lineage import Lineage, Sent
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.rounds import MIN_PAUSE_S
 from coterie.simulation.simulate import check_plan_fits
+from coterie.simulation.told import DELTA
 from coterie_learning.accounting import epsilon_of
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.cohort import Figures
@@ -128,11 +129,6 @@ def _check(run: FleetRun) -> None:
         raise DoesNotFit(
             detail=f"{problem}, and devices here have all their samples from the beginning; let samples come over "
             "time with a drift (--drift steady, introduced:SHARE or by:COLUMN)"
-        )
-    if run.is_on_a_clock and plan.privacy.releases != "nothing":
-        raise DoesNotFit(
-            detail=f"what privacy {plan.privacy.name} tells of a device is added up in rounds alone: "
-            "without --drift, --cloud and meetings of devices"
         )
     if run.is_on_a_clock and run.executor == "batched":
         raise DoesNotFit(detail="devices that do more than rounds train one by one; leave --executor out")

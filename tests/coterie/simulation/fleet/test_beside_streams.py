@@ -71,6 +71,8 @@ class OnStream(NamedTuple):
     held: Sequence[Tensors]
     """Those of the version that it has."""
     trained_s: float
+    told: Mapping[int, float]
+    """What releases told of each device."""
 
 
 def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStream:
@@ -91,7 +93,7 @@ def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStrea
     held = [cast(Version, rounds.version_on(device)).learner.parameters for device in devices]
     answering = [cast(NeuralLearner, device.learner).parameters for device in devices]
     newest = cloud.version_for(devices[0]).learner.parameters
-    return OnStream(rounds.outcomes, newest, answering, held, world.ledger.used().trained_s)
+    return OnStream(rounds.outcomes, newest, answering, held, world.ledger.used().trained_s, rounds.told.by_device)
 
 
 def same(one: Tensors, other: Tensors) -> bool:
@@ -115,6 +117,7 @@ def same(one: Tensors, other: Tensors) -> bool:
         {"pace": SOME, "merge": {"kind": "trusted_root", "samples": ROOT}},
         {"pace": SOME, "merge": UNIFORM, "privacy": {"kind": "central_noise", "norm": 0.1}},
         {"pace": SOME, "merge": UNIFORM, "privacy": STREAM},
+        {"pace": SOME, "merge": UNIFORM, "privacy": {"kind": "local_noise", "norm": 0.1}},
     ],
 )
 def test_rounds_and_versions_are_those_of_a_stream(slots: Mapping[str, object], tmp_path: Path) -> None:
@@ -153,4 +156,6 @@ def both(given: FleetRun, directory: Path) -> tuple[FleetOutcome, Kept, OnStream
         assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
     assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in found.rounds]
     assert same(kept.newest.parameters, found.version)
+    assert [found.told.get(device, 0.0) for device in range(outcome.devices)] == kept.columns.told.tolist()
+    assert any(found.told.values()) == (given.plan.privacy.releases != "nothing")
     return outcome, kept, found

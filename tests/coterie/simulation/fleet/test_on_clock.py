@@ -11,6 +11,9 @@ import torch
 
 from coterie.cloud.preflight_job import PairMismatch
 from coterie.compile.errors import MalformedUpload
+from coterie.privacy.accounting import cost_of
+from coterie.privacy.accounting import epsilon_of as charged
+from coterie.privacy.models import DEFAULT_DELTA
 from coterie.simulation.bodies import export_body
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
@@ -34,6 +37,7 @@ from coterie.simulation.scenario import Bootstrap, Habits, Scenario, Speed
 from coterie.simulation.simulate import simulate
 from coterie.simulation.streams import Drawn, Stream
 from coterie_learning.local import Local
+from coterie_learning.privacy import Spend
 from coterie_learning.random import derive_seed
 from coterie_wire.bundle import TensorSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, run, samples
@@ -203,6 +207,22 @@ def test_versions_are_measured_as_they_are_made() -> None:
     assert last is not None and last > 0.7 and outcome.client_rounds == sum(one.delivered for one in outcome.rounds)
 
 
+@pytest.mark.parametrize(("kind", "norms"), [("central_noise", 1), ("local_noise", 1)])
+def test_what_noise_tells_of_devices_is_what_the_platform_would_charge(kind: str, norms: int) -> None:
+    """Every device is asked in every round, while samples come."""
+    noisy = {
+        "pace": {**SPACED, "target_updates": 10, "min_updates": 10, "over_selection": 1},
+        "merge": {"kind": "fed_avg", "weight_by": "uniform"},
+        "privacy": {"kind": kind, "norm": 1.0, "noise_multiplier": 2.0},
+    }
+    outcome = simulate_fleet(fleet_of(noisy, "steady", days=1.0), report=unreported)
+    parts = {one.delivered for one in outcome.rounds}
+    assert parts == {10} and outcome.client_rounds == 10 * len(outcome.rounds)
+    told = charged(len(outcome.rounds) * cost_of(Spend(2.0, norms)), DEFAULT_DELTA)
+    assert outcome.epsilon == pytest.approx(told, rel=1e-6)
+    assert simulate_fleet(fleet_of({"pace": SPACED}, "steady", days=0.2), report=unreported).epsilon is None
+
+
 def test_devices_that_meet_need_no_drift() -> None:
     met = run(rounds=3, topology={"kind": "gossip"})
     outcome = simulate_fleet(met, report=unreported)
@@ -253,11 +273,6 @@ def test_a_cloud_model_of_another_task_is_refused() -> None:
         (TAUGHT, {"drift": None}, "when samples came.*--drift"),
         (TAUGHT, {"cloud": None}, "no cloud model: give one with its data .--cloud"),
         (ALONE, {"cloud": True}, "leave --cloud out"),
-        (
-            {"merge": {"kind": "fed_avg", "weight_by": "uniform"}, "privacy": {"kind": "central_noise"}},
-            {},
-            "added up in rounds alone",
-        ),
         (ALONE, {"executor": "batched"}, "leave --executor out"),
     ],
 )
