@@ -2,7 +2,8 @@
 
 Both rules compare an update with the median of its cohort, so that they mean the same for any model and any fleet. The
 bound of norms is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but what exceeds it is left out and named
-instead of being scaled, since honest devices stay far below it.
+instead of being scaled, since honest devices stay far below it. Once most devices have learned their samples their
+updates shrink, and an honest device that has not stands out: what was ordinary in an earlier round stays allowed.
 """
 
 import math
@@ -21,7 +22,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors
 
 TIMES_NORM = 10.0
-"""Times the median norm that an update's may be."""
+"""Times the median norm that an update's may be, where that is more than was ordinary before."""
 TIMES_SCALAR = 100.0
 """Times the median that a number which an update tells of itself may be: stragglers make few steps beside others."""
 TIMES_SAMPLES = 10
@@ -51,6 +52,7 @@ def admit(
     known: Mapping[int, float] = {},
     bound: float | None = None,
     others: Sequence[float] = (),
+    ordinary: float = 0.0,
 ) -> Admission:
     """Read every number of the updates, one update after the other; `on_each` is called with each place.
 
@@ -60,7 +62,8 @@ def admit(
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
     number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
     are those of what was sent (`Local.scale`) and are not compared: whether an update counts must not depend on another
-    device's. `others` are the norms of those of their cohort that were verified elsewhere.
+    device's. `others` are the norms of those of their cohort that were verified elsewhere; `ordinary` is what
+    `ordinary_norm` found before.
     """
     norms: dict[int, float] = {}
     reported: dict[int, Mapping[str, float]] = {}
@@ -76,7 +79,7 @@ def admit(
                 reported[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
-    most = largest_norm([*norms.values(), *others]) if bound is None else None
+    most = largest_norm([*norms.values(), *others], ordinary) if bound is None else None
     for place, norm in norms.items():
         if most is not None and norm > most:
             faults[place] = far_off(norm, most)
@@ -88,7 +91,9 @@ def admit(
 
 def far_off(norm: float, most: float) -> WireError:
     """What is wrong with an update that is larger than its cohort allows."""
-    return WireError("update.outlier", f"its norm is {norm:.3g}; the median of its round allows {most:.3g}")
+    return WireError(
+        "update.outlier", f"its norm is {norm:.3g}; those of its round and of earlier ones allow {most:.3g}"
+    )
 
 
 def _too_large(reported: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
@@ -101,10 +106,18 @@ def _too_large(reported: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[in
         )
 
 
-def largest_norm(norms: Sequence[float]) -> float | None:
+def largest_norm(norms: Sequence[float], ordinary: float) -> float | None:
     """The largest norm that an update of this cohort may have; None if there are too few updates, or most are zero."""
     median = statistics.median(norms) if len(norms) >= FEWEST else 0.0
-    return TIMES_NORM * median if median > 0 else None
+    return max(TIMES_NORM * median, ordinary) if median > 0 else None
+
+
+def ordinary_norm(norms: Sequence[float], before: float) -> float:
+    """The largest median of any cohort of the lineage so far: these `norms` after what was found `before`.
+
+    Whoever holds less than half of every cohort cannot raise it above what honest devices have sent.
+    """
+    return max(before, statistics.median(norms)) if len(norms) >= FEWEST else before
 
 
 def weights(counted: Sequence[int]) -> tuple[int, ...]:
@@ -131,12 +144,12 @@ class Figures(NamedTuple):
     norm: float
 
 
-def weights_of_figures(merge: Merge, cohort: Sequence[Figures]) -> Sequence[int]:
+def weights_of_figures(merge: Merge, cohort: Sequence[Figures], ordinary: float) -> Sequence[int]:
     """What each update of a merge of sums weighs, none of which is stale; 0: it is left out, as `admit` leaves it out.
 
     The same as that of updates which are read.
     """
-    most = largest_norm([figures.norm for figures in cohort])
+    most = largest_norm([figures.norm for figures in cohort], ordinary)
     kept = [place for place, figures in enumerate(cohort) if most is None or figures.norm <= most]
     found = [0] * len(cohort)
     counted = weights(merge.counted([cohort[place].samples for place in kept])) if kept else ()

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.console
 LOOKS = (Look("light", 1280), Look("dark", 1280), Look("light", 390), Look("dark", 390))
 NOBODY = "/devices/00000000-0000-4000-8000-000000000000"
 """A link to what is not there, or not any more."""
+EXAMPLE_MS = 300_000
+"""Until the example has held its rounds, at most."""
 FULL = ("audit", "people", "sessions")
 """The administrator stands there."""
 
@@ -50,3 +52,18 @@ def test_every_page_says_that_nothing_is_there_and_has_no_fault(chromium: Browse
             if empty is not None:
                 expect(page.get_by_role("main").get_by_text(empty).first).to_be_visible()
     assert not found, "\n".join(found)
+
+
+def test_the_example_learns_and_leaves_nothing_to_repair(chromium: Browser, fresh: Platform) -> None:
+    (administrator,) = fresh.told(FirstOperator)
+    with person(chromium, fresh.url) as context:
+        page = context.new_page()
+        sign_in(page, "/", name=administrator.name, password=Path(administrator.password_file).read_text())
+        page.get_by_role("button", name="Try it", exact=True).click()
+        page.get_by_text("Try the digits example here").wait_for(state="detached", timeout=EXAMPLE_MS)
+        page.goto("/federations")
+        page.get_by_role("link", name="Digits example").click()
+        page.get_by_role("main").get_by_text("finished, 4 devices").wait_for(timeout=EXAMPLE_MS)
+        page.goto("/")
+        expect(page.get_by_role("main").get_by_text("Nothing needs you.")).to_be_visible()
+        expect(page.get_by_role("main").get_by_text("4 ready", exact=True)).to_be_visible()

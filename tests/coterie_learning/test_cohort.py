@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.cohort import Weight, discounted, shortened, weights
+from coterie_learning.cohort import Weight, discounted, largest_norm, ordinary_norm, shortened, weights
 from coterie_learning.exact_sum import MOST_WEIGHT
 from coterie_learning.pace import FULL_WEIGHT
 
@@ -40,6 +40,31 @@ def test_none_that_is_shortened_adds_more_than_the_bound(pairs: list[tuple[int, 
         assert 0 <= found <= discount
         assert found * norm <= FULL_WEIGHT * bound
         assert found == discount or found >= FULL_WEIGHT * bound / (norm * 1.001 + 1e-6) - 1
+
+
+def test_who_still_learns_is_no_outlier_beside_those_who_have_learned() -> None:
+    """Norms as four devices sent them in the digits example, whose third had most to learn in the last round."""
+    ordinary = 0.0
+    for norms in ([4.38, 3.98, 3.97], [2.28, 2.63, 2.09], [0.19, 0.17, 0.12]):
+        most = largest_norm(norms, ordinary)
+        assert most is not None
+        assert max(norms) <= most
+        ordinary = ordinary_norm(norms, ordinary)
+    assert ordinary == 3.98
+    last = [0.1, 0.16, 2.84]
+    assert largest_norm(last, 0.0) == 1.6  # without what was ordinary before
+    assert largest_norm(last, ordinary) == 3.98
+
+
+@given(st.lists(st.lists(st.floats(0.01, 10), min_size=5, max_size=5), min_size=1, max_size=8), st.floats(100, 1e30))
+def test_a_minority_raises_what_is_ordinary_to_no_more_than_honest_devices_sent(
+    rounds: list[list[float]], attack: float
+) -> None:
+    found, most = 0.0, max(max(honest) for honest in rounds)
+    for honest in rounds:
+        found = ordinary_norm([*honest, *[attack] * 4], found)
+    assert found <= most
+    assert ordinary_norm([attack, attack], found) == found  # among two none can be told from the other
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])

@@ -215,8 +215,11 @@ def test_a_file_of_anything_else_is_refused(change: dict[str, np.ndarray], of: s
         PartialFile(InMemory(payload), expected={"delta.bias": 5}, of="a").numbers("delta.bias", 0, 5)
 
 
-@given(st.lists(st.tuples(st.integers(1, 10_000), st.floats(1e-3, 1e3), st.booleans()), min_size=1, max_size=8))
-def test_figures_weigh_updates_as_reading_them_does(cohort: list[tuple[int, float, bool]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(1, 10_000), st.floats(1e-3, 1e3), st.booleans()), min_size=1, max_size=8),
+    st.floats(0, 1e3),
+)
+def test_figures_weigh_updates_as_reading_them_does(cohort: list[tuple[int, float, bool]], ordinary: float) -> None:
     """Each is large or small by its norm; some are known by their figures alone."""
 
     def update(norm: float) -> AbstractContextManager[UpdateFile]:
@@ -226,10 +229,10 @@ def test_figures_weigh_updates_as_reading_them_does(cohort: list[tuple[int, floa
         return nullcontext(Contents(MODEL, Float32Codec(), LOCAL).open(InMemory(payload), ()))
 
     opens = [partial(update, norm) for _, norm, _ in cohort]
-    flat = admit(opens, MODEL, {}, lambda _: None)
+    flat = admit(opens, MODEL, {}, lambda _: None, ordinary=ordinary)
     by_reading = dict(zip(flat.kept, weights([cohort[place][0] for place in flat.kept]), strict=True))
     figures = [Figures(samples, flat.all_norms[place]) for place, (samples, _, _) in enumerate(cohort)]
-    by_figures = weights_of_figures(FedAvg(), figures)
+    by_figures = weights_of_figures(FedAvg(), figures, ordinary)
     assert list(by_figures) == [by_reading.get(place, 0) for place in range(len(cohort))]
     read = [place for place, (_, _, is_read) in enumerate(cohort) if is_read]
     mixed = admit(
@@ -238,6 +241,7 @@ def test_figures_weigh_updates_as_reading_them_does(cohort: list[tuple[int, floa
         {},
         lambda _: None,
         others=[flat.all_norms[place] for place in range(len(cohort)) if place not in read],
+        ordinary=ordinary,
     )
     assert [read[place] for place in mixed.kept] == [place for place in flat.kept if place in read]
 

@@ -37,7 +37,16 @@ from coterie.cloud.root_update import root_update
 from coterie.cloud.unmasking import unmask
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.cohort import Admission, admit, discounted, far_off, largest_norm, shortened, weights
+from coterie_learning.cohort import (
+    Admission,
+    admit,
+    discounted,
+    far_off,
+    largest_norm,
+    ordinary_norm,
+    shortened,
+    weights,
+)
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
@@ -91,13 +100,14 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
             lambda place: report(Progress("verifying", place, len(arguments.updates))),
             known={place: one.norm for place, one in enumerate(arguments.updates) if one.norm is not None},
             bound=bound,
-            others=[update.norm for partial in arguments.partials for update in partial.updates],
+            others=_norms(arguments.partials),
+            ordinary=arguments.ordinary_norm,
         )
         left_out = _named(arguments.updates, admission.faults)
         sound = [arguments.updates[place] for place in admission.kept]
         if bound is not None:
             sound = _shortened(sound, admission.norms, bound, model)
-        relayed, faults = _relayed(arguments.partials, admission)
+        relayed, faults = _relayed(arguments.partials, admission, arguments.ordinary_norm)
         left_out = (*left_out, *faults)
         if not sound and not relayed:
             raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
@@ -146,6 +156,9 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         residual=residual,
         summed="" if release is None else release.digest,
         next_bound=None if release is None else privacy.next_bound(admission.norms, seed=release.seed),
+        ordinary_norm=arguments.ordinary_norm
+        if bound is not None
+        else ordinary_norm([*admission.all_norms, *_norms(arguments.partials)], arguments.ordinary_norm),
         base=base_quality,
         candidate=candidate_quality,
     )
@@ -195,20 +208,24 @@ def _root(arguments: MergeArguments, merge: Merge, contents: Contents) -> Opens 
 
 
 def _relayed(
-    partials: Sequence[StoredPartial], admission: Admission
+    partials: Sequence[StoredPartial], admission: Admission, ordinary: float
 ) -> tuple[Sequence[RelayedUpdate], Sequence[LeftOut]]:
     """The updates in partial aggregates that count, and those that their supernodes were told to leave out.
 
     Raises PartialOutdated where these are not those that are too large beside the others now.
     """
     every = [update for partial in partials for update in partial.updates]
-    most = largest_norm([*admission.all_norms, *(update.norm for update in every)])
+    most = largest_norm([*admission.all_norms, *_norms(partials)], ordinary)
     counts = {update.sha256: most is None or update.norm <= most for update in every}
     if any(counts[update.sha256] != (update.weight > 0) for update in every):
         raise PartialOutdated
     faults = [(update, far_off(update.norm, most)) for update in every if most is not None and not update.weight]
     left_out = [LeftOut(update.sha256, fault.code, fault.detail) for update, fault in faults]
     return [update for update in every if update.weight], left_out
+
+
+def _norms(partials: Sequence[StoredPartial]) -> list[float]:
+    return [update.norm for partial in partials for update in partial.updates]
 
 
 def _summed(stored: StoredPartial, contents: Contents, files: ExitStack) -> PartialSum:

@@ -194,6 +194,8 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     held_out: HeldOut | None = None
     root: Root | None = None
     """Where the merge compares updates with one that the platform computes."""
+    ordinary_norm: float = 0.0
+    """The largest median of norms that a cohort before had; 0: none is known."""
     privacy: Document = msgspec.field(default_factory=lambda: {"kind": "none"})
     down: Document = msgspec.field(default_factory=lambda: {"kind": "whole"})
     residual: StoredBlob | None = None
@@ -264,6 +266,8 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A digest of what was summed, where `privacy` has a stream of releases."""
     next_bound: float | None = None
     """What updates of the next round are clipped to, where that follows the norms of these."""
+    ordinary_norm: float = 0.0
+    """As in the arguments of the next merge."""
 
 
 JOB = ChildJob(

@@ -18,7 +18,7 @@ from coterie.core.acting import OperatorRole, Scope, current_actor
 from coterie.gateway.example import EXAMPLE, Example, ExampleRuns, ExampleUnavailable, why_unavailable
 
 SCOPES = (Scope.READ, Scope.FLEET, Scope.MODELS, Scope.FEDERATIONS)
-LASTS = timedelta(days=7)
+LASTS = timedelta(days=30)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

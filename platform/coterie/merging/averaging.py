@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from coterie.privacy.reasons import device_out_of_budget, device_resting
 from coterie.privacy.selectors import largest_spent, limit_of
 from coterie.privacy.services import spend
 from coterie.privacy.streams import index_of, resting, secret_of, stream_of, sums_before
-from coterie.registry.models import NEXT_BOUND, ModelVersion, VersionDifference
+from coterie.registry.models import NEXT_BOUND, ORDINARY_NORM, Metric, ModelVersion, VersionDifference
 from coterie.registry.services import EncodedDifference, keep_file
 from coterie.registry.verifying import sound_path
 from coterie_learning.merge import Cohort
@@ -55,13 +55,15 @@ class Beginning(NamedTuple):
     server_state: str | None
     residual: str | None
     """What the parameters lack of what they were merged of, where versions travel as differences."""
+    figures: Mapping[str, Metric]
+    """Of the version, as `carried` has them."""
 
     @classmethod
     def of_version(cls, version: ModelVersion) -> "Beginning":
         """A version, with what is beside it."""
         difference = VersionDifference.objects.filter(version=version).first()
         residual = None if difference is None else difference.residual_id
-        return cls(version.parameters_id, version.server_state_id, residual)
+        return cls(version.parameters_id, version.server_state_id, residual, version.metrics)
 
 
 def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> Outcome:
@@ -86,7 +88,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         difference=_difference(merge, result, directory, now),
         before=result.base,
         after=result.candidate,
-        metrics={**by_class(result.candidate), **next_bound(result)},
+        metrics={**by_class(result.candidate), **carried(result)},
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
     faults = absent | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
@@ -173,9 +175,17 @@ def _sums_before(merge: Merge) -> tuple[str, ...]:
     return tuple(sums_before(merge.federation, stream, index=index))
 
 
-def next_bound(result: MergeResult) -> dict[str, float]:
-    """Kept beside the version, which rounds that begin with it therefore clip to, also after a roll back."""
-    return {} if result.next_bound is None else {NEXT_BOUND: result.next_bound}
+def carried(result: MergeResult) -> dict[str, float]:
+    """Kept beside the version: rounds that begin with it go by these figures, also after a roll back."""
+    bound = {} if result.next_bound is None else {NEXT_BOUND: result.next_bound}
+    return bound | ({ORDINARY_NORM: result.ordinary_norm} if result.ordinary_norm else {})
+
+
+def ordinary_norm_of(figures: Mapping[str, Metric]) -> float:
+    """What a version's figures say that norms were before it; 0: nothing."""
+    found = figures.get(ORDINARY_NORM, 0.0)
+    assert isinstance(found, (int, float)), "a norm is a number"
+    return float(found)
 
 
 def _difference(merge: Merge, result: MergeResult, directory: Path, now: datetime) -> EncodedDifference | None:
@@ -273,6 +283,7 @@ def arguments_of(
         masked=None if merge.secure_sum is None else masked_sum(merge.secure_sum, directory),
         partials=_partials(updates, directory),
         fleet=merge.fleet or 0,
+        ordinary_norm=ordinary_norm_of(beginning.figures),
         output=str(directory / "parameters"),
         state_output=str(directory / "server-state"),
         server_state=stored(beginning.server_state),

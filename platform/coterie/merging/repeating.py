@@ -14,7 +14,7 @@ from coterie.merging.averaging import (
     Beginning,
     Merger,
     arguments_of,
-    next_bound,
+    carried,
     quality_figures,
 )
 from coterie.merging.figures import by_class
@@ -66,8 +66,8 @@ def repeat(
     state = None if result.server_state is None else keep_file(path=Path(arguments.state_output), now=now).pk
     residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now).pk
     parameters = keep_file(path=Path(arguments.output), now=now).pk
-    metrics = {**quality_figures(result), **by_class(result.candidate), **next_bound(result)}
-    return Repeated(Beginning(parameters, state, residual), metrics)
+    metrics = {**quality_figures(result), **by_class(result.candidate), **carried(result)}
+    return Repeated(Beginning(parameters, state, residual, metrics), metrics)
 
 
 def _check_are_there(updates: Sequence[StoredUpdate]) -> None:

@@ -226,7 +226,7 @@ def _reached(rebuild: Rebuild) -> Beginning:
     assert rebuild.base is not None, "what repeats has its base"
     if rebuild.parameters_id is None:
         return Beginning.of_version(rebuild.base)
-    return Beginning(rebuild.parameters_id, rebuild.server_state_id, rebuild.residual_id)
+    return Beginning(rebuild.parameters_id, rebuild.server_state_id, rebuild.residual_id, rebuild.metrics)
 
 
 def _restart(rebuild: Rebuild, found: Repeatable, problem: Reason | None, *, now: datetime) -> bool:

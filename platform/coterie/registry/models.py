@@ -139,6 +139,8 @@ MAX_LINEAGE = 150
 
 NEXT_BOUND = "clipping_norm"
 """The figure of a version that updates made from it are clipped to, where the plan has the norm follow updates."""
+ORDINARY_NORM = "ordinary_norm"
+"""The figure of a version that updates made from it may always have as their norm, as those before it had."""
 
 Metric: TypeAlias = float | Sequence[float | None] | Mapping[str, object]
 """A figure of a version; of ``class_accuracy``, one for each class, None where it was not measured; ``confusion`` is a

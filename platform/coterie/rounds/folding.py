@@ -15,6 +15,7 @@ import msgspec
 from coterie.core.events import wake_devices
 from coterie.core.rows import insert_all
 from coterie.fleet.models import Device
+from coterie.merging.averaging import ordinary_norm_of
 from coterie.merging.models import Update
 from coterie.rounds import reasons
 from coterie.rounds.branches import cut, grow, void, void_with_those_above
@@ -112,7 +113,9 @@ def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weig
     direct = list(Update.objects.filter(assignment__taken_by=round_, fault_code="").values_list("samples", "norm"))
     cohort = [Figures(samples, norm or 0.0) for samples, norm in direct]
     cohort += [Figures(route.assignment.upload.samples, route.norm or 0.0) for route in held]
-    found = weights_of_figures(round_.parsed_plan().merge, cohort)[len(direct) :]
+    assert round_.base_version is not None, "a round that gathers has its base"
+    ordinary = ordinary_norm_of(round_.base_version.metrics)
+    found = weights_of_figures(round_.parsed_plan().merge, cohort, ordinary)[len(direct) :]
     shares: defaultdict[UUID, list[Weighed]] = defaultdict(list)
     for route, weight in zip(held, found, strict=True):
         assert route.supernode_id is not None, "what is held is held by a supernode"

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.cloud.root_update import root_update
 from coterie.evaluation.datasets import Dataset
-from coterie_learning.cohort import Figures, Weight, admit, discounted, shortened, weights_of_figures
+from coterie_learning.cohort import Figures, Weight, admit, discounted, ordinary_norm, shortened, weights_of_figures
 from coterie_learning.contribution import Contents as SummedContents
 from coterie_learning.contribution import Measured
 from coterie_learning.differences import make_difference
@@ -72,6 +72,8 @@ class Standing(NamedTuple):
     """What a device downloads that holds the version before; None: the version travels whole."""
     bound: float | None = None
     """L2 norm, over all parts, that updates of the version are held to; None: they are not."""
+    ordinary: float = 0.0
+    """What `ordinary_norm` found of the updates of all versions so far."""
 
 
 class Lineage:
@@ -101,7 +103,7 @@ class Lineage:
     def weights(self, cohort: Sequence[Figures], discounts: Sequence[int]) -> Sequence[Weight]:
         """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
         places = [place for place, one in enumerate(cohort) if one.samples]
-        found = weights_of_figures(self._plan.merge, [cohort[place] for place in places])
+        found = weights_of_figures(self._plan.merge, [cohort[place] for place in places], self.newest.ordinary)
         counting = [(place, weight) for place, weight in zip(places, found, strict=True) if weight]
         weights = [Weight(0, 0)] * len(cohort)
         told = discounted([weight for _, weight in counting], [discounts[place] for place, _ in counting])
@@ -109,13 +111,14 @@ class Lineage:
             weights[place] = weight
         return weights
 
-    def merge_sums(self, sums: Sums, weights: Sequence[Weight]) -> bool:
-        """The next version, of the `sums` of updates of these `weights`; whether there is one."""
+    def merge_sums(self, sums: Sums, weights: Sequence[Weight], norms: Sequence[float]) -> bool:
+        """The next version, of the `sums` of updates of these `weights` and `norms`; whether there is one."""
         counted = [one for one in weights if one.weight]
         if not counted or self._plan.merge.too_few(len(counted)) is not None:
             return False
         arrived = self._arrived(sums, [one.weight for one in counted])
-        return self._fold((), [arrived._replace(full=[one.full for one in counted])], share=1.0, release=None)
+        arrived = arrived._replace(full=[one.full for one in counted])
+        return self._fold((), [arrived], share=1.0, release=None, norms=norms)
 
     def root(self, train_step: bytes, samples: Dataset) -> Callable[[], AbstractContextManager[UpdateFile]] | None:
         """What the platform learns from the newest version and `samples` of its own; None: the merge wants none."""
@@ -135,7 +138,7 @@ class Lineage:
         if masking is not None and updates:
             updates = [self._summed(updates, masking)]
         opens = [partial(self._opened, one) for one in updates]
-        admission = admit(opens, model, {}, lambda _place: None, bound=bound)
+        admission = admit(opens, model, {}, lambda _place: None, bound=bound, ordinary=self.newest.ordinary)
         kept, norms = admission.kept, admission.norms
         if not kept or merge.too_few(len(kept)) is not None:
             return Merged()
@@ -155,7 +158,13 @@ class Lineage:
                 for place, weight in zip(places, discounted(wanted, discounts), strict=True)
             ]
         )
-        is_version = self._fold(direct, partials, share=found.share, release=release)
+        is_version = self._fold(
+            direct,
+            partials,
+            share=found.share,
+            release=release,
+            norms=admission.all_norms if bound is None else (),
+        )
         if release is not None and release.digest:
             self.digests.append(release.digest)
         if release is not None and is_version:
@@ -170,8 +179,9 @@ class Lineage:
         *,
         share: float,
         release: Release | None,
+        norms: Sequence[float],
     ) -> bool:
-        """The next version; whether it is finite, and therefore is one."""
+        """The next version; whether it is finite, and therefore is one. `norms` are those that were compared."""
         local, model, before = self._contents.local, self._contents.model, self.newest
         folded = fold_in_memory(
             self._plan.merge,
@@ -191,7 +201,8 @@ class Lineage:
         merged = folded.parameters
         if not all(np.isfinite(tensor).all() for tensor in merged.values()):
             return False
-        after = Standing(merged, before.number + 1, folded.state, bound=before.bound)
+        ordinary = ordinary_norm(norms, before.ordinary)
+        after = Standing(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
         if self._down is not None:
             made = make_difference(self._down, model, base=before.parameters, merged=merged, residual=before.residual)
             after = after._replace(parameters=made.version, residual=made.residual, difference_bytes=len(made.payload))

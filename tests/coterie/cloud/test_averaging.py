@@ -190,6 +190,23 @@ def test_an_update_that_would_decide_the_round_is_named_and_left_out(factor: flo
     assert [(one.sha256, one.code) for one in found.left_out] == [(named.sha256, code)]
 
 
+def test_what_was_ordinary_before_is_no_outlier_now(tmp_path: Path) -> None:
+    """Devices that have learned their samples send little; one that has not sends what all sent before."""
+    early = [stored_codes(tmp_path, f"early-{seed}", numbers(seed, 1.0)) for seed in range(3)]
+    before = merge_stored(arguments(tmp_path, *early, codec="float32"), ignore)
+    late = [stored_codes(tmp_path, f"late-{seed}", numbers(seed, 0.001)) for seed in range(3)]
+    learning = stored_codes(tmp_path, "learning", numbers(9, 0.1))
+    given = arguments(tmp_path, *late, learning, codec="float32")
+    assert [one.code for one in merge_stored(given, ignore).left_out] == ["update.outlier"]
+    found = merge_stored(msgspec.structs.replace(given, ordinary_norm=before.ordinary_norm), ignore)
+    assert not found.left_out
+    assert found.ordinary_norm == before.ordinary_norm
+    excessive = stored_codes(tmp_path, "excessive", numbers(9, 5.0))
+    given = arguments(tmp_path, *late, excessive, codec="float32")
+    found = merge_stored(msgspec.structs.replace(given, ordinary_norm=before.ordinary_norm), ignore)
+    assert [one.code for one in found.left_out] == ["update.outlier"]
+
+
 def test_a_norm_that_is_known_is_not_measured_again(tmp_path: Path) -> None:
     sound = [stored_update(tmp_path, seed, 10) for seed in range(4)]
     measured = merge_stored(arguments(tmp_path, *sound), ignore)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 from rest_framework.test import APIClient
 
@@ -13,6 +14,7 @@ from coterie.accounts.models import ApiToken
 from coterie.accounts.services import create_operator
 from coterie.core.acting import OperatorRole
 from coterie.gateway.example import EXAMPLE, Example
+from coterie.repairs.faults import find_faults
 
 TELLS = "import sys; print('token ' + sys.stdin.readline().strip(), flush=True); sys.stdin.read()"
 FAILS = "import sys; print('first'); sys.exit('the pair was rejected')"
@@ -82,6 +84,8 @@ class TestEndpoint:
         token = ApiToken.objects.get(name__startswith="digits example")
         assert token.scopes == ["read", "fleet", "models", "federations"]
         assert token.expires_at is not None
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=timezone.now())
+        assert not any(repair.code == "repairs.token_expires" for repair in find_faults(now=timezone.now()))
         assert EXAMPLE.state == "none"  # the process begins when the token is there
 
     def test_is_refused_where_its_devices_could_not_run(self, api: APIClient, settings: Settings) -> None:

@@ -27,6 +27,7 @@ const WRITTEN: Readonly<Record<string, Written>> = {
   epsilon: { words: "privacy spent (ε) of the device told most of", format: number },
   delta: { words: "probability for which that does not hold (δ)", format: number },
   clipping_norm: { words: "updates made from it are clipped to", format: number },
+  ordinary_norm: { words: "norm that updates made from it may have in any case", format: number },
   update_bytes: { words: "uploaded for it", format: bytes },
   merge_s: { words: "merged in", format: duration },
 };

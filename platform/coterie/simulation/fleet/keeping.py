@@ -37,6 +37,7 @@ class Noted(msgspec.Struct, frozen=True):
     states: tuple[int, int]
     """Of devices: the number and the size of the file that has them."""
     bound: float | None = None
+    ordinary: float = 0.0
     difference_bytes: int | None = None
     coming: Sequence[Coming] = ()
     waiting: Sequence[Delivery] = ()
@@ -94,6 +95,7 @@ def save(directory: Path, kept: Kept) -> None:
         {} if server is None else dict(server.notes),
         (kept.states.file, kept.states.size_bytes),
         newest.bound,
+        newest.ordinary,
         newest.difference_bytes,
         kept.coming,
         kept.waiting,
@@ -150,6 +152,7 @@ def _read(file: bytes) -> Kept:
             residual,
             noted.difference_bytes,
             noted.bound,
+            noted.ordinary,
         ),
         Moment(*noted.states, remembered[_STARTS], remembered[_LENGTHS]),
         noted.rounds,

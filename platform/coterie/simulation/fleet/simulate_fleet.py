@@ -380,7 +380,7 @@ class _Fleet:
             found, sums = self._trained(deliveries, [one.weight for one in weights])
             right = self._lineage.weights([Figures(one.samples, one.norm) for one in found], discounts)
             if right == weights:
-                return found, self._lineage.merge_sums(sums, weights)
+                return found, self._lineage.merge_sums(sums, weights, [one.norm for one in found if one.samples])
             weights = right
 
     def _trained(
