@@ -127,7 +127,7 @@ LEAVES: Mapping[str, Told] = {
     "signal": Told("where it may be reached, sealed for a peer; who passes it on does not read it"),
     # What goes to other devices alone, where its owner lets it find them, or be found, without the platform.
     "address record": Told("its name at the platform, its public key, and the addresses that it answers at"),
-    "announcement": Told("its public key and its port, to whoever is on its local network"),
+    "announcement": Told("its public key, its port and its addresses, to whoever is on its local network"),
     "question for an address": Told("its name, its public key, and whose address or which neighbours it looks for"),
     # What supernodes of one neighbourhood tell each other while the platform is away.
     "roles of an island": Told("its name, who of them leads, and which of them holds which assignment's update"),

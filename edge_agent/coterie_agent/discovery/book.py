@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from coterie_agent.discovery.table import RoutingTable
 from coterie_agent.exclusions import Exclusions
@@ -39,13 +39,15 @@ TICK_S = 0.001
 ANSWERED_REST_S, SILENT_REST_S = 600.0, 15.0
 """Before a device is asked again at the same address."""
 Door = Literal["meetings", "updates"]
+T = TypeVar("T")
 
 
 class Named(NamedTuple):
     """A device where the platform, or the local network, says that it is: to be asked for its record."""
 
     key: bytes
-    address: str
+    addresses: tuple[str, ...]
+    """One of them, or several; not in the order in which they are tried."""
     found: Found
 
 
@@ -75,10 +77,12 @@ class AddressBook:
     _written: Mapping[Door, str] = field(default_factory=dict)
     _named: dict[bytes, Named] = field(default_factory=dict)
     """By key, those to be asked for their records."""
-    _resting: dict[bytes, tuple[str, float]] = field(default_factory=dict)
+    _resting: dict[bytes, tuple[tuple[str, ...], float]] = field(default_factory=dict)
     """By key, where one was asked, and until when it is not asked there again."""
     _told: dict[bytes, str] = field(default_factory=dict)
     """By key, where the platform last said that a device is."""
+    _nearby: dict[bytes, str] = field(default_factory=dict)
+    """By key, the host under which a device has answered that the local network named."""
     _sought: dict[str, tuple[bytes, Door]] = field(default_factory=dict)
     """Devices that do not answer where they were."""
     _tried: dict[str, str] = field(default_factory=dict)
@@ -224,12 +228,12 @@ class AddressBook:
 
     # Where those are that the device wants to call.
 
-    def name(self, found: Found, key: bytes, address: str) -> None:
-        """The device with this key may be there; it is asked for its record."""
-        named = Named(key, address, found)
+    def name(self, found: Found, key: bytes, *addresses: str) -> None:
+        """The device with this key may be at one of these; it is asked for its record."""
+        named = Named(key, addresses, found)
         with self._lock:
-            where, until = self._resting.get(key, ("", 0.0))
-            if (where == address and self.clock() < until) or self._named.get(key) == named:
+            where, until = self._resting.get(key, ((), 0.0))
+            if (where == addresses and self.clock() < until) or self._named.get(key) == named:
                 return
             self._named[key] = named
             if len(self._named) > MAX_NAMED:
@@ -252,19 +256,20 @@ class AddressBook:
         with self._lock:
             return list(self._named.values())
 
-    def was_asked(self, named: Named, *, has_answered: bool) -> None:
-        """It is not asked again at once."""
+    def was_asked(self, named: Named, *, answered_at: str | None) -> None:
+        """It is not asked again at once; None: it has not answered."""
         with self._lock:
             if self._named.get(named.key) == named:
                 del self._named[named.key]
-            rests_s = ANSWERED_REST_S if has_answered else SILENT_REST_S
-            self._resting[named.key] = (named.address, self.clock() + rests_s)
-            if len(self._resting) > MAX_NAMED:
-                del self._resting[next(iter(self._resting))]
+            rests_s = SILENT_REST_S if answered_at is None else ANSWERED_REST_S
+            _remember(self._resting, named.key, (named.addresses, self.clock() + rests_s))
+            if answered_at is not None and named.found == "local network":
+                _remember(self._nearby, named.key, answered_at.rpartition(":")[0])
 
     @contextmanager
     def way_to(self, device: str, key: bytes, told: str, door: Door) -> Iterator[str]:
-        """Where `device` is to be called: where the platform `told`, or, if it does not answer there, by its record.
+        """Where `device` is to be called: where the platform `told`, or, if it does not answer there, by its record, or
+        where it has answered on the local network.
 
         What raises Unreachable in the block has it looked for. Raises Unreachable where the platform has excluded it.
         """
@@ -285,8 +290,14 @@ class AddressBook:
     def _address(self, device: str, key: bytes, told: str, door: Door) -> str:
         with self._lock:
             located = self._records.get(device)
-            moved = None if located is None or located.key != key else getattr(located, door)
-            return moved if moved is not None and self._tried.get(device) == told else told
+            moved: str | None = None if located is None or located.key != key else getattr(located, door)
+            ways = [told]
+            if moved is not None:
+                ways.append(moved)
+                if key in self._nearby:
+                    ways.append(f"{self._nearby[key]}:{moved.rpartition(':')[2]}")
+            ways, tried = list(dict.fromkeys(ways)), self._tried.get(device)
+            return ways[(ways.index(tried) + 1) % len(ways)] if tried in ways else told
 
     def sought(self) -> Sequence[str]:
         """Devices to look for."""
@@ -338,6 +349,13 @@ class AddressBook:
             del self._records[one.device]
             self.table.drop(one.place)
             self.store.drop(one.device)
+
+
+def _remember(kept: dict[bytes, T], key: bytes, value: T) -> None:
+    """What is told of devices by keys that nobody has checked is bounded."""
+    kept[key] = value
+    if len(kept) > MAX_NAMED:
+        del kept[next(iter(kept))]
 
 
 def way_to(

@@ -2,14 +2,16 @@
 
 import logging
 import secrets
+import socket
 from collections.abc import Callable
 from typing import NamedTuple
 
 from nacl.exceptions import CryptoError
 
-from coterie_agent.discovery.book import AddressBook
+from coterie_agent.discovery.book import AddressBook, Named
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.link.neighbour import ask_neighbour
+from coterie_agent.link.neighbour import CONNECT_S, ask_neighbour
+from coterie_agent.link.racing import connect_first, in_order
 from coterie_agent.store.neighbours import Found
 from coterie_wire.discovery import ID_BYTES, RECORDS_PATH, Enquiry, Known, Located, SignedRecord
 from coterie_wire.errors import WireError
@@ -35,10 +37,34 @@ class Enquirer:
     def __init__(self, book: AddressBook, record_sent: RecordSent) -> None:
         self._book, self._record_sent = book, record_sent
 
-    def ask(self, key: bytes, address: str, target: int, *, found: Found = "table") -> Told:
+    def ask_first(self, named: Named, target: int) -> tuple[Told, str]:
+        """As `ask`, of whichever address answers first for the device that was named, and which that is.
+
+        Where another device answers there, the others are tried: every host may have an address of another's.
+        """
+        left: list[str] | None = None
+        while True:
+            try:
+                left = in_order(named.addresses) if left is None else left
+                way, address = connect_first(left, within_s=CONNECT_S)
+            except OSError as error:
+                places = " or ".join(left or named.addresses)
+                raise Unreachable(f"the device at {places} does not answer: {error}") from error
+            left.remove(address)
+            try:
+                return self.ask(named.key, address, target, found=named.found, way=way), address
+            except Unreachable as error:
+                if not left:
+                    raise
+                log.debug("%s", error.detail)
+
+    def ask(
+        self, key: bytes, address: str, target: int, *, found: Found = "table", way: socket.socket | None = None
+    ) -> Told:
         """Who is near `target`, by the device with this key; its own record is kept as `found` says.
 
-        Raises Unreachable where no answer comes that is its own, or this device has no ticket to show.
+        `way` is a connection to `address`; None: one is made. Raises Unreachable where no answer comes that is its own,
+        or this device has no ticket to show.
         """
         ticket, secret = self._book.ticket(), self._book.secret
         if ticket is None:
@@ -56,7 +82,7 @@ class Enquirer:
         except CryptoError as error:  # anybody can announce 32 bytes on a local network
             raise Unreachable(f"what answers at {address} is known by a key that is none") from error
         self._record_sent("address record" if enquiry.record else "question for an address", len(body))
-        reply = ask_neighbour(address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S)
+        reply = ask_neighbour(address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S, way=way)
         try:
             known, _ = read_with_body(unseal(reply, secret=secret, by=key), Known)
         except WireError as error:

@@ -1,7 +1,8 @@
 """DNS service discovery over multicast (RFC 6762, RFC 6763): says that a device is here, and hears of others.
 
-An announcement holds a public key and a port, and no name of the device, its owner or its host. Whoever is on the
-network hears it, and can recognise the key. Nothing that is heard is believed: a device is asked for its record.
+An announcement holds a public key, a port and the addresses of this machine, and no name of the device, its owner or
+its host. Whoever is on the network hears it, and can recognise the key. Nothing that is heard is believed: a device is
+asked for its record.
 """
 
 import base64
@@ -9,12 +10,17 @@ import binascii
 import hashlib
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+import psutil
+
+from coterie_agent.device import with_port
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.link.racing import split
 from coterie_wire.relaying import public_key
 
 if TYPE_CHECKING:
@@ -25,6 +31,21 @@ SERVICE = "_coterie._tcp.local."
 _KEY = b"k"
 _ASK_MS = 3000
 _KEY_BYTES = 32
+_MOST_ADDRESSES = 16
+"""Of one device that are tried."""
+
+
+def addresses_here() -> Sequence[str]:
+    """Those of this machine in its networks, of both families; of one link with the name of its interface."""
+    families = (socket.AF_INET, socket.AF_INET6)
+    found = {one.address for all_ in psutil.net_if_addrs().values() for one in all_ if one.family in families}
+    return sorted(one for one in found if not ip_address(one.partition("%")[0]).is_loopback)
+
+
+def is_whole(host: str) -> bool:
+    """Whether one can connect to it: an IPv6 address of one link needs to say which (RFC 4007)."""
+    address = ip_address(host.partition("%")[0])
+    return address.version == 4 or not address.is_link_local or "%" in host
 
 
 @dataclass
@@ -37,29 +58,36 @@ class LocalNetwork:
     record_sent: Callable[[str, int], None]
     """Told of an announcement when it begins; how often others ask for it nobody counts."""
     interfaces: tuple[str, ...] = ()
-    """Addresses of this machine; empty: all networks that it is in."""
+    """Addresses of this machine; empty: all networks that it is in, by IPv4 and by IPv6."""
     _zeroconf: "Zeroconf | None" = field(default=None, init=False)
+    _seen: tuple[str | None, Sequence[str]] = field(default=(None, ()), init=False)
+    """The door and the addresses of this machine when it began."""
 
     def start(self) -> None:
         """Raises AgentError ``discovery.no_zeroconf`` or ``discovery.no_multicast``."""
         try:
-            from zeroconf import InterfaceChoice, ServiceBrowser, Zeroconf
+            from zeroconf import InterfaceChoice, IPVersion, ServiceBrowser, Zeroconf
         except ImportError as error:
             detail = "looking on the local network needs zeroconf: pip install 'coterie-agent[mdns]'"
             message = f"{detail}, or take local_network = false in agent.toml, [discovery]"
             raise AgentError("discovery.no_zeroconf", message, exit_code=Exit.BAD_CONFIG) from error
-        try:
-            self._zeroconf = Zeroconf(interfaces=list(self.interfaces) or InterfaceChoice.All)
-        except OSError as error:
-            detail = (
-                f"no multicast on this device's networks: {error.strerror}; take local_network = false in agent.toml"
-            )
-            raise AgentError("discovery.no_multicast", detail, exit_code=Exit.BAD_CONFIG) from error
         announced = self.announced()
+        self._seen = (announced, addresses_here())
+        families = IPVersion.All if socket.has_dualstack_ipv6() else IPVersion.V4Only
+        try:
+            if self.interfaces:
+                self._zeroconf = Zeroconf(interfaces=list(self.interfaces))
+            else:
+                self._zeroconf = Zeroconf(interfaces=InterfaceChoice.All, ip_version=families)
+        except (OSError, RuntimeError) as error:  # the latter of a machine without any network
+            detail = f"no multicast on this device's networks: {error}; take local_network = false in agent.toml"
+            raise AgentError("discovery.no_multicast", detail, exit_code=Exit.BAD_CONFIG) from error
         if announced is not None:
             service = self._service(announced)
             self._zeroconf.register_service(service, allow_name_change=True)
-            self.record_sent("announcement", len(service.text) + len(service.name) + len(service.server or ""))
+            addresses = b"".join(service.addresses_by_version(IPVersion.All))
+            size_bytes = len(service.text) + len(service.name) + len(service.server or "") + len(addresses)
+            self.record_sent("announcement", size_bytes)
         ServiceBrowser(self._zeroconf, SERVICE, handlers=[self._changed])
 
     def close(self) -> None:
@@ -68,8 +96,10 @@ class LocalNetwork:
             self._zeroconf.close()
             self._zeroconf = None
 
-    def start_again(self) -> None:
-        """The device has another address, perhaps in another network."""
+    def look_around(self) -> None:
+        """Begin anew where the device has other addresses than before, perhaps in another network."""
+        if (self.announced(), addresses_here()) == self._seen:
+            return
         self.close()
         try:
             self.start()
@@ -83,22 +113,24 @@ class LocalNetwork:
         except binascii.Error:
             return
         if len(key) == _KEY_BYTES and key != public_key(self.book.secret):
-            for address in service.parsed_addresses()[:1]:
-                host = f"[{address}]" if ":" in address else address
-                self.book.name("local network", key, f"{host}:{service.port}")
+            hosts = [host for host in service.parsed_scoped_addresses() if is_whole(host)][:_MOST_ADDRESSES]
+            if hosts and service.port:
+                self.book.name("local network", key, *sorted(with_port(host, service.port) for host in hosts))
 
     def _service(self, announced: str) -> "ServiceInfo":
         from zeroconf import ServiceInfo
 
-        host, _, port = announced.rpartition(":")
-        addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        host, port = split(announced)
+        found = {str(there[0]).partition("%")[0] for *_, there in socket.getaddrinfo(host, port)}
+        here = {one.partition("%")[0] for one in addresses_here()}
         key = public_key(self.book.secret)
         name = hashlib.sha256(key).hexdigest()[:16]  # names of hosts often tell whose they are
         return ServiceInfo(
             SERVICE,
             f"{name}.{SERVICE}",
-            port=int(port),
-            parsed_addresses=sorted({str(there[0]).partition("%")[0] for *_, there in addresses}),
+            port=port,
+            # A door is open at all addresses; where its owner names another one, that is meant.
+            parsed_addresses=sorted(found | here if found & here else found),
             properties={"v": "1", _KEY.decode(): base64.b64encode(key).decode()},
             server=f"{name}.local.",
         )

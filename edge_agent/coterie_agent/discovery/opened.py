@@ -72,5 +72,5 @@ def open_discovery(
     network = None
     if settings.local_network:
         network = LocalNetwork(book, lambda: next(iter(shown().values()), None), record_sent)
-        seeking.moved = network.start_again
+        seeking.look_around = network.look_around
     return Discovery(book, Desk(book, record_sent), seeking, network)

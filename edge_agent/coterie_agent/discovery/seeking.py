@@ -67,8 +67,8 @@ class SeekingThread:
     situation: Situation
     clock: Callable[[], float] = time.monotonic
     rng: random.Random = field(default_factory=random.SystemRandom)
-    moved: Callable[[], None] = lambda: None
-    """Called when the device has another address."""
+    look_around: Callable[[], None] = lambda: None
+    """Called now and then, to see whether the device is in another network."""
     _ticket: Due = field(default_factory=Due)
     _publish: Due = field(default_factory=Due)
     _look: Due = field(default_factory=Due)
@@ -151,10 +151,10 @@ class SeekingThread:
 
     def _look_where(self) -> None:
         """A network may have given the device another address, and others may hold a later record of it."""
+        self.look_around()
         if self.book.has_moved():
             log.info("the device is at another address now, and tells others")
             self._publish.at = self.clock()
-            self.moved()
         if self.book.is_outdated():
             log.info("a clock was ahead when the device last told others where it is; it tells them again")
             self._publish.at = self.clock()
@@ -163,12 +163,12 @@ class SeekingThread:
     def _ask(self, named: Named) -> None:
         """Ask a device where the platform, or the local network, says that it is; it hears of this one, too."""
         try:
-            told = self.enquirer.ask(named.key, named.address, self.book.table.own, found=named.found)
+            told, address = self.enquirer.ask_first(named, self.book.table.own)
         except Unreachable as error:
             log.debug("%s", error.detail)
-            self.book.was_asked(named, has_answered=False)
+            self.book.was_asked(named, answered_at=None)
             return
-        self.book.was_asked(named, has_answered=True)
+        self.book.was_asked(named, answered_at=address)
         if told.itself is not None:
             log.info("found device %s: %s", told.itself.device, named.found)
 

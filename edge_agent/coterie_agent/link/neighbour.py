@@ -7,19 +7,33 @@ from http.client import HTTPConnection, HTTPException
 
 from coterie_agent.link.failure import Unreachable
 
-_CONNECT_S = 3.0
+CONNECT_S = 3.0
 _IDLE_S = 30.0
 """Longest gap."""
 WITHIN_S = 90.0
 """Of a request and its answer, however steadily their bytes come."""
 
 
-def ask_neighbour(address: str, path: str, body: bytes, *, at_most_bytes: int, within_s: float = WITHIN_S) -> bytes:
-    """The answer of the device at ``HOST:PORT``, of so many bytes at most. Raises Unreachable where none comes."""
-    connection = HTTPConnection(address, timeout=_CONNECT_S)
+def ask_neighbour(
+    address: str,
+    path: str,
+    body: bytes,
+    *,
+    at_most_bytes: int,
+    within_s: float = WITHIN_S,
+    way: socket.socket | None = None,
+) -> bytes:
+    """The answer of the device at ``HOST:PORT``, of so many bytes at most. Raises Unreachable where none comes.
+
+    `way` is a connection to it, which is closed; None: one is made.
+    """
+    connection = HTTPConnection(address, timeout=CONNECT_S)
     watchdog: threading.Timer | None = None
     try:
-        connection.connect()
+        if way is None:
+            connection.connect()
+        else:
+            connection.sock = way
         connection.sock.settimeout(_IDLE_S)
         watchdog = threading.Timer(within_s, _end, [connection.sock])
         watchdog.daemon = True

@@ -100,13 +100,34 @@ def test_a_device_that_gets_another_address_tells_those_that_know_it(make: Make)
     for device in (a, b):
         device.seeking.step()
     introduce(a, b)
-    restarted = []
-    a.seeking.moved = lambda: restarted.append(a.moved_to)
+    looked = []
+    a.seeking.look_around = lambda: looked.append(a.moved_to)
     a.moved_to = "10.0.0.9:8718"
     a.now += LOOK_S + 1
     a.seeking.step()
     assert [one.meetings for one in b.book.known()] == [a.moved_to]
-    assert restarted == [a.moved_to], "so that the local network hears of it, too"
+    assert looked == [a.moved_to], "so that the local network hears of it, too"
+
+
+def test_one_of_several_addresses_is_enough_and_another_device_there_is_passed_over(make: Make) -> None:
+    a, b, other = make("a"), make("b"), make("c")
+    for device in (a, b, other):
+        device.seeking.step()
+    nobody = a.address.rpartition(":")[0] + ":1"
+    a.book.name("local network", b.key, other.address, nobody, b.address)
+    a.seeking.step()
+    assert [one.device for one in a.book.known()] == ["b"]
+    b.moved_to = "10.0.0.9:8718"
+    b.now += LOOK_S + 1
+    b.seeking.step()
+    assert [one.meetings for one in a.book.known()] == [b.moved_to]
+    port = b.moved_to.rpartition(":")[2]
+    tried = []
+    for _ in range(3):
+        with suppress(Unreachable), a.book.way_to("b", b.key, nobody, "meetings") as address:
+            tried.append(address)
+            raise Unreachable("nobody is there")
+    assert tried == [nobody, b.moved_to, f"127.0.0.1:{port}"], "told, by its record, and where it has answered nearby"
 
 
 def test_what_a_device_tells_after_its_clock_was_ahead_is_believed_at_once(make: Make) -> None:

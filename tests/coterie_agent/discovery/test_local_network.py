@@ -30,7 +30,7 @@ def test_two_devices_hear_of_each_other_and_ask_for_the_record(tmp_path: Path) -
             network.start()
         assert heard.wait(WITHIN_S)
         (named,) = b.book.named()
-        assert (named.key, named.address) == (a.key, a.address)
+        assert (named.key, named.addresses) == (a.key, (a.address,))
         b.seeking.step()
         (found,) = b.book.store.neighbours(now=b.now)
         assert (found.device, found.found, found.meetings) == ("a", "local network", a.address)
