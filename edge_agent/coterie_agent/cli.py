@@ -120,6 +120,15 @@ def _parser() -> argparse.ArgumentParser:
         "federation", nargs="?", default="", metavar="FEDERATION", help="agree to what it asks; none: list all"
     )
     agree.add_argument("--yes", action="store_true", help="agree to all that is asked, without being asked")
+    consent = add("consent", "what you have agreed to, part by part; take a part back, or give it again")
+    changed = consent.add_mutually_exclusive_group()
+    changed.add_argument(
+        "--take-back",
+        default="",
+        metavar="PART",
+        help="federation:NAME, readable, noised, summed, help or labels; the device stops at its next check-in",
+    )
+    changed.add_argument("--give-again", default="", metavar="PART", help="let what was taken back hold again")
     updates = add("updates", "which agents are installed, how updates went, and the owner's word on the next one")
     updates.add_argument("--allow", default="", metavar="VERSION", help="let that one be installed")
     updates.add_argument("--trust", type=Path, default=Path(), metavar="FILE", help="pin the keys that FILE names")

@@ -1,15 +1,18 @@
 """Before anything is done under a plan: whether the owner has agreed to what it has leave the device."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from coterie_agent.config import ConsentSettings
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.agreements import Agreement, AgreementStore, AskedOfOwner, How
-from coterie_learning.consent import WORDS, Scope, beyond
+from coterie_learning.consent import FEDERATION, LABELS, SCOPES, WORDS, Scope, beyond, is_part, taken_back, words_of
 from coterie_wire.conditions import Reason
 
 NOT_AGREED = "owner.not_agreed"
+TAKEN_BACK = "owner.taken_back"
 SAMPLES_STAY = "Your samples never leave. Until you agree, your device takes no part in it."
 
 
@@ -21,7 +24,10 @@ class Consent:
     store: AgreementStore
 
     def check(self, federation: str, asked: Sequence[Scope]) -> None:
-        """Raises AgentError ``owner.not_agreed``."""
+        """Raises AgentError ``owner.taken_back`` or ``owner.not_agreed``."""
+        parts = taken_back(self.store.withdrawn(), federation, asked)
+        if parts:
+            raise AgentError(TAKEN_BACK, reason_of_taken_back(parts[0]).sentence)
         if not self.covers(federation, asked):
             raise AgentError(NOT_AGREED, reason_of_asked(federation).sentence)
 
@@ -34,6 +40,27 @@ class Consent:
         self.store.ask(federation, more)
         return not more
 
+    def take_back(self, part: str, *, how: How) -> Agreement:
+        """The owner takes back a part of what the device may do.
+
+        Raises AgentError ``owner.unknown_part`` or ``owner.nothing_agreed``.
+        """
+        _check_part(part)
+        if not self.store.editions():
+            detail = "nothing was agreed to yet, so there is nothing to take back"
+            raise AgentError("owner.nothing_agreed", detail, exit_code=Exit.USAGE)
+        return self.store.withdraw(part, how=how, read=f"You have taken this back:\n- {words_of(part)}")
+
+    def give_again(self, part: str, *, how: How) -> Agreement:
+        """The owner gives again what he had taken back.
+
+        Raises AgentError ``owner.unknown_part`` or ``owner.not_taken_back``.
+        """
+        _check_part(part)
+        if part not in self.store.withdrawn():
+            raise AgentError("owner.not_taken_back", f"{part!r} was not taken back", exit_code=Exit.USAGE)
+        return self.store.give_again(part, how=how, read=f"You have given this again:\n- {words_of(part)}")
+
     def agree(self, asked: AskedOfOwner, *, how: How) -> Agreement:
         """The owner, who was shown `asked`, agrees to it.
 
@@ -43,6 +70,36 @@ class Consent:
             detail = f"{asked.federation!r} does not ask this now; coterie-agent agree lists what is asked"
             raise AgentError("owner.nothing_asked", detail, exit_code=Exit.USAGE)
         return self.store.agree(asked.scopes, how=how, read=question_of(asked))
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Something that the owner may take back."""
+
+    part: str
+    words: str
+    is_withdrawn: bool
+
+
+def parts_of(store: AgreementStore, *, federations: Collection[str]) -> tuple[Part, ...]:
+    """All that the owner can take back or give again: what was agreed to, `federations`, and to be asked for labels."""
+    withdrawn = store.withdrawn()
+    known = {*withdrawn, *(FEDERATION + name for name in federations), *((LABELS,) if store.editions() else ())}
+    scopes = store.scopes()
+    ordered = (*sorted(known - {*SCOPES, LABELS}), *(one for one in SCOPES if one in known or one in scopes))
+    ordered += (LABELS,) if LABELS in known else ()
+    return tuple(Part(part, words_of(part), part in withdrawn) for part in ordered)
+
+
+def _check_part(part: str) -> None:
+    if not is_part(part):
+        detail = f"{part!r} is none of federation:NAME, {', '.join(SCOPES)} and {LABELS}"
+        raise AgentError("owner.unknown_part", detail, exit_code=Exit.USAGE)
+
+
+def reason_of_taken_back(part: str) -> Reason:
+    """Why the device does not do something that its owner had agreed to, and what he can do."""
+    sentence = f"you have taken back: {words_of(part)} Give it again with: coterie-agent consent --give-again {part}"
+    return Reason(TAKEN_BACK, sentence[:400])
 
 
 def question_of(asked: AskedOfOwner) -> str:

@@ -29,6 +29,7 @@ from coterie_agent.store.promises import PromiseStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.visits import Visit, VisitStore
 from coterie_agent.store.work import WorkStore
+from coterie_learning.consent import LABELS
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.asking import OfferToAnswer
 from coterie_wire.conditions import Conditions
@@ -352,6 +353,7 @@ class Contact:
                 updates=self.takes_updates,
                 certifies=self.certifies,
                 logs=self.sends_log,
+                declines=tuple(part for part in self.agreements.withdrawn() if part != LABELS),
             )
         return CheckIn(
             protocol=PROTOCOL,

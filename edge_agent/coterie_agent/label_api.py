@@ -14,12 +14,14 @@ import msgspec
 from msgspec import Meta
 
 from coterie_agent.conditions.local_hour import LocalHour
+from coterie_agent.consent import reason_of_taken_back
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.local_api import Added, AddSamples, LocalApi
 from coterie_agent.model import held_manifest
 from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.store.labelling import Unlabelled
 from coterie_agent.store.samples import FLOAT_BYTES
+from coterie_learning.consent import LABELS
 from coterie_learning.labelling import (
     LabelKind,
     Labelling,
@@ -128,6 +130,7 @@ class LabelApi:
 
     def ask_label(self, body: bytes) -> Waiting:
         """Keep samples that the owner may be asked about."""
+        self._check_may_ask()
         request = decode(body, AskLabel)
         model = self.local.situation.now.model
         check = RowCheck.of_model(model, labelled=False) if model else self._check_without_model()
@@ -135,6 +138,12 @@ class LabelApi:
         return Waiting(
             self.local.store.labelling.add([(x, one.shown) for x, one in zip(rows, request.samples, strict=True)])
         )
+
+    def _check_may_ask(self) -> None:
+        """Raises RequestError ``owner.taken_back``."""
+        if LABELS in self.local.store.agreements.withdrawn():
+            reason = reason_of_taken_back(LABELS)
+            raise RequestError(HTTPStatus.FORBIDDEN, reason.code, reason.sentence)
 
     def view(self, _: bytes) -> LabelView:
         """Opens a question where none is open and one may be asked: whoever looks at the page is asked it."""
@@ -182,8 +191,9 @@ class LabelApi:
         store = self.local.store
         state = store.labelling.state()
         now = self.clock()
-        left = self._left(state, now)
-        question, model = self._open(state), self.local.situation.now.model
+        may_ask = LABELS not in store.agreements.withdrawn()
+        left = self._left(state, now) if may_ask else 0
+        question, model = self._open(state) if may_ask else None, self.local.situation.now.model
         if question is None and left > 0 and model is not None and model.task == "classes":
             question = self._choose(model)
             if question is not None:

@@ -4,13 +4,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from coterie_agent.config import Config
-from coterie_agent.consent import Consent
+from coterie_agent.consent import Consent, Part, parts_of
 from coterie_agent.device_log.owner_view import LogsView, SayOnLog, hear_on_log, logs_view
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exporting import DeviceExport, export_device, read_section
@@ -22,7 +22,7 @@ from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
 from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.situation import Situation
-from coterie_agent.store.agreements import Agreement, AskedOfOwner
+from coterie_agent.store.agreements import Agreement, AskedOfOwner, How
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store
 from coterie_agent.updating.owner_view import SayOnUpdates, UpdatesView, hear, updates_view
@@ -91,6 +91,8 @@ class OwnerView(msgspec.Struct, frozen=True):
     """What federations ask beyond what the owner has agreed to."""
     agreed: tuple[Agreement, ...]
     """What he has, oldest first."""
+    parts: tuple[Part, ...]
+    """What of it he can take back, or has taken back."""
     logs: LogsView
     """Its log."""
 
@@ -111,6 +113,19 @@ class Agreeing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``POST /agree``: the owner's word that a federation may tell what it asks for."""
 
     federation: Annotated[str, Meta(max_length=100)]
+
+
+class OfPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /take-back`` and ``POST /give-again``."""
+
+    part: Annotated[str, Meta(max_length=120)]
+    """As of `OwnerView.parts`."""
+
+
+class ChangePart(Protocol):
+    """Takes a part back, or gives it again."""
+
+    def __call__(self, part: str, *, how: How) -> Agreement: ...
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,6 +156,8 @@ class OwnerApi:
             "POST /choices": self.choose,
             "POST /agree": self.agree,
             "POST /consent": self.consent,
+            "POST /take-back": self.take_back,
+            "POST /give-again": self.give_again,
             "POST /updates": self.say_on_updates,
             "POST /logs": self.say_on_log,
             "POST /leave": self.leave,
@@ -164,6 +181,7 @@ class OwnerApi:
             updates=updates_view(self.home, self.config.updates, self.situation.now),
             questions=tuple(Question(one, tuple(WORDS[scope] for scope in one.scopes)) for one in report.consent.asked),
             agreed=self.store.agreements.editions(),
+            parts=parts_of(self.store.agreements, federations=self._federations()),
             logs=logs_view(self.config.logs, self.store.log_requests),
         )
 
@@ -193,11 +211,39 @@ class OwnerApi:
         """Agree to what a federation's plan asks, as it was shown. Raises RequestError ``owner.nothing_asked``."""
         shown = decode(body, AskedOfOwner)
         try:
-            agreement = Consent(self.config.consent, self.store.agreements).agree(shown, how="page")
+            agreement = self._consent().agree(shown, how="page")
         except AgentError as error:
             raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
         self.situation.wake()  # what waits for it goes on
         return agreement
+
+    def take_back(self, body: bytes) -> Agreement:
+        """Take back a part of what was agreed to.
+
+        Raises RequestError ``owner.unknown_part`` or ``owner.nothing_agreed``.
+        """
+        return self._change(body, self._consent().take_back)
+
+    def give_again(self, body: bytes) -> Agreement:
+        """Give it again. Raises RequestError ``owner.unknown_part`` or ``owner.not_taken_back``."""
+        return self._change(body, self._consent().give_again)
+
+    def _change(self, body: bytes, change: ChangePart) -> Agreement:
+        part = decode(body, OfPart).part
+        try:
+            agreement = change(part, how="page")
+        except AgentError as error:
+            raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
+        self.situation.wake()  # the platform hears of it at once
+        return agreement
+
+    def _consent(self) -> Consent:
+        return Consent(self.config.consent, self.store.agreements)
+
+    def _federations(self) -> tuple[str, ...]:
+        """Those that the device is in, as the platform said last."""
+        directive = self.situation.now.directive
+        return () if directive is None or directive.federations is None else directive.federations
 
     def say_on_updates(self, body: bytes) -> UpdatesView:
         """Take the owner's word on releases of the agent. Raises RequestError ``updates.not_offered``."""

@@ -8,7 +8,7 @@ import msgspec
 
 from coterie_agent.budget import Budget
 from coterie_agent.config import PrivacySettings, load_config
-from coterie_agent.consent import reason_of_asked
+from coterie_agent.consent import reason_of_asked, reason_of_taken_back
 from coterie_agent.home import Home, is_running
 from coterie_agent.promised import reason_of_raised
 from coterie_agent.store.agreements import AskedOfOwner
@@ -46,6 +46,8 @@ class Consented(msgspec.Struct, frozen=True):
     agreed: tuple[Scope, ...]
     asked: tuple[AskedOfOwner, ...]
     """What plans ask beyond that: the device does nothing under these before its owner has agreed."""
+    withdrawn: tuple[str, ...] = ()
+    """What its owner has taken back, and not given again."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -88,7 +90,7 @@ def make_report(home: Home, store: Store) -> Report:
     identity = store.identity.get()
     running = is_running(home)
     status = store.journal.status()
-    asked = store.agreements.asked()
+    asked, withdrawn = store.agreements.asked(), store.agreements.withdrawn()
     return Report(
         device=identity.device,
         name=identity.name,
@@ -104,13 +106,14 @@ def make_report(home: Home, store: Store) -> Report:
         sent=store.journal.sent_totals(),
         questions=store.questions.outcomes()[:10],
         privacy=_privacy(store, load_config(home.config).privacy),
-        consent=Consented(store.agreements.scopes(), asked),
+        consent=Consented(store.agreements.scopes(), asked, withdrawn),
         neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
         waits=(
             *_waits(running, status),
             *(reason_of_raised(raised) for raised in store.promises.raised()),
             *(reason_of_asked(one.federation) for one in asked),
+            *(reason_of_taken_back(part) for part in withdrawn),
         ),
     )
 
@@ -171,6 +174,7 @@ def status_lines(report: Report) -> list[str]:
         lines.append(f"told under noise: epsilon {privacy.epsilon:.3g} of {allowed}")
     lines.append(f"you have agreed to: {', '.join(report.consent.agreed) or 'nothing yet'}")
     lines += [f"you are asked: {reason_of_asked(one.federation).sentence}" for one in report.consent.asked]
+    lines += [f"you have taken back: {part}" for part in report.consent.withdrawn]
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))

@@ -373,6 +373,7 @@ class Worker:
         if offer is None:
             return  # the disk has damaged it since decide() saw it
         plan = _plan_of(assignment)
+        Consent(self.config.consent, self.store.agreements).check(assignment.federation, plan.scopes)
         masking = plan.privacy.masking()
         if masking is None:
             self._charge(assignment, offer, plan)

@@ -21,6 +21,30 @@ WORDS: Mapping[Scope, str] = {
 """For the owner."""
 
 
+FEDERATION = "federation:"
+LABELS = "labels"
+ASKED_LABELS = "You are asked about samples whose label nobody knows, and your answers are learned from."
+
+
+def words_of(part: str) -> str:
+    """What an owner may take back, in words: a federation (``federation:NAME``), a scope, or to be asked for labels."""
+    if part == LABELS:
+        return ASKED_LABELS
+    if part.startswith(FEDERATION):
+        return f"Your device takes part in {part.removeprefix(FEDERATION)}."
+    return next(words for scope, words in WORDS.items() if scope == part)
+
+
+def is_part(part: str) -> bool:
+    """Whether an owner may take that back."""
+    return part == LABELS or part in SCOPES or (part.startswith(FEDERATION) and part != FEDERATION)
+
+
+def taken_back(withdrawn: Collection[str], federation: str, asked: Collection[Scope]) -> tuple[str, ...]:
+    """What of a federation and of what its plan asks the owner has taken back."""
+    return tuple(part for part in (FEDERATION + federation, *asked) if part in withdrawn)
+
+
 def beyond(agreed: Collection[Scope], asked: Collection[Scope]) -> tuple[Scope, ...]:
     """What of `asked` goes beyond `agreed`: who lets the platform read updates lets it read less of them, too."""
     covered = {*agreed, *get_args(Readability)} if "readable" in agreed else {*agreed}

@@ -44,6 +44,7 @@ LEAVES: Mapping[str, Told] = {
     "Capabilities.renews": Told("that it can draw another credential"),
     "Capabilities.certifies": Told("that it can ask for certificates of its connection"),
     "Capabilities.asks_platform": Told("that its owner lets samples go to the platform for an answer"),
+    "Capabilities.declines": Told("what its owner has taken back: federations, and what plans may have leave it"),
     "Capabilities.paths": Told("that its owner lets it meet other devices by direct paths"),
     "ReportUpdate.update": Told("which update of its agent it tells about"),
     "ReportUpdate.outcome": Told("whether another release of its agent waits, runs, was refused or was gone back from"),

@@ -63,6 +63,10 @@ MAX_ROOT_BYTES = 64 << 10
 KindName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
 
 
+MAX_DECLINED = 100
+Declined = Annotated[str, Meta(pattern="^[A-Za-z0-9_:-]{1,120}$")]
+
+
 class Capabilities(Message, frozen=True):
     """What a device is."""
 
@@ -102,6 +106,8 @@ class Capabilities(Message, frozen=True):
     """It draws keys and asks for certificates of its connection when the platform wants it to."""
     logs: SendsLog | None = None
     """Whether it sends its log where its owner allows it; None: its agent does not know how."""
+    declines: Annotated[tuple[Declined, ...], Meta(max_length=MAX_DECLINED)] = ()
+    """What its owner has taken back of what was agreed to: ``federation:NAME``, or what a plan may have leave it."""
 
 
 class Enrol(Message, frozen=True):

@@ -78,6 +78,8 @@ class FakePlatform:
         self.received: list[Message] = []
         self.assignment: Assignment | None = None
         self.champion = False
+        self.ignores_unknown = False
+        """It passes over fields that it does not know, as all platforms but those of 0.1."""
         self.learned: tuple[Learned, ...] = (Learned("digits", ("red", "green"), Requirements(), "none"),)
         """What it tells those who think of joining."""
         self.member = True
@@ -204,7 +206,7 @@ class FakePlatform:
                     manifest=manifest,
                     requirements=Requirements() if self.member else None,
                     variants=self._variants_for(message),
-                    ignores_unknown=self.variants is not None or self.evaluated is not None,
+                    ignores_unknown=self.ignores_unknown or self.variants is not None or self.evaluated is not None,
                     evaluate=self._evaluate(),
                     shadow=self._shadow(),
                     update=self.update,

@@ -157,6 +157,31 @@ def test_the_owner_agrees_on_the_page_to_what_was_shown_and_to_nothing_else(
     assert api.get("/export")["agreed"] == view["agreed"]
 
 
+def test_a_part_is_taken_back_on_the_page_told_at_once_and_given_again(api: Api, platform: FakePlatform) -> None:
+    platform.ignores_unknown = True
+    assert api.ask("POST", "/choices", {"paused_until": 0.0})[0] == 200
+    parts = {one["part"]: one for one in api.get("/owner")["parts"]}
+    assert set(parts) == {"readable", "labels"} and parts["readable"]["words"] == WORDS["readable"]
+    assert api.code("POST", "/take-back", {"part": "all"}) == (409, "owner.unknown_part")
+    assert api.code("POST", "/take-back", {"part": "labels"}, authorization="Bearer guess") == (
+        401,
+        "local_api.unauthorised",
+    )
+    for part in ("federation:digits", "labels"):
+        assert api.ask("POST", "/take-back", {"part": part})[0] == 200
+    eventually(lambda: platform.check_ins[-1].capabilities.declines == ("federation:digits",))
+    assert "owner.taken_back" in waits(api)
+    assert api.code("POST", "/ask-label", {"samples": [{"x": [0.0]}]}) == (403, "owner.taken_back")
+    view = api.get("/owner")
+    assert [one["part"] for one in view["parts"] if one["is_withdrawn"]] == ["federation:digits", "labels"]
+    assert view["agreed"][-1]["withdrawn"] == ["federation:digits", "labels"]
+    for part in ("federation:digits", "labels"):
+        assert api.ask("POST", "/give-again", {"part": part})[0] == 200
+    assert api.code("POST", "/give-again", {"part": "labels"}) == (409, "owner.not_taken_back")
+    eventually(lambda: platform.check_ins[-1].capabilities.declines == ())
+    assert "owner.taken_back" not in waits(api)
+
+
 def test_files_are_the_same_for_all_and_carry_the_bounds_of_the_page(api: Api) -> None:
     scripts = [(f"/{name}.js", "text/javascript") for name in ("owner", "page", "receipt")]
     for path, kind in (("/", "text/html"), ("/owner.css", "text/css"), *scripts):

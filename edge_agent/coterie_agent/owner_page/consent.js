@@ -9,9 +9,10 @@ const HOW = {
   before: "before agreements were kept",
 };
 
-export function showConsent({ questions, agreed }, look) {
+export function showConsent({ questions, agreed, parts }, look) {
   draw("questions", questions, () => questions.flatMap((question) => asked(question, look)));
   $("asked").hidden = questions.length === 0;
+  draw("parts", parts, () => parts.map((part) => changed(part, look)));
   draw("agreed", agreed, () => (agreed.length === 0 ? [el("p", "Nothing yet.")] : agreed.toReversed().map(edition)));
 }
 
@@ -33,7 +34,19 @@ function asked({ asked: shown, words }, look) {
   return [title, list(words), el("p", "Your samples never leave. Until you agree, your device takes no part in it."), agree];
 }
 
-function edition({ at, how, scopes, read }) {
-  const summary = el("summary", `${when(at)}, ${HOW[how]}: ${scopes.join(", ") || "nothing"}`);
+function changed({ part, words, is_withdrawn: isWithdrawn }, look) {
+  const label = isWithdrawn ? "Give again" : "Take back";
+  const change = button(label, async () => {
+    await ask("POST", isWithdrawn ? "/give-again" : "/take-back", { part });
+    await look();
+    say(isWithdrawn ? "It holds again." : "You have taken it back; the device stops at its next check-in.");
+  });
+  change.setAttribute("aria-label", `${label}: ${words}`);
+  return el("p", "", el("span", isWithdrawn ? `Taken back: ${words}` : words), el("span", " "), change);
+}
+
+function edition({ at, how, scopes, withdrawn, read }) {
+  const without = withdrawn.length === 0 ? "" : `, without ${withdrawn.join(", ")}`;
+  const summary = el("summary", `${when(at)}, ${HOW[how]}: ${scopes.join(", ") || "nothing"}${without}`);
   return el("details", "", summary, el("pre", read));
 }

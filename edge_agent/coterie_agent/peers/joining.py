@@ -33,7 +33,8 @@ class BetweenRounds(Protocol):
 def join(standing: StandingPlan, manifest: Manifest, at_hand: AtHand) -> BetweenRounds:
     """Take part under `standing` with the version of `manifest`, which is on the device.
 
-    Raises AgentError ``owner.not_agreed``, ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
+    Raises AgentError ``owner.not_agreed``, ``owner.taken_back``,
+    ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
     """
     plan = parse_device_plan(standing.plan)
     Consent(at_hand.config.consent, at_hand.store.agreements).check(standing.federation, plan.scopes)

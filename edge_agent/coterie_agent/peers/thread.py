@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
-from coterie_agent.consent import NOT_AGREED
+from coterie_agent.consent import NOT_AGREED, TAKEN_BACK
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
@@ -146,7 +146,7 @@ class PeersThread:
         """Wait after errors that pass; do nothing with a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
             self.situation.end(error)
-        elif error.code == NOT_AGREED:
+        elif error.code in (NOT_AGREED, TAKEN_BACK):
             self._waits_for_owner, self._member = True, None
         elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
             self.situation.lose_model()

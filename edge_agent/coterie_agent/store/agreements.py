@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_learning.consent import SCOPES, Scope, beyond
+from coterie_learning.consent import SCOPES, Scope, beyond, taken_back
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,8 @@ class Agreement(msgspec.Struct, frozen=True):
     """All that holds from then on."""
     read: str
     """What the owner had been told, word by word."""
+    withdrawn: tuple[str, ...] = ()
+    """What the owner has taken back, as `coterie_learning.consent.words_of` takes it, although it is in `scopes`."""
 
 
 class AskedOfOwner(msgspec.Struct, frozen=True):
@@ -52,14 +54,34 @@ class AgreementStore:
         with self._database.reading() as cursor:
             return _scopes(cursor)
 
+    def withdrawn(self) -> tuple[str, ...]:
+        """What the owner has taken back, and not given again."""
+        with self._database.reading() as cursor:
+            return _withdrawn(cursor)
+
+    def withdraw(self, part: str, *, how: How, read: str) -> Agreement:
+        """From now on the owner has taken `part` back; what was asked because of it is asked no more."""
+        with self._database.transaction() as cursor:
+            withdrawn = tuple(sorted({*_withdrawn(cursor), part}))
+            agreement = _write(cursor, Agreement(time.time(), how, _scopes(cursor), read, withdrawn))
+            for asked in _asked(cursor):
+                if taken_back(withdrawn, asked.federation, asked.scopes):
+                    _write_asked(cursor, asked.federation, ())
+        return agreement
+
+    def give_again(self, part: str, *, how: How, read: str) -> Agreement:
+        """From now on `part` holds again as it did."""
+        with self._database.transaction() as cursor:
+            withdrawn = tuple(one for one in _withdrawn(cursor) if one != part)
+            return _write(cursor, Agreement(time.time(), how, _scopes(cursor), read, withdrawn))
+
     def agree(self, scopes: Collection[Scope], *, how: How, read: str) -> Agreement:
         """From now on these hold beside those of before, and what they cover is asked no more."""
         with self._database.transaction() as cursor:
             before = _scopes(cursor)
             both = tuple(scope for scope in SCOPES if scope in before or scope in scopes)
-            agreement = Agreement(time.time(), how, both, read)
-            content = msgspec.json.encode(agreement)
-            cursor.execute("INSERT INTO agreement (content, seal) VALUES (?1, seal(?1))", (content,))
+            withdrawn = tuple(part for part in _withdrawn(cursor) if part not in scopes)
+            agreement = _write(cursor, Agreement(time.time(), how, both, read, withdrawn))
             for asked in _asked(cursor):
                 _write_asked(cursor, asked.federation, beyond(both, asked.scopes))
         return agreement
@@ -94,6 +116,17 @@ def _editions(cursor: sqlite3.Cursor) -> tuple[Agreement, ...]:
 def _scopes(cursor: sqlite3.Cursor) -> tuple[Scope, ...]:
     editions = _editions(cursor)
     return editions[-1].scopes if editions else ()
+
+
+def _withdrawn(cursor: sqlite3.Cursor) -> tuple[str, ...]:
+    editions = _editions(cursor)
+    return editions[-1].withdrawn if editions else ()
+
+
+def _write(cursor: sqlite3.Cursor, agreement: Agreement) -> Agreement:
+    content = msgspec.json.encode(agreement)
+    cursor.execute("INSERT INTO agreement (content, seal) VALUES (?1, seal(?1))", (content,))
+    return agreement
 
 
 def _asked(cursor: sqlite3.Cursor) -> tuple[AskedOfOwner, ...]:

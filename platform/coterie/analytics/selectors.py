@@ -11,7 +11,7 @@ from django.db.models import Count
 
 from coterie.analytics.models import Part, Question
 from coterie.federations.models import Federation
-from coterie.federations.selectors import members
+from coterie.federations.selectors import taking_members
 from coterie.fleet.models import Device
 from coterie.privacy.accounting import cost_of
 from coterie.privacy.selectors import affordable_at
@@ -37,7 +37,7 @@ class Askable:
 
 def askable(federation: Federation, content: Content) -> Askable:
     """The devices of `federation` that may be asked."""
-    reported = members(federation).order_by().values_list("pk", "capabilities")
+    reported = taking_members(federation).order_by().values_list("pk", "capabilities")
     rows = list(reported)
     able = [device for device, capabilities in rows if may_be_asked(capabilities, content)]
     return Askable(len(rows), able, len(_paying(able, federation, content)))

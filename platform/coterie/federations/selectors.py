@@ -7,9 +7,11 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from coterie.federations.models import Federation, Group, Membership
+from coterie.fleet.declining import declined_by, without_declining
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.selectors import enrolled_devices, holders, present_devices, ready_devices
 from coterie.registry.models import ModelPair
+from coterie_learning.consent import taken_back
 from coterie_learning.plan import Plan
 
 
@@ -29,12 +31,29 @@ def member_counts(federations: Iterable[Federation]) -> Mapping[UUID, int]:
 
 def ready_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
     """Its members that are present and would train now."""
-    return ready_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
+    ready = ready_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
+    return _taking_part(ready, federation)
 
 
 def present_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
     """Its members that are present."""
-    return present_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
+    present = present_devices(now=now, tag=federation.device_tag).filter(project=federation.project_id)
+    return _taking_part(present, federation)
+
+
+def taking_members(federation: Federation) -> QuerySet[Device]:
+    """Its members whose owners let them take part."""
+    return _taking_part(members(federation), federation)
+
+
+def _taking_part(devices: QuerySet[Device], federation: Federation) -> QuerySet[Device]:
+    return without_declining(devices, federation.slug, federation.parsed_plan().device.scopes)
+
+
+def is_declined(device: Device, federation: Federation) -> bool:
+    """Whether the device's owner has taken back the federation, or something that its plan asks."""
+    declined = declined_by(device)
+    return bool(declined) and bool(taken_back(declined, federation.slug, federation.parsed_plan().device.scopes))
 
 
 def federations_of(device: Device) -> QuerySet[Federation]:
@@ -53,7 +72,7 @@ def federations_for(token: EnrolmentToken) -> QuerySet[Federation]:
 
 
 def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:
-    """The running and paused federations that each of `devices` belongs to, oldest first.
+    """The running and paused federations that each of `devices` belongs to and takes part in, oldest first.
 
     Where there are none, the youngest of those that have finished: its model is what the device has of it.
     """
@@ -77,7 +96,9 @@ def _shared_out(devices: Sequence[Device], federations: Iterable[Federation]) ->
         device.pk: [
             federation
             for federation in known
-            if federation.project_id == device.project_id and federation.device_tag in ("", *device.tags)
+            if federation.project_id == device.project_id
+            and federation.device_tag in ("", *device.tags)
+            and not is_declined(device, federation)
         ]
         for device in devices
     }

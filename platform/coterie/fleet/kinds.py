@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
 
+from coterie.fleet.declining import SEPARATOR, words_of_declined
 from coterie.fleet.models import Device
 from coterie_learning.kinds import FIRST_RELEASE
 from coterie_learning.negotiation import NeededKind, kinds_lacked, needed_kinds
 from coterie_learning.plan import Plan
 from coterie_wire.messages import Capabilities
 
-SEPARATOR = " "
-
 
 def words_of(capabilities: Capabilities) -> str:
-    """The kinds of this platform that a device with `capabilities` lacks, as `Device.lacks` keeps them."""
+    """The kinds of this platform that a device with `capabilities` lacks, and what its owner has taken back."""
     words = sorted(_word(kind) for kind in kinds_lacked(capabilities.kinds))
+    words += words_of_declined(capabilities.declines)
     return f"{SEPARATOR}{SEPARATOR.join(words)}{SEPARATOR}" if words else ""
 
 

@@ -103,7 +103,8 @@ class Device(Archivable, ProjectRoot):
     """Its last check-in came over a socket, by which it can be woken."""
     capabilities = models.JSONField(default=dict, blank=True)
     lacks = models.TextField(default="", blank=True, editable=False)
-    """The kinds of plans that it lacks of those that the platform has, see `coterie.fleet.kinds`; blank: none."""
+    """The kinds of plans that it lacks of those that the platform has (`coterie.fleet.kinds`), and what its owner has
+    taken back (`coterie.fleet.declining`); blank: none."""
     conditions = models.JSONField(default=dict, blank=True)
     blockers = models.JSONField(default=list, blank=True)
     blocked_by = models.CharField(max_length=64, blank=True)

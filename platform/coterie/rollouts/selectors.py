@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import followed_federation, lineages_of, present_members
+from coterie.federations.selectors import followed_federation, lineages_of, present_members, taking_members
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_absent
-from coterie.fleet.selectors import enrolled_devices, with_tag
+from coterie.fleet.selectors import with_tag
 from coterie.rollouts.models import Rollout, Trial
 
 
@@ -46,9 +46,7 @@ def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
 
 def absent_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
     """Devices that could, were they there."""
-    federation = rollout.federation
-    members = enrolled_devices(tag=federation.device_tag).filter(project=federation.project_id)
-    return _devices_for(rollout, members.filter(is_absent(now)))
+    return _devices_for(rollout, taking_members(rollout.federation).filter(is_absent(now)))
 
 
 def _devices_for(rollout: Rollout, members: QuerySet[Device]) -> list[UUID]:

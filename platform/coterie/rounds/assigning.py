@@ -10,6 +10,8 @@ from django.db.models import Q, QuerySet
 from coterie.core.events import tell_consoles
 from coterie.core.row_keys import key_of
 from coterie.core.rows import Row, update_each
+from coterie.federations.selectors import is_declined
+from coterie.fleet.declining import declined_by
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_absent, is_unheard
 from coterie.rounds import reasons
@@ -91,6 +93,21 @@ def release_assignment(*, device: Device, assignment_id: str, reason: Reason, no
     """Give an assignment back; nothing happens if it has ended. Raises UnknownAssignment or NotYourAssignment."""
     assignment = own_assignment(device=device, assignment_id=assignment_id)
     end_assignment(assignment, Assignment.State.RELEASED, reason=reason, now=now)
+
+
+def release_declined(devices: Sequence[Device], *, now: datetime) -> None:
+    """Give back what devices have in hand of federations that their owners have taken back, or whose plans ask that."""
+    declining = {device.pk: device for device in devices if declined_by(device)}
+    if not declining:
+        return
+    parts = Assignment.objects.filter(device__in=declining, state__in=Assignment.UNENDED).select_related(
+        "round__federation"
+    )
+    for part in parts:
+        device = declining[part.device_id]
+        if is_declined(device, part.round.federation):
+            reason = reasons.taken_back(declined_by(device))
+            end_assignment(part, Assignment.State.RELEASED, reason=reason, now=now)
 
 
 def are_parts_lost(*, round_: Round, now: datetime) -> bool:

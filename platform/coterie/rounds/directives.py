@@ -16,6 +16,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.certificates import is_certificate_due
 from coterie.fleet.counting import latest_count
 from coterie.fleet.credentials import is_able, is_due
+from coterie.fleet.declining import declined_by
 from coterie.fleet.exclusions import Exclusions
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
@@ -37,7 +38,7 @@ from coterie.registry.selectors import (
 )
 from coterie.rollouts.reporting import message_of, shadow_message_of
 from coterie.rounds import reasons
-from coterie.rounds.assigning import ProgressReport, record_progress
+from coterie.rounds.assigning import ProgressReport, record_progress, release_declined
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
 from coterie.rounds.islands import Islands
 from coterie.rounds.leading import leads_of
@@ -50,6 +51,7 @@ from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
 from coterie.transfer.selectors import waiting_for
 from coterie_learning.client.whole_batches import waits_for_a_batch
+from coterie_learning.consent import FEDERATION
 from coterie_learning.device_plan import device_plan_json
 from coterie_learning.plan import Plan
 from coterie_wire.bundle import Difference, SignedManifest
@@ -81,6 +83,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     """
     checked_in = [take_in(device=device, check_in=message, now=now) for device, message, _ in calls]
     devices = [call.device for call in calls]
+    release_declined(devices, now=now)
     around = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
     islands = Islands()
@@ -124,7 +127,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             directive = msgspec.structs.replace(directive, update=updates[device.pk])
         if device.pk in logs:
             directive = msgspec.structs.replace(directive, log=logs[device.pk])
-        if device.pk in asked:
+        if device.pk in asked and FEDERATION + asked[device.pk].federation not in declined_by(device):
             directive = msgspec.structs.replace(directive, question=asked[device.pk])
         if device.pk in measuring and not is_of_first_release(device):
             evaluate = evaluation_message_of(measuring[device.pk], now=now)
@@ -183,7 +186,7 @@ def direct(*, device: Device, around: Surroundings, islands: Islands, fleet: int
         wait = _why_not_invited(device, around.under_way[0], around, now)
     else:
         requirements = None
-        wait = reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED
+        wait = _why_none(device, around)
     return Directive(
         check_in_s=idle_interval_s(fleet=fleet),
         manifest=_news(device, around),
@@ -205,8 +208,18 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
         return ()
     if around.under_way:
         invited = (_why_not_invited(device, federation, around, now) for federation in around.under_way)
-        return (*invited, *_why_untrained(device, around.under_way))
-    return (reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED,)
+        declined = declined_by(device)
+        said = (reasons.taken_back(declined),) if declined else ()
+        return (*invited, *_why_untrained(device, around.under_way), *said)
+    return (_why_none(device, around),)
+
+
+def _why_none(device: Device, around: Surroundings) -> Reason:
+    """Why no federation that goes on asks the device."""
+    declined = declined_by(device)
+    if declined:
+        return reasons.taken_back(declined)
+    return reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED
 
 
 def _is_idle(directive: Directive, *, fleet: int) -> bool:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from coterie.rounds.standing import Standing
+from coterie_learning.consent import FEDERATION
 from coterie_learning.negotiation import NeededKind
 from coterie_learning.sum_tree import Branch
 from coterie_wire.conditions import Reason
@@ -181,6 +182,13 @@ def too_stale(allowed: int) -> Reason:
         "rounds.too_stale",
         f"the version that the device works on is more than {allowed} versions old, or was rolled back",
     )
+
+
+def taken_back(parts: Sequence[str]) -> Reason:
+    """What the device's owner does not let it do any more."""
+    named = (part.replace(FEDERATION, "federation ") for part in parts)
+    sentence = f"its owner has taken back a part of what was agreed to: {', '.join(named)}"
+    return Reason("rounds.taken_back", sentence[:MAX_CHARACTERS])
 
 
 def lacks_kinds(lacked: Sequence[NeededKind]) -> Reason:

@@ -7,7 +7,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from coterie.core.rows import count_of
 from coterie.federations.models import Federation
-from coterie.federations.selectors import members, present_members, ready_members
+from coterie.federations.selectors import members, present_members, ready_members, taking_members
 from coterie.fleet.counting import latest_count
 from coterie.fleet.kinds import able_devices
 from coterie.fleet.models import Device
@@ -124,8 +124,10 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
     able, free = able_members(federation, plan, now=now).count(), _free_devices(federation, plan, now=now).count()
     paid = affordable(_free_devices(federation, plan, now=now), federation, plan).count()
     eligible = eligible_devices(federation, plan, now=now).count()
+    taking = taking_members(federation).count()
     for what, count in (
-        ("absent", members(federation).count() - present.count()),
+        ("absent", taking - present.count()),
+        ("of owners who have taken it back", members(federation).count() - taking),
         ("without a kind of the plan", ready_members(federation, now=now).count() - able),
         ("busy with another federation", able - free),
         ("out of privacy budget", free - paid),

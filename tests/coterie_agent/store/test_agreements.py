@@ -14,7 +14,7 @@ from coterie_agent.home import Home
 from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.database import _AGREEMENTS, _SCHEMAS
 from coterie_agent.store.opened import Store, open_store
-from coterie_learning.consent import SCOPES, WORDS
+from coterie_learning.consent import SCOPES, WORDS, taken_back
 from coterie_wire.messages import Enrolled
 
 ASKS = ConsentSettings()
@@ -110,3 +110,54 @@ def test_it_goes_with_the_membership(store: Store) -> None:
     store.agreements.ask("digits", ("help",))
     store.identity.forget()
     assert (store.agreements.editions(), store.agreements.asked()) == ((), ())
+
+
+def test_a_part_is_taken_back_and_given_again_and_each_is_an_edition(store: Store) -> None:
+    store.agreements.agree(("readable", "help"), how="terminal", read="All of it.")
+    consent = Consent(ASKS, store.agreements)
+    consent.take_back("federation:digits", how="page")
+    consent.take_back("help", how="page")
+    for federation, asked in (("digits", ("readable",)), ("voices", ("readable", "help"))):
+        with pytest.raises(AgentError) as refused:
+            consent.check(federation, asked)  # type: ignore[arg-type]
+        assert refused.value.code == "owner.taken_back"
+    assert store.agreements.asked() == (), "nobody asks for what was taken back a moment ago"
+    consent.check("voices", ("readable",))
+    assert [edition.withdrawn for edition in store.agreements.editions()] == [
+        (),
+        ("federation:digits",),
+        ("federation:digits", "help"),
+    ]
+    assert "takes part in digits" in store.agreements.editions()[1].read
+    consent.give_again("federation:digits", how="terminal")
+    consent.check("digits", ("readable",))
+    assert store.agreements.withdrawn() == ("help",)
+    store.agreements.agree(("help",), how="page", read="Help, again.")
+    assert store.agreements.withdrawn() == (), "who agrees to it anew has given it again"
+
+
+def test_who_takes_readable_updates_back_is_in_no_plan_that_reads_them_and_in_others_still(store: Store) -> None:
+    store.agreements.agree(("readable",), how="terminal", read="All of it.")
+    consent = Consent(ASKS, store.agreements)
+    consent.take_back("readable", how="page")
+    assert taken_back(store.agreements.withdrawn(), "digits", ("readable",)) == ("readable",)
+    consent.check("digits", ("summed",))
+
+
+@pytest.mark.parametrize("part", ["federation:", "all", "digits", ""])
+def test_what_is_no_part_is_refused(store: Store, part: str) -> None:
+    store.agreements.agree(("readable",), how="terminal", read="All of it.")
+    for change in (Consent(ASKS, store.agreements).take_back, Consent(ASKS, store.agreements).give_again):
+        with pytest.raises(AgentError) as refused:
+            change(part, how="page")
+        assert refused.value.code == "owner.unknown_part"
+
+
+def test_nothing_is_taken_back_before_anything_was_agreed_to_nor_given_again_that_holds(store: Store) -> None:
+    consent = Consent(ASKS, store.agreements)
+    with pytest.raises(AgentError) as refused:
+        consent.take_back("help", how="page")
+    assert refused.value.code == "owner.nothing_agreed"
+    with pytest.raises(AgentError) as refused:
+        consent.give_again("help", how="page")
+    assert refused.value.code == "owner.not_taken_back"

@@ -1,0 +1,34 @@
+"""``coterie-agent consent``: what the owner has agreed to, part by part, and what he takes back or gives again."""
+
+import msgspec
+
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.reading import reading_store
+from coterie_agent.config import load_config
+from coterie_agent.consent import Consent, Part, parts_of
+from coterie_agent.home import Home
+from coterie_agent.store.opened import Store
+
+
+class OwnersParts(msgspec.Struct, frozen=True):
+    """Each part, and whether it holds."""
+
+    parts: tuple[Part, ...]
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``agent.not_joined``, ``config.invalid``, ``owner.unknown_part``, ``owner.not_taken_back``…"""
+    config = load_config(Home(arguments.home).config)
+    with reading_store(arguments.home) as store:
+        consent = Consent(config.consent, store.agreements)
+        if arguments.take_back:
+            consent.take_back(arguments.take_back, how="terminal")
+        elif arguments.give_again:
+            consent.give_again(arguments.give_again, how="terminal")
+        return _output(store)
+
+
+def _output(store: Store) -> Output:
+    parts = parts_of(store.agreements, federations=())
+    lines = [f"{'taken back' if one.is_withdrawn else 'agreed'}: {one.part}: {one.words}" for one in parts]
+    return Output(OwnersParts(parts), lines or ["nothing was agreed to yet"])
