@@ -3,7 +3,7 @@
 import json
 from itertools import chain, combinations
 
-from coterie_learning.consent import SCOPES, WORDS, Scope, beyond
+from coterie_learning.consent import FEDERATION, LABELS, SCOPES, WORDS, Scope, beyond, words_of
 from coterie_learning.device_plan import HELP, PRIVACY, scopes_of
 
 OF_LATER = "of_later"
@@ -17,6 +17,8 @@ def consent_vectors() -> bytes:
     )
     document = {
         "words": WORDS,
+        "federation": words_of(f"{FEDERATION}NAME"),
+        "labels": words_of(LABELS),
         "scopes": [
             {"privacy": privacy, "help": help_, "scopes": scopes_of(privacy, help_)}
             for privacy in (*sorted(PRIVACY.kinds), OF_LATER)

@@ -61,3 +61,33 @@ def test_an_owner_who_was_told_of_no_plan_is_asked_when_there_is_one(
     editions = json.loads(Path(saved.value.path()).read_text())["agreed"]
     assert [one["scopes"] for one in editions] == [[], ["readable"]]
     phone.complaints.clear()  # the page writes to the console what it gives back
+
+
+def test_an_owner_takes_a_federation_and_a_source_back_and_gives_them_again(
+    world: World, phones: NewPhone, tmp_path: Path
+) -> None:
+    operator = world.operator
+    phone = phones("taking-back")
+    page = phone.join(operator.enrolment_token(tag="partly"))
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=5))
+    federation = operator.start_federation("partly", pair=next(world.pairs), plan=PLAN, device_tag="partly")
+    page.locator("#asked").get_by_role("button", name="Agree").click(timeout=60_000)
+    agreed = page.locator("#agreed")
+    agreed.get_by_role("button", name="Take back: Your device takes part in partly.").click()
+    expect(page.locator("#now")).to_contain_text("You have taken back: Your device takes part in partly.")
+    device = device_named(world, "taking-back")["id"]
+    eventually(
+        lambda: "rounds.taken_back" in [one["code"] for one in operator.get(f"/devices/{device}/")["waits"]] or None
+    )
+    assert not (found := faults_everywhere(page)), "\n".join(found)
+    agreed.get_by_role("button", name="Give again: Your device takes part in partly.").click()
+    expect(page.get_by_role("main")).to_contain_text("of partly, counted", timeout=120_000)
+    operator.post(f"/federations/{federation}/finish/")
+    agreed.get_by_role("button", name="Take back: Samples of files that you add are learned from.").click()
+    expect(page.get_by_role("main")).to_contain_text("You have taken back: Samples of files")
+    page.reload()
+    expect(agreed.get_by_role("button", name="Give again: Samples of files")).to_be_visible()
+    newest = agreed.locator("details").first
+    newest.locator("summary").click()
+    expect(newest.locator("pre")).to_contain_text("You have taken this back")
+    phone.complaints.clear()  # the page writes to the console what it gives back

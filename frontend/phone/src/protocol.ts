@@ -15,6 +15,8 @@ export type Command =
   | { readonly do: "observe"; readonly conditions: Conditions }
   | { readonly do: "join"; readonly token: string; readonly name: string; readonly agreed: Agreeing }
   | { readonly do: "consent"; readonly agreed: Agreeing }
+  /** Take a part of it back, or give it again. */
+  | { readonly do: "change-consent"; readonly part: string; readonly taken: boolean; readonly read: string }
   | { readonly do: "add"; readonly name: string; readonly file: Blob }
   | { readonly do: "add-windows"; readonly windows: readonly Float32Array[]; readonly label: number }
   | { readonly do: "add-pictures"; readonly files: readonly File[]; readonly label: number | null }
@@ -63,6 +65,8 @@ export interface Shown {
   readonly agreed: readonly Agreed[];
   /** What a plan asks beyond that; null: nothing. */
   readonly consentAsked: Asked | null;
+  /** The federations that the device is in, as the platform said last. */
+  readonly federations: readonly string[];
   readonly samples: number;
   readonly counts: readonly number[];
   readonly labels: LabelsShown;

@@ -11,7 +11,7 @@ import { Link } from "./device/link";
 import { OWNER_DEFAULT } from "./device/policy";
 import { readSamples } from "./device/samples";
 import { PEERS_DEFAULT } from "./device/sharing";
-import type { Answers } from "./device/sources";
+import { type Answers, checkSource } from "./device/sources";
 import { Store } from "./device/store";
 import { ASK_POLICY } from "./learning/labelling";
 import { type Agreeing, CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
@@ -94,6 +94,11 @@ class Trainer {
         await this.device?.consent.agree(command.agreed.scopes, command.agreed.read);
         this.device?.situation.wake();
         return "You have agreed; it takes part from the next round on.";
+      case "change-consent":
+        await this.device?.consent.change(command.part, command.taken, command.read);
+        await this.device?.samplesChanged();
+        await this.device?.look();
+        return command.taken ? "You have taken it back; the device stops at its next check-in." : "It holds again.";
       case "answer-question":
         await this.device?.questions.answer(command.question, command.label);
         await this.device?.samplesChanged();
@@ -168,10 +173,11 @@ class Trainer {
   }
 
   private async add(name: string, file: Blob): Promise<string> {
+    await checkSource(this.store, "files");
     const held = await this.store.held();
     const { labelled, unlabelled } = await readSamples(name, file, held.samples === 0 ? null : held.features);
-    await this.store.addSamples(labelled);
-    await this.store.addUnlabelled(unlabelled);
+    await this.store.addSamples(labelled.map((one) => ({ ...one, source: "files" as const })));
+    await this.store.addUnlabelled(unlabelled, "files");
     await this.device?.samplesChanged();
     const without = unlabelled.length === 0 ? "" : ` ${unlabelled.length} without a label: you are asked about some.`;
     return `${labelled.length} samples were added.${without}`;
@@ -267,6 +273,7 @@ class Trainer {
       choices: choices ?? CHOICES,
       agreed: agreed ?? [],
       consentAsked: asked,
+      federations: now.directive?.federations ?? [],
       samples: held.samples,
       counts: held.counts,
       labels,

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { PRIVACY } from "../learning/privacy";
-import { WORDS } from "../page/consent";
+import { partsOf, WORDS } from "../page/consent";
+import type { Shown } from "../protocol";
 import { code } from "../testing/failing";
 import { goldenJson } from "../testing/golden";
-import { beyond, Consent, SCOPES, scopesOf } from "./consent";
+import { beyond, Consent, declinedIn, SCOPES, scopesOf, sourcesIn } from "./consent";
 import type { Values } from "./kept";
 import type { Store } from "./store";
 
@@ -77,4 +78,52 @@ test("a plan that asks less again has nothing asked any more", async () => {
   expect(await consent.covers("digits", planOf("none"))).toBe(false);
   expect(await consent.covers("digits", planOf("secure_aggregation"))).toBe(true);
   expect(await consent.asked()).toBeNull();
+});
+
+test("a part is taken back and given again, each an edition, and is not asked for meanwhile", async () => {
+  const kept = new Kept();
+  const consent = new Consent(kept as unknown as Store);
+  expect(await code(consent.change("labels", true, ""))).toBe("owner.nothing_agreed");
+  await consent.agree(["readable", "help"], "All of it.");
+  await consent.change("federation:digits", true, "Not digits.");
+  await consent.change("help", true, "No help.");
+  expect(await code(consent.check("digits", planOf("none")))).toBe("owner.taken_back");
+  expect(await code(consent.check("voices", planOf("none", "cartel")))).toBe("owner.taken_back");
+  expect(await consent.covers("voices", planOf("none", "cartel"))).toBe(false);
+  expect(await consent.asked()).toBeNull();
+  expect(await code(consent.check("voices", planOf("none")))).toBe("no error");
+  await consent.change("federation:digits", false, "Digits again.");
+  expect(await code(consent.check("digits", planOf("none")))).toBe("no error");
+  const editions = (await kept.get("agreed")) ?? [];
+  expect(editions.map(({ read, withdrawn }) => [read, withdrawn])).toEqual([
+    ["All of it.", []],
+    ["Not digits.", ["federation:digits"]],
+    ["No help.", ["federation:digits", "help"]],
+    ["Digits again.", ["help"]],
+  ]);
+  await consent.agree(["help"], "Help, again.");
+  expect(await consent.withdrawn()).toEqual([]);
+});
+
+test("the platform is told what it has to do with, and sources and labels stay on the phone", () => {
+  const withdrawn = ["federation:digits", "help", "labels", "source:motion"];
+  expect(declinedIn(withdrawn)).toEqual(["federation:digits", "help"]);
+  expect(sourcesIn(withdrawn)).toEqual(new Set(["motion"]));
+});
+
+test("the page offers each part in the agent's words, and what was taken back although it is gone", () => {
+  const agreed = [{ at: 0, scopes: ["readable"], read: "", withdrawn: ["federation:old"] }] as const;
+  const takes = { motion: { steps: 8 }, pictures: null, words: null, classes: [] } as unknown as Shown["takes"];
+  const parts = partsOf({ agreed, federations: ["digits"], takes });
+  expect(parts.map(({ part, isTaken }) => [part, isTaken])).toEqual([
+    ["federation:digits", false],
+    ["federation:old", true],
+    ["readable", false],
+    ["source:motion", false],
+    ["source:files", false],
+    ["labels", false],
+  ]);
+  expect(parts[0]?.words).toBe(goldenJson("consent.json").federation.replace("NAME", "digits"));
+  expect(parts.at(-1)?.words).toBe(goldenJson("consent.json").labels);
+  expect(partsOf({ agreed: [], federations: ["digits"], takes })).toEqual([]);
 });

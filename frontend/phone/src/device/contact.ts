@@ -2,7 +2,7 @@
 import { hasProfileNoise } from "../learning/plan";
 import { type Capabilities, type CheckIn, Directive, PROTOCOL } from "../wire/messages";
 import type { Budget } from "./budget";
-import type { Consent } from "./consent";
+import { type Consent, declinedIn } from "./consent";
 import { delayS, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import { latenciesOf } from "./forms";
@@ -138,7 +138,8 @@ export class Contact {
    * does, and then until the device accepts an assignment of another plan.
    */
   private async message(now: Now): Promise<CheckIn> {
-    const { store, trust, questions, capabilities, held: read } = this.of;
+    const { store, trust, questions, capabilities, consent, held: read } = this.of;
+    const declines = declinedIn(await consent.withdrawn());
     const [owner, isMasked, held, trainStepS, labels, standing, asked, known] = await Promise.all([
       store.get("owner"),
       store.get("isMasked"),
@@ -177,6 +178,7 @@ export class Contact {
         platform_key: trust.keys.current,
         ...(hidden || trainStepS === null ? {} : { train_step_s: trainStepS }),
         ...(answers === null ? {} : { answers }),
+        ...(declines.length === 0 ? {} : { declines }),
       },
     };
   }

@@ -107,6 +107,8 @@ export interface Agreed {
   readonly scopes: readonly Scope[];
   /** What the owner had read, word by word. */
   readonly read: string;
+  /** What the owner has taken back, although it is in `scopes`; left out: nothing. */
+  readonly withdrawn?: readonly string[];
 }
 
 /** What a federation's plan asks beyond what the owner has agreed to. */
@@ -204,7 +206,12 @@ export interface OwnModel {
 export interface Unlabelled {
   readonly id: number;
   readonly x: Float32Array;
+  /** Left out: it came before this was noted. */
+  readonly source?: Source;
 }
+
+/** Where a sample came from. */
+export type Source = "motion" | "words" | "pictures" | "files";
 
 /** A sample as the browser keeps it. */
 export interface Kept extends Sample {
@@ -214,6 +221,8 @@ export interface Kept extends Sample {
   readonly asked?: true;
   /** The page saw the label happen, as the next word that was typed; with neither the label came with the sample. */
   readonly implied?: true;
+  /** Left out: it came before this was noted. */
+  readonly source?: Source;
 }
 
 /** What the cloud model says of a sample. */

@@ -16,6 +16,7 @@ import {
 import { classesOf, type Manifest, type ModelSpec } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { LabelFacts } from "../wire/messages";
+import { LABELS } from "./consent";
 import type { Unlabelled } from "./kept";
 import type { Store } from "./store";
 
@@ -65,10 +66,11 @@ export class Questions {
     return this.alone(async () => {
       const [state, choices, samples] = await Promise.all([this.state(), this.store.get("owner"), this.held()]);
       const policy = choices?.asks ?? ASK_POLICY;
+      const mayAsk = !((await this.store.get("agreed"))?.at(-1)?.withdrawn ?? []).includes(LABELS);
       const left = leftOf(state, policy);
       const { unlabelled, asked } = samples;
       const shown = { left, unlabelled, asked, perDay: policy.per_day };
-      if (unlabelled === 0) return { ...shown, ...stateOf(state), question: null };
+      if (unlabelled === 0 || !mayAsk) return { ...shown, ...stateOf(state), question: null };
       const answering = await this.answering();
       if (answering === null) return { ...shown, ...stateOf(state), question: null };
       const open = state.open === null ? null : await this.store.unlabelled(state.open);

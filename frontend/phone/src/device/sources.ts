@@ -3,7 +3,8 @@ import { readPicture } from "../sources/pictures";
 import { type Takes, takesOf } from "../sources/takes";
 import { followings, suggested, typed, Vocabulary } from "../sources/words";
 import { CodedError } from "../wire/errors";
-import type { Kept } from "./kept";
+import { sourcesIn } from "./consent";
+import type { Kept, Source } from "./kept";
 import type { Answering } from "./questions";
 import type { Store } from "./store";
 
@@ -24,7 +25,10 @@ export class Sources {
   /** Windows of acceleration while the owner did what class `label` is. Throws CodedError. */
   async addWindows(windows: readonly Float32Array[], label: number): Promise<Answers> {
     const { answering } = await this.taking("motion");
-    await this.add(windows.map((x) => ({ x, label })));
+    await this.add(
+      "motion",
+      windows.map((x) => ({ x, label })),
+    );
     return await answersTo(windows.at(-1) as Float32Array, answering);
   }
 
@@ -35,9 +39,12 @@ export class Sources {
     for (const file of files) pictures.push(await readPicture(file.name, file, taken));
     if (label === null) {
       await this.check(taken.channels * taken.height * taken.width);
-      await this.store.addUnlabelled(pictures);
+      await this.store.addUnlabelled(pictures, "pictures");
     } else {
-      await this.add(pictures.map((x) => ({ x, label })));
+      await this.add(
+        "pictures",
+        pictures.map((x) => ({ x, label })),
+      );
     }
     return await answersTo(pictures.at(-1) as Float32Array, answering);
   }
@@ -46,7 +53,10 @@ export class Sources {
   async addText(text: string): Promise<{ added: number; unknown: number }> {
     const { answering, taken } = await this.taking("words");
     const { samples, unknown } = followings(text, new Vocabulary(answering.manifest.labels), taken.before);
-    await this.add(samples.map((one) => ({ ...one, implied: true })));
+    await this.add(
+      "words",
+      samples.map((one) => ({ ...one, implied: true })),
+    );
     return { added: samples.length, unknown };
   }
 
@@ -59,11 +69,11 @@ export class Sources {
     return suggested(output ?? [], labels, begun, ANSWERS);
   }
 
-  private async add(rows: readonly Row[]): Promise<void> {
+  private async add(source: Source, rows: readonly Row[]): Promise<void> {
     const [first] = rows;
     if (first === undefined) return;
     await this.check(first.x.length);
-    await this.store.addSamples(rows.map((row) => ({ ...row, target: new Float32Array() })));
+    await this.store.addSamples(rows.map((row) => ({ ...row, source, target: new Float32Array() })));
   }
 
   private async check(features: number): Promise<void> {
@@ -76,6 +86,7 @@ export class Sources {
   private async taking<S extends "motion" | "pictures" | "words">(
     source: S,
   ): Promise<{ answering: Answering; taken: NonNullable<Takes[S]> }> {
+    await checkSource(this.store, source);
     const answering = await this.answering();
     const taken = answering === null ? null : takesOf(answering.manifest)[source];
     if (answering === null || taken === null) {
@@ -83,6 +94,12 @@ export class Sources {
     }
     return { answering, taken };
   }
+}
+
+/** Throws CodedError `owner.taken_back` where the owner has taken back what this source gives. */
+export async function checkSource(store: Pick<Store, "get">, source: Source): Promise<void> {
+  if (!sourcesIn((await store.get("agreed"))?.at(-1)?.withdrawn ?? []).has(source)) return;
+  throw new CodedError("owner.taken_back", "you have taken back that this is learned from; give it again first");
 }
 
 async function answersTo(x: Float32Array, { manifest, outputs }: Answering): Promise<Answers> {

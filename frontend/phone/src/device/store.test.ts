@@ -137,7 +137,7 @@ const TAUGHT = [1, 2, 3].map((sample) => ({
 
 async function fill(store: Store): Promise<void> {
   await store.addSamples(SAMPLES);
-  await store.addUnlabelled(UNLABELLED);
+  await store.addUnlabelled(UNLABELLED, "files");
   for (const at of [1, 2, 3]) {
     await store.put("spooled", VALUES.spooled);
     await store.finish(finished(`f${at}`, at));
@@ -583,3 +583,21 @@ async function damage(name: keyof Values): Promise<void> {
     await promised(values.put({ ...(await promised(values.get(name))), seal: bytes(8, 99) }, name));
   });
 }
+
+test("samples of a source that was taken back are not read, not counted, and there again once it is given again", async () => {
+  const store = await filled();
+  await store.put("agreed", [{ at: 1, scopes: ["readable"], read: "" }]);
+  await store.deleteSamples();
+  const sample = { x: Float32Array.of(1, 2), label: 0, target: new Float32Array() };
+  await store.addSamples([{ ...sample, source: "motion" }, { ...sample, source: "files" }, { ...sample }]);
+  const all = await store.sampleIds();
+  expect(all).toHaveLength(3);
+  await store.put("agreed", [{ at: 2, scopes: ["readable"], read: "", withdrawn: ["source:motion", "labels"] }]);
+  expect(await store.sampleIds()).toEqual(all.slice(1));
+  expect((await store.load(all)).map(({ id }) => id)).toEqual(all.slice(1));
+  expect((await store.held()).samples).toBe(2);
+  await store.addUnlabelled([Float32Array.of(1, 2)], "motion");
+  expect((await store.newestUnlabelled(9)).filter(({ source }) => source === "motion")).toEqual([]);
+  await store.put("agreed", [{ at: 3, scopes: ["readable"], read: "", withdrawn: [] }]);
+  expect(await store.sampleIds()).toEqual(all);
+});

@@ -22,6 +22,7 @@ import { CodedError } from "../wire/errors";
 import type { Assignment, ForgetNews } from "../wire/messages";
 import type { LogEntry, OfferMasked } from "../wire/secure_sum";
 import { type Changes, changed, type OwnerChoices } from "./choices";
+import { sourcesIn } from "./consent";
 import { LOSSES, noted, ROW_LOSSES } from "./damage";
 import { LOG_DAMAGED } from "./failure";
 import type {
@@ -35,6 +36,7 @@ import type {
   OwnModel,
   Promised,
   Receipt,
+  Source,
   Spooled,
   StreamPart,
   SumState,
@@ -515,13 +517,13 @@ export class Store {
   }
 
   /** Keep samples without a label, of all the newest. Throws CodedError `store.full`. */
-  async addUnlabelled(xs: readonly Float32Array[]): Promise<void> {
+  async addUnlabelled(xs: readonly Float32Array[], source: Source): Promise<void> {
     try {
       const writing = this.db.transaction("unlabelled", "readwrite", STRICT);
       await append(
         "unlabelled",
         writing.store,
-        xs.map((x) => ({ x })),
+        xs.map((x) => ({ x, source })),
       );
       const keys = await writing.store.getAllKeys();
       for (const key of keys.slice(0, Math.max(0, keys.length - UNLABELLED_KEPT))) void writing.store.delete(key);
@@ -538,13 +540,21 @@ export class Store {
 
   /** Newest first. */
   async newestUnlabelled(count: number): Promise<Unlabelled[]> {
-    return await this.newest("unlabelled", count);
+    const sources = await this.withdrawnSources();
+    return (await this.newest("unlabelled", count)).filter(({ source }) => !isFrom(sources, source));
   }
 
   /** Make a sample of class `label`, and keep the state that follows from its number. */
-  async label({ id, x }: Unlabelled, label: number, answered: (made: number) => Labelling): Promise<void> {
+  async label({ id, x, source }: Unlabelled, label: number, answered: (made: number) => Labelling): Promise<void> {
     const writing = this.db.transaction(["samples", "unlabelled", "values"], "readwrite", STRICT);
-    const sample = { x, label, target: new Float32Array(), at: Date.now(), asked: true as const };
+    const sample = {
+      x,
+      label,
+      target: new Float32Array(),
+      at: Date.now(),
+      asked: true as const,
+      ...(source && { source }),
+    };
     const made = await append("samples", writing.objectStore("samples"), [sample]);
     await writing.objectStore("unlabelled").delete(id);
     await keep(writing.objectStore("values"), "labelling", answered(made));
@@ -578,9 +588,18 @@ export class Store {
     return sample !== null;
   }
 
-  /** Numbers of the samples from `first` to `last`, ascending. */
+  /** Numbers of the samples from `first` to `last`, ascending, but those of sources that the owner has taken back. */
   async sampleIds(first = 0, last = Number.MAX_SAFE_INTEGER): Promise<number[]> {
-    return this.db.getAllKeys("samples", IDBKeyRange.bound(first, last));
+    const [range, sources] = [IDBKeyRange.bound(first, last), await this.withdrawnSources()];
+    const { store } = this.db.transaction("samples");
+    const keys = await store.getAllKeys(range);
+    if (sources.size === 0) return keys;
+    const rows = await Promise.all(keys.map((key) => store.get(key)));
+    return keys.filter((_, at) => !isFrom(sources, rows[at]?.source));
+  }
+
+  private async withdrawnSources(): Promise<ReadonlySet<string>> {
+    return sourcesIn((await this.get("agreed"))?.at(-1)?.withdrawn ?? []);
   }
 
   /** The number of the first sample that came at `since`, in milliseconds since 1970, or later; null: none did. */
@@ -618,8 +637,9 @@ export class Store {
     return found?.version === version ? found.probabilities : null;
   }
 
-  /** In the order of `ids`; those that were removed since, or that the disk has damaged, are left out. */
+  /** In the order of `ids`; those that were removed or taken back since, or that the disk has damaged, are left out. */
   async load(ids: readonly number[]): Promise<Sample[]> {
+    const sources = await this.withdrawnSources();
     const { store } = this.db.transaction("samples");
     const kept = await Promise.all(ids.map((id) => store.get(id)));
     const found = ids.map((id, at) => {
@@ -630,12 +650,14 @@ export class Store {
       "samples",
       ids.filter((_, at) => found[at] === null),
     );
-    return found.filter((sample) => sample !== undefined && sample !== null);
+    const whole = found.filter((sample) => sample !== undefined && sample !== null);
+    return whole.filter(({ source }) => !isFrom(sources, source));
   }
 
-  /** What is known of all samples, how many each class has, and where labels are from. */
+  /** What is known of all samples but those of sources that were taken back, how many each class has, and where labels are from. */
   async held(): Promise<Held & { readonly counts: readonly number[] } & LabelsHeld> {
     const unlabelled = await this.db.count("unlabelled");
+    const sources = await this.withdrawnSources();
     let [samples, features, targets, asked, implied] = [0, 0, 0, 0, 0];
     const [counts, lost]: [number[], number[]] = [[], []];
     for (
@@ -648,6 +670,7 @@ export class Store {
         lost.push(cursor.primaryKey);
         continue;
       }
+      if (isFrom(sources, sample.source)) continue;
       const { x, target, label } = sample;
       if (samples === 0) [features, targets] = [x.length, target.length];
       samples += 1;
@@ -921,3 +944,6 @@ async function dateSamples(upgrading: Upgrading): Promise<void> {
     cursor = await cursor.continue();
   }
 }
+
+const isFrom = (sources: ReadonlySet<string>, source: string | undefined): boolean =>
+  source !== undefined && sources.has(source);

@@ -3,7 +3,7 @@ import { digits, PRIVACY_DEFAULT } from "../device/budget";
 import type { PrivacyChoices } from "../device/choices";
 import type { Receipt } from "../device/kept";
 import type { Shown } from "../protocol";
-import { agreedPart, askedPart } from "./consent";
+import { agreedPart, askedPart, partsOf } from "./consent";
 import { countedPart } from "./counted";
 import { covering } from "./covering";
 import { damagePart } from "./damage";
@@ -46,6 +46,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     blockers,
     shown.budgetWait,
     shown.consentAsked,
+    shown.agreed.at(-1)?.withdrawn,
     shown.sumWait,
     shown.questionWait,
     wait,
@@ -71,7 +72,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     { key: "receipts", state: receipts, make: () => left(receipts) },
     limitsPart(shown, asked),
     { key: "decide", state: choices, make: () => decide(shown, asked) },
-    agreedPart(shown),
+    agreedPart(shown, asked.tell),
   ];
 }
 
@@ -104,6 +105,7 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
     shown.consentAsked === null
       ? null
       : el("p", {}, `${shown.consentAsked.federation} asks more than you have agreed to.`),
+    ...takenBack(shown).map((words) => el("p", {}, `You have taken back: ${words}`)),
     blockers.length === 0 && progress === null && wait !== null && wait.sentence !== shown.budgetWait?.sentence
       ? el("p", {}, wait.sentence)
       : null,
@@ -123,10 +125,13 @@ function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElemen
   return made;
 }
 
-function stateOf({ progress, blockers, budgetWait, consentAsked }: Shown): string {
+/** In words. */
+const takenBack = (shown: Shown): string[] => partsOf(shown).flatMap(({ words, isTaken }) => (isTaken ? [words] : []));
+
+function stateOf({ progress, blockers, budgetWait, consentAsked, agreed }: Shown): string {
   if (progress?.stage === "training") return `Training: step ${progress.steps_done} of ${progress.steps_total}`;
   if (progress?.stage === "uploading") return "Sending what it learned";
-  const isRefused = budgetWait !== null || consentAsked !== null;
+  const isRefused = budgetWait !== null || consentAsked !== null || (agreed.at(-1)?.withdrawn ?? []).length > 0;
   if (blockers.length > 0 || (progress === null && isRefused)) return "It does not train now, because";
   return progress === null ? "Ready, and waiting for a round" : "Getting ready to train";
 }

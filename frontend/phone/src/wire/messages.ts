@@ -228,6 +228,8 @@ export interface Capabilities {
   answers?: OfferToAnswer;
   /** Whether it sends its log to an operator who asks. */
   logs?: { readonly refuses: Reason };
+  /** What its owner has taken back of what was agreed to. */
+  declines?: readonly string[];
 }
 
 /** What its owner lets the device be counted in. */
