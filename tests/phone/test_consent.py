@@ -77,7 +77,9 @@ def test_an_owner_takes_a_federation_and_a_source_back_and_gives_them_again(
     expect(page.locator("#now")).to_contain_text("You have taken back: Your device takes part in partly.")
     device = device_named(world, "taking-back")["id"]
     eventually(
-        lambda: "rounds.taken_back" in [one["code"] for one in operator.get(f"/devices/{device}/")["waits"]] or None
+        lambda: (
+            "rounds.taken_back" in [one["code"] for one in operator.get(f"/devices/{device}/why/")["reasons"]] or None
+        )
     )
     assert not (found := faults_everywhere(page)), "\n".join(found)
     agreed.get_by_role("button", name="Give again: Your device takes part in partly.").click()
