@@ -4,14 +4,15 @@ Those that Django's management framework performs get their arguments unchanged:
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import click
 
 from coterie.cli.failures import failures_shown
-from coterie.cli.login import FILE as LOGIN
 from coterie.cli.output import JSON
-from coterie.cli.state import make_state, manage, need_mode, need_state, passing_state
+from coterie.cli.state import make_state, manage, need_mode, need_state, passing_state, perform
+from coterie.core.login import FILE as LOGIN
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """All arguments but ours are passed on to the command."""
@@ -93,13 +94,13 @@ def compile_model(arguments: tuple[str, ...]) -> None:
     main(list(arguments), prog="coterie compile")
 
 
-def _passing(name: str, says: str, more: tuple[str, ...] = ()) -> click.Command:
-    """A command that leaves no state behind; it is given `more` arguments."""
+def _passing(name: str, says: str) -> click.Command:
+    """A command that leaves no state behind."""
 
     @failures_shown
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
         with passing_state(state):
-            manage(name, (*more, *arguments))
+            manage(name, arguments)
 
     return _command(name, says, run)
 
@@ -124,9 +125,20 @@ def _command(name: str, says: str, run: Callable[..., None]) -> click.Command:
     return command(STATE(ARGUMENTS(run)))
 
 
+def _simulating(name: str, says: str, more: tuple[str, ...] = ()) -> click.Command:
+    """A command of simulations, which need nothing of a platform, nor of Django's settings; it is given `more`, too."""
+
+    @failures_shown
+    def run(arguments: tuple[str, ...]) -> None:
+        module = import_module(f"coterie.simulation.management.commands.{name.replace('-', '_')}")
+        perform(name, module.Command(), (*more, *arguments))
+
+    return click.command(name, context_settings=PASSED_ON, short_help=says, help=says)(ARGUMENTS(run))
+
+
 demo = _passing("demo", "Run a fleet that learns, live: a platform and eight agents.")
-simulate = _passing("simulate", "Run a plan on virtual devices and a simulated clock.", ("--login", str(LOGIN)))
-audit_privacy = _passing("audit-privacy", "Attack a plan in simulation: membership inference, gradient inversion.")
+simulate = _simulating("simulate", "Run a plan on virtual devices and a simulated clock.", ("--login", str(LOGIN)))
+audit_privacy = _simulating("audit-privacy", "Attack a plan in simulation: membership inference, gradient inversion.")
 token = _administering("token", "Make an API token for a program.")
 sign_in_link = _administering("sign-in-link", "Print a link that signs an operator in once.")
 createsuperuser = _administering("createsuperuser", "Make an administrator.")

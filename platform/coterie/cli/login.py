@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -11,10 +10,8 @@ import msgspec
 from coterie.cli.connection import Connection, Session, chosen_transport
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.output import JSON, tell
-from coterie.core.login import Login
+from coterie.core.login import FILE, Login
 from coterie_wire.structs import from_json
-
-FILE = Path(click.get_app_dir("coterie")) / "login.json"
 
 
 def read_login() -> Login:

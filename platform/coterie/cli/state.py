@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from coterie.cli.failures import Failed
 from coterie.config.env import Env
+
+if TYPE_CHECKING:
+    from django.core.management.base import BaseCommand
 
 DATABASE = "coterie.sqlite3"
 UNSAID = {
@@ -80,13 +83,21 @@ def passing_state(state: Path | None) -> Iterator[None]:
 def manage(command: str, arguments: Sequence[str]) -> None:
     """Run the management command that people call `command`. Raises ClickException with what it says is wrong."""
     import django
-    from django.core.management import CommandError, get_commands, load_command_class
-    from django.core.management.base import CommandParser
+    from django.core.management import get_commands, load_command_class
     from django.db import connections
 
     django.setup()
     name = command.replace("-", "_")
-    managed = load_command_class(get_commands()[name], name)
+    try:
+        perform(command, load_command_class(get_commands()[name], name), arguments)
+    finally:
+        connections.close_all()
+
+
+def perform(command: str, managed: "BaseCommand", arguments: Sequence[str]) -> None:
+    """Run `managed` as people call it: `command`. Raises ClickException with what it says is wrong."""
+    from django.core.management.base import CommandError, CommandParser
+
     parser = CommandParser(prog=f"coterie {command}", description=managed.help, called_from_command_line=True)
     managed.add_arguments(parser)
     given = UNSAID | vars(parser.parse_args(arguments))
@@ -94,5 +105,3 @@ def manage(command: str, arguments: Sequence[str]) -> None:
         managed.execute(*given.pop("args", ()), **given)
     except CommandError as error:
         raise click.ClickException(str(error)) from error
-    finally:
-        connections.close_all()

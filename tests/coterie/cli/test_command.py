@@ -143,3 +143,13 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     )
     ended = run("--help", cwd=tmp_path, code=program)
     assert ended.stderr == ""
+
+
+def test_simulations_start_without_the_platform_and_what_others_need() -> None:
+    """A person waits for it: the platform's apps and their database, Celery, HTTP and PyTorch take most of a start."""
+    command = [sys.executable, "-X", "importtime", "-m", "coterie", "simulate", "--list"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = (line for line in ended.stderr.splitlines() if line.startswith("import time:"))
+    loaded = {line.rpartition("|")[2].strip() for line in lines}
+    assert "coterie.simulation.fleet.simulate_fleet" in loaded
+    assert not {"celery", "coterie.config.settings", "django.db.models", "httpx", "torch"} & loaded

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Literal, get_args
 
 from coterie.core.login import Login
-from coterie.simulation.fleet.on_platform import OnPlatform, client_of
 from coterie.simulation.fleet.on_ray import OnRay
 from coterie.simulation.fleet.runner import HERE, Runner
 
@@ -18,6 +17,8 @@ RUNNERS: tuple[On, ...] = get_args(On)
 def runner_on(on: On, login: Callable[[], Login]) -> Iterator[Runner]:
     """Whoever performs runs there; `login` says which platform, where one is meant."""
     if on == "platform":
+        from coterie.simulation.fleet.on_platform import OnPlatform, client_of  # only now: HTTP is a tenth of a start
+
         with client_of(login()) as http:
             yield OnPlatform(http, say=_say)
     else:
