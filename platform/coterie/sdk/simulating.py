@@ -233,9 +233,9 @@ def simulate_fleet(
     `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. With a `drift` samples come
     evenly over the `days`, as plans need whose devices help each other: ``steady``, ``introduced:0.3`` (on so many
     devices a class is new in the second half) or ``by:time`` (in the order of an array). `cloud` is a cloud model that
-    learns from `cloud_data` and teaches devices. A simulation that was killed goes on from the directory `keep`, unless
-    it has a drift, a cloud model or meetings of devices. `on` performs it: this machine, ``ray``, or a platform's
-    workers (`connect`).
+    learns from `cloud_data` and teaches devices. A simulation that was killed goes on from the directory `keep`, which
+    one with a drift, a cloud model or meetings of devices does not take. `on` performs it: this machine, ``ray``, or a
+    platform's workers (`connect`).
     The same arguments give the same outcome, whatever `workers` and `on` are.
     Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
     """

@@ -200,7 +200,9 @@ def run_shared(fleet: bytes, wanted: bytes) -> bytes:
 
 
 def simulate_kept(run: FleetRun, *, report: Callable[[Progress], None], keep: Path) -> FleetOutcome:
-    """`simulate_fleet`; begins anew where what was kept is damaged, as a power loss may leave it."""
+    """`simulate_fleet`; begins anew where nothing can be kept, or it is damaged, as a power loss may leave it."""
+    if run.is_on_a_clock:
+        return simulate_fleet(run, report=report)
     try:
         return simulate_fleet(run, report=report, keep=keep)
     except DamagedSimulation:

@@ -59,11 +59,13 @@ SAVED_EVERY_S = 5.0
 def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -> FleetOutcome:
     """Hold the rounds; the same run gives the same outcome, with any number of workers, killed and gone on or not.
 
-    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was, unless its
-    devices go through time one by one: such a run begins anew.
-    Raises DoesNotFit, OtherSimulation, DamagedSimulation or WorkerLost.
+    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was.
+    Raises DoesNotFit, also with `keep` where devices go through time one by one, OtherSimulation, DamagedSimulation or
+    WorkerLost.
     """
     _check(run)
+    if keep is not None and run.is_on_a_clock:
+        raise DoesNotFit(detail="with --drift, --cloud or meetings nothing is kept to go on from; leave --keep out")
     wants = run.plan.merge.root_samples() if run.plan.merge.compares_with_root else 0
     parts = divided(run.samples, held_out_share=run.held_out_share, platform=wants, seed=run.seed)
     population = population_of(run, parts.own)

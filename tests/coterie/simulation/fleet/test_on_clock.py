@@ -4,6 +4,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -221,6 +222,11 @@ def test_what_noise_tells_of_devices_is_what_the_platform_would_charge(kind: str
     told = charged(len(outcome.rounds) * cost_of(Spend(2.0, norms)), DEFAULT_DELTA)
     assert outcome.epsilon == pytest.approx(told, rel=1e-6)
     assert simulate_fleet(fleet_of({"pace": SPACED}, "steady", days=0.2), report=unreported).epsilon is None
+
+
+def test_nothing_is_kept_to_go_on_from_and_who_asks_for_it_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DoesNotFit, match="leave --keep out"):
+        simulate_fleet(fleet_of(ALONE, "steady", days=0.1), report=unreported, keep=tmp_path)
 
 
 def test_devices_that_meet_need_no_drift() -> None:

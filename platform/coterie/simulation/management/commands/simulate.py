@@ -294,8 +294,6 @@ def _read_login(path: Path | None) -> Login:
 
 def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> _Found:
     run = fleet_run(read_contender(plan), pair, data, asked)
-    if keep is not None and run.is_on_a_clock:
-        raise DoesNotFit(detail="with --drift, --cloud or meetings nothing is kept to go on from; leave --keep out")
     with reporting(f"{plan}: {pair.name} on {data.name}") as report:
         if runner is HERE:
             outcome = simulate_fleet(run, report=report, keep=keep)
