@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from coterie.gateway.blobs import send_blob, send_portion
 from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import deny, serve_socket
-from coterie.gateway.door.body import Receive
+from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE, certificate_of
+from coterie.gateway.door.debts import Debts
 from coterie.gateway.door.devices import GATE
 from coterie.gateway.door.proxies import Proxies
+from coterie.gateway.door.visitors import Visitor, current_visitor, visiting
 from coterie.gateway.http import (
     Application,
     Disconnected,
@@ -16,6 +18,7 @@ from coterie.gateway.http import (
     Scope,
     Send,
     UnknownAddress,
+    client_address,
     reply_with_problem,
 )
 from coterie.gateway.messages import STRANGERS, answer_request
@@ -26,17 +29,33 @@ from coterie.gateway.watching import watching
 
 ROOT = "/device/v1/"
 STRANGERS_PATHS = frozenset(ROOT + name for name in STRANGERS)
+ANSWERS = frozenset({"http.response.start", "websocket.http.response.start"})
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
 
-def in_front_of(site: Application, proxies: Proxies | None = None) -> Application:
-    """The device API at its addresses, and `site` at all others; `proxies` may tell where a request comes from."""
+def in_front_of(site: Application, proxies: Proxies | None = None, debts: Debts | None = None) -> Application:
+    """The device API at its addresses, and `site` at all others; `proxies` may tell where a request comes from.
+
+    What it refuses is owed by who sent it, in `debts`.
+    """
     trusted = Proxies() if proxies is None else proxies
+    owed = Debts() if debts is None else debts
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return
         _set_origin(scope, trusted)
+        visitor = Visitor(owed, client_address(scope))
+
+        async def send_on(event: Event) -> None:
+            if event["type"] in ANSWERS:
+                visitor.answered(event["status"])
+            await send(event)
+
+        with visiting(visitor):
+            await answer(scope, receive, send_on)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await SOCKETS.get(scope["path"], _no_socket)(scope, receive, send)
         elif scope["path"].startswith(ROOT):
@@ -75,6 +94,7 @@ async def _dispatch(request: Request, send: Send) -> None:
     if answer is None:
         raise UnknownAddress(method=request.method, path=request.path)
     if request.path in STRANGERS_PATHS:
+        current_visitor().check()
         with GATE.guessing(request.address):
             await answer()
     else:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from coterie.gateway.door.visitors import visiting
 from coterie.gateway.threads import in_thread
 
 AT_ONCE = 64
@@ -43,7 +44,8 @@ class Batches:
         answered: asyncio.Future[bytes] = loop.create_future()
         self._waiting.append((asked, answered))
         if self._working is None:
-            self._working = loop.create_task(self._work())
+            with visiting(None):  # a batch is nobody's own work
+                self._working = loop.create_task(self._work())
         return await answered
 
     async def _work(self) -> None:

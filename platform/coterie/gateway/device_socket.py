@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE
 from coterie.gateway.door.devices import GATE
+from coterie.gateway.door.visitors import current_visitor
 from coterie.gateway.ending import ENDING
 from coterie.gateway.http import Scope, Send, bearer, client_address, reply_with_problem
 from coterie.gateway.messages import answer
@@ -48,8 +50,9 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             ENDING.check()
             credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
             shown = Shown(credential, scope.get(CERTIFICATE, ""))
-            with GATE.guessing(address):
-                device_id = await in_thread(lambda: str(device_of(shown).pk))
+            with GATE.recognised(shown, address):
+                device_id = str((await GATE.looked_up(shown)).pk)
+                GATE.proven(shown)
             stack.enter_context(GATE.socket(device_id, address))
             inbox = await connected_devices().join(device_id)
             stack.push_async_callback(connected_devices().leave, device_id, inbox)
@@ -107,13 +110,17 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
 
 
 async def _answered(frame: RequestFrame, shown: Shown, address: str) -> PlatformFrame:
+    visitor = current_visitor()
     try:
         check_database()
+        visitor.check()
         GATE.count(shown, address)
         async with GATE.turn(shown):
-            return await _answer_frame(frame, shown)
+            answered = await _answer_frame(frame, shown)
     except CoterieError as error:
-        return Refusal(id=frame.id, problem=problem_of(error))
+        answered = Refusal(id=frame.id, problem=problem_of(error))
+    visitor.answered(answered.problem.status if isinstance(answered, Refusal) else HTTPStatus.OK)
+    return answered
 
 
 async def _answer_frame(frame: RequestFrame, shown: Shown) -> PlatformFrame:

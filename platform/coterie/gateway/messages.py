@@ -24,7 +24,7 @@ from coterie.fleet_evaluation import device_api as fleet_evaluation
 from coterie.gateway.batching import Answer, Asked, batches
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.http import Request, Send, reply
-from coterie.gateway.threads import in_thread
+from coterie.gateway.threads import for_stranger, in_thread
 from coterie.owners import device_api as owners
 from coterie.rollouts import device_api as rollouts
 from coterie.rounds import device_api as rounds
@@ -70,7 +70,7 @@ async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
     body = await request.body(limit_bytes=LIMITS.body_bytes if name in STRANGERS else MAX_MESSAGE_BYTES)
     if name in STRANGERS:
-        await reply(send, await in_thread(lambda: _answer_stranger(name, body)))
+        await reply(send, await for_stranger(lambda: _answer_stranger(name, body)))
     else:
         await reply(send, await answer(name, body, request.shown()))
 

@@ -3,14 +3,30 @@
 from typing import IO
 
 import django
+from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from coterie.gateway.door.body import Receive
 from coterie.gateway.door.site_body import SiteBody
+from coterie.gateway.door.visitors import metered
 
 
 class Site(ASGIHandler):
-    """Django's handler for requests whose bodies have been read."""
+    """Django's handler for requests whose bodies have been read.
+
+    Every view and all middleware block, so a request is answered in one go on a thread; Django's own handler would go
+    back to the loop, and wait for a thread again, some twenty times in each.
+    """
+
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - as Django calls it
+        """Build the chain of middleware and views that block."""
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer on the request's thread."""
+        return await sync_to_async(metered, thread_sensitive=True)(lambda: self.get_response(request))
 
     async def read_body(self, receive: Receive) -> IO[bytes]:
         """The body's file."""

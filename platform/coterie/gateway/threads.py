@@ -13,18 +13,27 @@ from typing import TypeVar
 
 from django.db import connection
 
+from coterie.gateway.door.visitors import metered
 from coterie.gateway.outage import WATCH
 
 T = TypeVar("T")
 
 THREADS = 8
+STRANGERS_THREADS = 2
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="gateway")
+_for_strangers = ThreadPoolExecutor(STRANGERS_THREADS, thread_name_prefix="strangers")
 _storing = ThreadPoolExecutor(THREADS, thread_name_prefix="storing")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises, run where it may block and use the database."""
     return await asyncio.get_running_loop().run_in_executor(_pool, copy_context().run, _with_kept_connection, work)
+
+
+async def for_stranger(work: Callable[[], T]) -> T:
+    """The same for who is not known yet, on few threads: however many guess, no device that is known waits for them."""
+    context = copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_for_strangers, context.run, _with_kept_connection, work)
 
 
 async def blocking(work: Callable[[], T]) -> T:
@@ -45,7 +54,7 @@ def _with_kept_connection(work: Callable[[], T]) -> T:
         _kept.suspicions = WATCH.suspicions
         connection.close()
     try:
-        return work()
+        return metered(work)
     finally:
         # An error of the database may mean that the connection is gone.
         if connection.errors_occurred:

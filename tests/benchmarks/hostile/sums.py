@@ -3,14 +3,18 @@
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
+from typing import TypeVar, cast
 
 import httpx
 import msgspec
 from nacl.signing import SigningKey
 
+from coterie.gateway.door.debts import RefusedTooOften
 from coterie_learning.plan import parse_plan
 from coterie_learning.secure_sum import party
 from coterie_wire.message import Message
@@ -42,6 +46,7 @@ PLAN = {
 PARSED = parse_plan(PLAN)
 PASS_S = 60.0
 Told = tuple[str, Message]
+T = TypeVar("T")
 
 
 class SumLiar(threading.Thread):
@@ -108,9 +113,10 @@ class SumLiar(threading.Thread):
 
     def _round(self, devices: Sequence[ScriptedDevice], identities: Sequence[SigningKey], number: int) -> None:
         for device in devices:
-            device.check_in()
+            self._patiently(device.check_in)
+        parts = [self._patiently(partial(device.assignment, number)) for device in devices]
         members = [
-            HonestMember(device, device.assignment(number).assignment, number, index, identity, plan=PARSED)
+            HonestMember(device, parts[index].assignment, number, index, identity, plan=PARSED)
             for index, (device, identity) in enumerate(zip(devices, identities, strict=True))
         ]
         *honest, liar = members
@@ -124,8 +130,7 @@ class SumLiar(threading.Thread):
         """Whatever the step is, every lie about it, then what is right; at last one of the lies that are believed."""
         seen = set[str]()
         for _ in range(int(PASS_S / 0.1)):
-            news = liar.device.call(AskSum(liar.assignment))
-            assert isinstance(news, SumNews)
+            news = self._patiently(lambda: cast(SumNews, liar.device.call(AskSum(liar.assignment))))
             if news.to_do in ("counted", "over"):
                 return
             if news.to_do in ("join", "share", "mask", "reveal") and news.to_do not in seen:
@@ -138,10 +143,21 @@ class SumLiar(threading.Thread):
                     self._tell(liar.device, "a vector of other bits", OfferMasked(liar.assignment, "0" * 64, 1))
             self._ending.wait(0.1) if not self._ending.is_set() else threading.Event().wait(0.1)
 
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What the platform answers to a liar that waits when it is told to, for its lies."""
+        while True:
+            try:
+                return ask()
+            except Refused as refused:
+                if refused.problem.code != RefusedTooOften.code:
+                    raise
+                self._outcome.answers["429"] += 1
+                time.sleep(float(cast(int, refused.problem.fields["wait_s"])))
+
     def _do_right(self, liar: HonestMember) -> None:
         """It may have lied for so long that the others have gone on without it."""
         try:
-            liar.act()
+            self._patiently(liar.act)
         except Refused as refused:
             self._note("sum: what is right", refused)
 
@@ -149,7 +165,7 @@ class SumLiar(threading.Thread):
         assignment, rng = liar.assignment, self._rng
         match news.to_do:
             case "join":
-                liar.device.call(ReadLog(bytes(liar.identity.verify_key), 0))
+                self._patiently(lambda: liar.device.call(ReadLog(bytes(liar.identity.verify_key), 0)))
                 yield from self._entries(liar, news.session)
                 yield "shares before their time", ShareSecrets(assignment, (Box(0, 1, rng.randbytes(82)),))
                 yield "a vector before its time", OfferMasked(assignment, "0" * 64, 1000)

@@ -7,7 +7,9 @@ import httpx
 import pytest
 
 from coterie.gateway.asgi import in_front_of
-from coterie.gateway.http import Event, Receive, Scope, Send
+from coterie.gateway.door.debts import Debts
+from coterie.gateway.door.limits import Limits
+from coterie.gateway.http import Application, Event, Receive, Scope, Send
 
 WAIT_S = 10.0
 
@@ -16,7 +18,8 @@ async def no_site(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise AssertionError("this address is the site's")
 
 
-application = in_front_of(no_site)
+application = in_front_of(no_site, debts=Debts(Limits(refusals_allowance_s=1e9)))
+"""Without what tests before have had refused."""
 
 
 @pytest.fixture
@@ -29,7 +32,9 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 class SocketClient:
     """One side of a socket; the other is the application."""
 
-    def __init__(self, credential: str, path: str = "/device/v1/socket") -> None:
+    def __init__(
+        self, credential: str, path: str = "/device/v1/socket", application: Application = application
+    ) -> None:
         self._to_app: asyncio.Queue[Event] = asyncio.Queue()
         self._from_app: asyncio.Queue[Event] = asyncio.Queue()
         headers = [(b"authorization", f"Bearer {credential}".encode())]

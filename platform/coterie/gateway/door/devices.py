@@ -1,18 +1,20 @@
 """Limits for one device, and for an address that guesses credentials."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 
 from django.conf import settings
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.fleet.selectors import Shown, device_of
-from coterie.gateway.door.known import Known
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import Shown, device_of, device_of_credential
+from coterie.gateway.door.known import KNOWN_S, Known
 from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.door.rates import Rates, TooManyRequests
 from coterie.gateway.door.turns import Turns
-from coterie.gateway.threads import in_thread
+from coterie.gateway.door.visitors import current_visitor
+from coterie.gateway.threads import for_stranger, in_thread
 from coterie_wire.offences import OFFENCES
 
 
@@ -68,16 +70,52 @@ class DeviceGate:
     async def admitted(self, shown: Shown, address: str, *, body_bytes: int | None) -> AsyncIterator[None]:
         """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it is not declared.
 
-        A credential that was good a moment ago is not looked up before the answer does, nor for a body that anybody may
-        send. Raises TooManyRequests, TooManyWaiting and what `device_of` raises.
+        A credential that was good within a day is not looked up before the answer does; for a body that not everybody
+        may send it must have been good a moment ago. Raises RefusedTooOften, TooManyRequests, TooManyWaiting and what
+        `device_of` raises.
         """
-        with nullcontext() if shown.both in self._known else self.guessing(address):
-            if shown.both not in self._known and (body_bytes is None or body_bytes > self._limits.body_bytes):
-                await in_thread(lambda: device_of(shown))
+        is_large = body_bytes is None or body_bytes > self._limits.body_bytes
+        with self.recognised(shown, address):
+            if is_large and shown.both not in self._known:
+                await self.looked_up(shown)
+                self.proven(shown)
+            elif not self._known.knew(shown.both):
+                await for_stranger(lambda: device_of_credential(shown.credential))
+                self.proven(shown, ago_s=KNOWN_S)  # the answer looks at its certificate, too
             self.count(shown, address)
             async with self.turn(shown):
                 yield
-        self._known.add(shown.both)
+            self._known.add(shown.both)
+
+    @contextmanager
+    def recognised(self, shown: Shown, address: str) -> Iterator[None]:
+        """Run a block that checks what a device shows: a guess of the address, unless it was good before.
+
+        Raises RefusedTooOften where what a device sends is refused over and over, and TooManyRequests.
+        """
+        if not self._known.knew(shown.both):
+            with self.guessing(address):
+                yield
+            return
+        current_visitor().prove(shown.both)
+        current_visitor().check()
+        try:
+            yield
+        except CoterieError as error:
+            if error.kind is ErrorKind.UNAUTHENTICATED:
+                self._known.forget(shown.both)
+            raise
+
+    async def looked_up(self, shown: Shown) -> Device:
+        """The device that shows this; none that is known waits behind strangers. Raises what `device_of` raises."""
+        thread = in_thread if self._known.knew(shown.both) else for_stranger
+        return await thread(lambda: device_of(shown))
+
+    def proven(self, shown: Shown, *, ago_s: float = 0.0) -> None:
+        """It is good, and what is sent with it is nothing of its address. Raises RefusedTooOften."""
+        self._known.add(shown.both, ago_s=ago_s)
+        current_visitor().prove(shown.both)
+        current_visitor().check()
 
     @contextmanager
     def socket(self, device: str, address: str) -> Iterator[None]:

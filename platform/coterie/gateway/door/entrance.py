@@ -1,7 +1,7 @@
 """The bounds in front of Django: authentication, rate, body size and turns."""
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -15,15 +15,19 @@ from coterie.gateway.credentials import cookies_of, operator_behind
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.known import Known
 from coterie.gateway.door.limits import LIMITS, Limits
-from coterie.gateway.door.rates import Rates
+from coterie.gateway.door.rates import Rates, TooManyRequests
 from coterie.gateway.door.site_body import COPIES, SiteBody
 from coterie.gateway.door.spool import Quota
 from coterie.gateway.door.turns import Turns
+from coterie.gateway.door.visitors import current_visitor
 from coterie.gateway.http import Application, Disconnected, Scope, Send, client_address, reply_with_problem
 from coterie.gateway.outage import UNANSWERED, check_database
-from coterie.gateway.threads import in_thread
+from coterie.gateway.threads import for_stranger, in_thread
 from coterie_wire.offences import OFFENCES
 
+API = "/api/"
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Whoever watches the platform is answered, whatever else its address sends."""
 ADDRESS_TIMES = 4
 """Requests a minute of an address, which several people and programs may share."""
 UPLOAD_BYTES = (3 << 30) + (1 << 20)
@@ -88,6 +92,9 @@ class Entrance:
             check_database()
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         _check_host(headers)
+        secret = await self._recognised(scope["path"], headers, address)
+        if scope["path"] not in PROBES:
+            current_visitor().check()
         body = SiteBody(
             receive,
             declared_bytes=_declared(headers),
@@ -98,20 +105,39 @@ class Entrance:
         )
         with closing(body):
             await body.read()
-            async with await self._turn(address, headers):
+            async with self._turns.turn(hash_secret(secret)) if secret else self._strangers.turn(address):
+                if await body.is_abandoned():
+                    raise Disconnected
                 await self._site(scope, body, send)
 
-    async def _turn(self, address: str, headers: Mapping[bytes, bytes]) -> AbstractAsyncContextManager[None]:
-        """The turn of an authenticated operator or program, else of the address."""
-        secret = _secret(headers)
-        if secret and secret not in self._known:
-            try:
-                await in_thread(lambda: operator_behind(_texts(headers)))
-            except CoterieError:  # Django answers what is wrong with it
-                secret = ""
+    async def _recognised(self, path: str, headers: Mapping[bytes, bytes], address: str) -> str:
+        """What authenticates an operator or program; blank: a stranger, or one that has guessed too often.
+
+        Raises RefusedTooOften, and what `operator_behind` raises of an API token.
+        """
+        secret, visitor = _secret(headers), current_visitor()
+        guesses, limit = f"guesses of {address}", self._limits.guesses_per_minute
+        if self._known.knew(secret):
+            visitor.prove(secret)
+            visitor.check()
+        elif not secret or self._rates.spent(guesses, per_minute=limit):
+            return ""
+        if secret in self._known:
+            return secret
+        try:
+            await (in_thread if self._known.knew(secret) else for_stranger)(lambda: operator_behind(_texts(headers)))
+        except CoterieError as error:
+            if self._known.knew(secret):
+                self._known.forget(secret)
             else:
-                self._known.add(secret)
-        return self._turns.turn(hash_secret(secret)) if secret else self._strangers.turn(address)
+                with suppress(TooManyRequests):  # others have guessed meanwhile
+                    self._rates.take(guesses, per_minute=limit)
+            if path.startswith(API) and error.kind is ErrorKind.UNAUTHENTICATED and b"authorization" in headers:
+                raise
+            return ""  # Django answers as it answers strangers
+        self._known.add(secret)
+        visitor.prove(secret)
+        return secret
 
     async def _allowed(self, path: str, headers: Mapping[bytes, bytes]) -> int:
         """Bytes that the sender of a body may send to an address. Raises what `operator_behind` raises."""

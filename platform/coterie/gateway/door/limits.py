@@ -49,6 +49,10 @@ class Limits:
     """Requests of one device that are answered at once; more wait."""
     requests_waiting: int = 16
     """Of one device, with those that are answered: an agent sends two or three at once, and waits for the answers."""
+    refusals_share: float = 0.1
+    """Of one core: what requests that are refused may take of it in the long run, all senders together."""
+    refusals_allowance_s: float = 0.25
+    """What one sender may owe of that before its next requests are turned away: some fifty that Django refuses."""
     guesses_per_minute: int = 120
     """Unknown credentials and enrolments from one address."""
 

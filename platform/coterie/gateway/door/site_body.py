@@ -74,6 +74,15 @@ class SiteBody:
         """What comes after the body: that the client has gone."""
         return await self._receive()
 
+    async def is_abandoned(self) -> bool:
+        """Whether its sender has hung up since the body was read."""
+        asking = asyncio.ensure_future(self._receive())
+        await asyncio.sleep(0)
+        if asking.done():
+            return True
+        asking.cancel()
+        return False
+
     def close(self) -> None:
         """Drop the body and release its room."""
         self.file.close()

@@ -143,7 +143,7 @@ async def test_a_body_that_stalls_is_given_up(door: Entrance, site: FakeSite) ->
         "headers": [(b"host", b"testserver")],
         "client": ("192.0.2.1", 1),
     }
-    await door(scope, receive, send)
+    await in_front_of(door)({**scope, "scheme": "http"}, receive, send)
     assert answers[0]["status"] == 503
     assert site.bodies == []
 
@@ -163,12 +163,38 @@ async def test_an_address_has_its_turn_and_leaves_others_theirs(asker: Asker, si
     assert [(await first).status_code, (await theirs).status_code] == [200, 200]
 
 
+async def test_who_has_hung_up_while_waiting_is_not_answered(door: Entrance, asker: Asker, site: FakeSite) -> None:
+    site.may_answer.clear()
+    first = asyncio.create_task(asker().get("/first"))
+    while not site.bodies:
+        await asyncio.sleep(0)
+    coming: list[dict[str, object]] = [{"type": "http.disconnect"}, {"type": "http.request", "body": b"a"}]
+
+    async def receive() -> dict[str, object]:
+        return coming.pop()
+
+    answers: list[object] = []
+
+    async def send(event: object) -> None:
+        answers.append(event)
+
+    scope = {"type": "http", "scheme": "http", "method": "POST", "path": "/second", "client": ("192.0.2.1", 1)}
+    second = asyncio.create_task(in_front_of(door)({**scope, "headers": [(b"host", b"testserver")]}, receive, send))
+    while len(coming) > 1:
+        await asyncio.sleep(0)
+    site.may_answer.set()
+    assert (await first).status_code == 200
+    await second
+    assert len(site.bodies) == 1
+    assert answers == []
+
+
 async def test_who_is_known_waits_behind_no_stranger(asker: Asker, site: FakeSite, token: str) -> None:
     site.may_answer.clear()
     waiting = [asyncio.create_task(asker(f"192.0.2.{number}").get("/")) for number in (1, 2)]
     while len(site.bodies) < 2:
         await asyncio.sleep(0)
-    guessed = await asker("192.0.2.3", Authorization="Bearer cot_guessed").get("/api/devices/")
+    guessed = await asker("192.0.2.3", Cookie="sessionid=guessed").get("/api/devices/")
     assert (guessed.status_code, guessed.json()["code"]) == (503, "gateway.busy")
     known = asyncio.create_task(asker("192.0.2.1", Authorization=token).get("/api/devices/"))
     while len(site.bodies) < 3:

@@ -3,7 +3,7 @@
 import pytest
 
 from coterie.gateway.door import known
-from coterie.gateway.door.known import KNOWN_S, Known
+from coterie.gateway.door.known import KNOWN_BEFORE_S, KNOWN_S, Known
 
 
 def test_knows_for_a_while() -> None:
@@ -22,3 +22,17 @@ def test_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for secret in ("a", "b", "a", "c"):
         secrets.add(secret)
     assert ["a" in secrets, "b" in secrets, "c" in secrets, len(secrets)] == [True, False, True, 2]
+
+
+def test_what_was_good_within_a_day_is_no_guess_until_it_is_forgotten() -> None:
+    now = 1000.0
+    secrets = Known(lambda: now)
+    secrets.add("good")
+    secrets.add("earlier", ago_s=KNOWN_S)
+    assert "earlier" not in secrets
+    now += KNOWN_BEFORE_S - 1
+    assert secrets.knew("good")
+    assert not secrets.knew("earlier")
+    secrets.forget("good")
+    secrets.forget("never known")
+    assert not secrets.knew("good")
