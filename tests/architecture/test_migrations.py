@@ -9,7 +9,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from coterie.core.migrating import AddConstraintBeside, AddIndexBeside, RemoveFieldIndexBeside
+from coterie.core.migrating import AddConstraintBeside, AddIndexBeside, RemoveFieldIndexBeside, RemoveIndexBeside
 
 RENAMES = (migrations.RenameField, migrations.RenameModel, migrations.AlterModelTable)
 REMOVES = (migrations.RemoveField, migrations.DeleteModel)
@@ -45,7 +45,7 @@ def _faults_of(operation: Operation, label: str, state: ProjectState, *, is_atom
             yield f"{what}: the release before writes rows without it; give it null=True or a db_default"
         case migrations.AlterField() if not _leaves_rows(operation, label, state):
             yield f"{what}: rows are rewritten or checked under a lock; add another field and move over"
-        case AddIndexBeside() | AddConstraintBeside() | RemoveFieldIndexBeside():
+        case AddIndexBeside() | AddConstraintBeside() | RemoveFieldIndexBeside() | RemoveIndexBeside():
             if is_atomic:
                 yield f"{what}: beside writers only outside a transaction; set atomic = False"
         case migrations.AddIndex():

@@ -18,6 +18,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from coterie.core.acting import Actor, acting_as, current_actor
 from coterie.core.csv_table import CsvRenderer, csv_response
+from coterie.core.rows import with_keys
 
 M = TypeVar("M", bound=Model)
 Asked = Mapping[str, Any]
@@ -147,9 +148,9 @@ def _part(
 ) -> list[Row]:
     try:
         with acting_as(actor):
-            found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
-            shown = represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
-        _let_go(found.values())
+            found = with_keys(rows, keys)
+            shown = represent(found)
+        _let_go(found)
         return shown
     finally:
         if not connection.in_atomic_block:

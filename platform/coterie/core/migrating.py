@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.migrations import AddConstraint, AddIndex, CreateModel
+from django.db.migrations import AddConstraint, AddIndex, CreateModel, RemoveIndex
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from django.db.models import Model
@@ -46,7 +46,7 @@ class CreateModels(Operation):
 
 
 class _Beside(Operation):
-    """Something that PostgreSQL adds to a table while rows are written. For a migration with ``atomic = False``.
+    """Something that PostgreSQL adds to a table, or removes, while rows are written; with ``atomic = False``.
 
     What an attempt that was killed has left of it is removed first.
     """
@@ -60,9 +60,9 @@ class _Beside(Operation):
         if schema_editor.connection.vendor != "postgresql":
             super().database_forwards(app_label, schema_editor, from_state, to_state)
         else:
-            self.add(to_state.apps.get_model(app_label, self.model_name), schema_editor)
+            self.change(to_state.apps.get_model(app_label, self.model_name), schema_editor)
 
-    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+    def change(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
         """In PostgreSQL."""
         raise NotImplementedError
 
@@ -70,15 +70,23 @@ class _Beside(Operation):
 class AddIndexBeside(_Beside, AddIndex):
     """Add an index, which is built concurrently."""
 
-    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+    def change(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
         schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema_editor.quote_name(self.index.name)}")
         schema_editor.execute(self.index.create_sql(model, schema_editor, concurrently=True))
+
+
+class RemoveIndexBeside(_Beside, RemoveIndex):
+    """Remove an index by its name."""
+
+    def change(self, _model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+        """In PostgreSQL."""
+        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema_editor.quote_name(self.name)}")
 
 
 class AddConstraintBeside(_Beside, AddConstraint):
     """Add a constraint; the rows that are there are checked under no lock of writers."""
 
-    def add(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
+    def change(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
         table, name = map(schema_editor.quote_name, (model._meta.db_table, self.constraint.name))
         schema_editor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}")
         schema_editor.execute(f"{self.constraint.create_sql(model, schema_editor)} NOT VALID", params=None)

@@ -173,7 +173,7 @@ class Holders:
 
 def holders() -> list[Holders]:
     """All enrolled devices, in one query, however many lists ask for theirs."""
-    counted = enrolled_devices().order_by().values_list("project", "tags", "held_version").annotate(devices=Count("pk"))
+    counted = enrolled_devices().order_by().values_list("project", "tags", "held_version").annotate(devices=Count("*"))
     return [Holders(project, frozenset(tags), version, devices) for project, tags, version, devices in counted]
 
 

@@ -259,7 +259,7 @@ def _held(versions: Collection[UUID] | None = None) -> Counter[UUID]:
     if versions is not None:
         devices = devices.filter(held_version__in=[str(version) for version in versions])
     found = Counter[UUID]()
-    for held, count in devices.values_list("held_version").annotate(count=Count("pk")):
+    for held, count in devices.values_list("held_version").annotate(count=Count("*")):
         version = _version_id(held)
         if version is not None:
             found[version] = count
