@@ -95,7 +95,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
         float,
         ABSENT_S,
         Meta(
-            description="seconds that a phase waits, beside within_s, while too few of its devices are there to tell; "
+            description="seconds that a phase waits, beside its own time, while too few of its devices are there; "
             "0: it does not"
         ),
     ] = 86_400.0

@@ -17,7 +17,7 @@ import { fittingQuery, PAIRS, type Pair, unreadyOf } from "./queries";
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
 
 const DEVICES = () => [
-  { value: "auto", label: t`A free GPU, where one worker is alone; else cores` },
+  { value: "auto", label: t`A free GPU, else cores` },
   { value: "cores", label: t`Cores` },
   { value: "gpus", label: t`GPUs alone` },
 ];
@@ -81,7 +81,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
           {schema !== undefined && <KindForm schema={schema} values={strategy} onChange={setStrategy} />}
           <Select
             label="Computes on"
-            description="Cores, or GPUs that hosts have: where GPUs alone will do, each worker waits for one of its own."
+            description="A free GPU is for a worker that is alone. Where GPUs alone will do, each worker waits for one of its own."
             data={DEVICES()}
             value={device}
             allowDeselect={false}
