@@ -52,6 +52,13 @@ class OperatorClient:
         made: Json = answer.json()
         return made
 
+    def patch(self, path: str, body: Json) -> Json:
+        """Change something."""
+        answer = self.http.patch(path, json=body)
+        assert answer.status_code == 200, answer.text
+        changed: Json = answer.json()
+        return changed
+
     def enrolment_token(self, *, tag: str = "", also: Sequence[str] = (), uses: int = 1, seconds: float = 3600) -> str:
         """The secret of a new token, for devices with `tag` and those of `also`."""
         expires_at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
