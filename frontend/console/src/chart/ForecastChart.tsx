@@ -1,11 +1,12 @@
 import { useCallback, useMemo, useState } from "react";
-import type uPlot from "uplot";
 import { t } from "../language/t";
+import { axesAlong, numbered } from "./axes";
+import type { Bounds } from "./bounds";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
-import { rangeOf } from "./TimeChart";
+
 import type { Readings } from "./Tooltip";
-import { AXIS_PX, type Drawing, type Ink, X_AXIS_PX } from "./usePlot";
+import type { Drawing, Ink } from "./usePlot";
 import type { ValuesOf } from "./Values";
 import { Watched } from "./watched";
 
@@ -25,7 +26,7 @@ interface Props {
   /** By number, ascending. */
   readonly rounds: readonly Expected[];
   readonly format: (value: number) => string;
-  readonly bounds?: readonly [number, number];
+  readonly bounds?: Bounds;
   /** What the numbers count; days are no whole ones, and nothing happens in them that could be compared. */
   readonly along?: "rounds" | "days";
 }
@@ -43,7 +44,6 @@ const COLUMNS = [
 /** Opacity of what lies between low and high, in hexadecimal. */
 const BAND = "2e";
 const POINT_PX = 7;
-const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 /** What was expected, as a line within a band that four of five lie in; and what happened in rounds, as points. */
 export function ForecastChart({ title, rounds, format, bounds, along = "rounds" }: Props) {
@@ -56,19 +56,7 @@ export function ForecastChart({ title, rounds, format, bounds, along = "rounds" 
       const edge = { stroke: "transparent", points: { show: false } };
       return {
         options: {
-          scales: {
-            x: { time: false, range: byDay ? whole : spread },
-            y: { range: (_plot, least, most) => rangeOf(least, most, bounds) },
-          },
-          axes: [
-            {
-              ...axis,
-              size: X_AXIS_PX,
-              ...(byDay ? {} : { incrs: WHOLE }),
-              values: (_plot, ticks) => ticks.map((tick) => days(tick)),
-            },
-            { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
-          ],
+          ...axesAlong(along, axis, format, bounds),
           bands: [{ series: [1, 3], fill: `${expected}${BAND}` }],
           series: [
             {},
@@ -92,7 +80,7 @@ export function ForecastChart({ title, rounds, format, bounds, along = "rounds" 
         ],
       };
     },
-    [rounds, places, format, bounds, byDay],
+    [rounds, places, format, bounds, along],
   );
   const written = useCallback((value: number | null) => (value === null ? "–" : format(value)), [format]);
   const readAt = useCallback(
@@ -103,7 +91,7 @@ export function ForecastChart({ title, rounds, format, bounds, along = "rounds" 
         { label: "expected", value: written(one.middle), colour: hueOf(0) },
         { label: "four of five", value: t`${written(one.low)} to ${written(one.high)}` },
       ];
-      if (byDay) return { heading: t`Day ${days(one.number)}`, readings, notes: [] };
+      if (byDay) return { heading: t`Day ${numbered(one.number)}`, readings, notes: [] };
       const happened = one.happened === null ? t`not yet` : format(one.happened);
       readings.push({ label: "happened", value: happened, colour: hueOf(1) });
       return { heading: `Round ${one.number}`, readings, notes: [] };
@@ -117,7 +105,7 @@ export function ForecastChart({ title, rounds, format, bounds, along = "rounds" 
       shown: (row: number) => written(rounds[row]?.[name] ?? null),
     }));
     const number = (row: number) => rounds[row]?.number ?? "";
-    const shown = (row: number) => days(rounds[row]?.number ?? 0);
+    const shown = (row: number) => numbered(rounds[row]?.number ?? 0);
     return {
       rows: rounds.length,
       columns: [{ header: byDay ? "day" : "round", raw: number, shown }, ...columns],
@@ -137,25 +125,10 @@ export function ForecastChart({ title, rounds, format, bounds, along = "rounds" 
   );
 }
 
-/** Half a round is left free on both sides. */
-function spread(_plot: uPlot, least: number | null, most: number | null): [number, number] {
-  return [(least ?? 1) - 0.5, (most ?? 1) + 0.5];
-}
-
-/** From the beginning to the last day. */
-function whole(_plot: uPlot, _least: number | null, most: number | null): [number, number] {
-  return [0, most ?? 1];
-}
-
-/** A number of days, or of a round, with as many places as it takes. */
-function days(many: number): string {
-  return `${Number(many.toFixed(2))}`;
-}
-
 function spokenOfDays(found: readonly Expected[], format: (value: number) => string): string {
   const last = found.at(-1);
   if (last === undefined || last.middle === null) return t`nothing is expected yet`;
-  return t`${format(last.middle)} is expected after ${days(last.number)} days`;
+  return t`${format(last.middle)} is expected after ${numbered(last.number)} days`;
 }
 
 function spoken(rounds: readonly Expected[], format: (value: number) => string): string {

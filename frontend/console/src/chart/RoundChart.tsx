@@ -1,11 +1,12 @@
 import { useCallback, useMemo, useState } from "react";
-import type uPlot from "uplot";
 import { t } from "../language/t";
+import { axesAlong } from "./axes";
+import type { Bounds } from "./bounds";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
-import { rangeOf } from "./TimeChart";
+
 import type { Readings } from "./Tooltip";
-import { AXIS_PX, type Drawing, type Ink, type Series, X_AXIS_PX } from "./usePlot";
+import type { Drawing, Ink, Series } from "./usePlot";
 import type { ValuesOf } from "./Values";
 import { Watched } from "./watched";
 
@@ -15,12 +16,10 @@ interface Props {
   readonly rounds: readonly number[];
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  readonly bounds?: readonly [number, number];
+  readonly bounds?: Bounds;
   /** The x value that is pointed at, where charts of the same rounds point together. */
   readonly pointed?: Watched<number | null>;
 }
-
-const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 /** Values by round: the x axis counts rounds, not time. */
 export function RoundChart({ title, rounds, series, format, bounds, pointed: shared }: Props) {
@@ -28,14 +27,7 @@ export function RoundChart({ title, rounds, series, format, bounds, pointed: sha
   const draw = useCallback(
     ({ colour, axis }: Ink): Drawing => ({
       options: {
-        scales: {
-          x: { time: false, range: spread },
-          y: { range: (_plot, least, most) => rangeOf(least, most, bounds) },
-        },
-        axes: [
-          { ...axis, size: X_AXIS_PX, incrs: WHOLE, values: (_plot, ticks) => ticks.map(String) },
-          { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
-        ],
+        ...axesAlong("rounds", axis, format, bounds),
         series: [
           {},
           ...series.map(({ label }, index) => ({
@@ -94,11 +86,6 @@ export function RoundChart({ title, rounds, series, format, bounds, pointed: sha
       spoken={spokenOf(rounds, series, format)}
     />
   );
-}
-
-/** Half a round is left free on both sides. */
-function spread(_plot: uPlot, least: number | null, most: number | null): [number, number] {
-  return [(least ?? 1) - 0.5, (most ?? 1) + 0.5];
 }
 
 /** Where each line begins and ends, in words. */

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { rangeOf, SHARE, valueAt } from "./TimeChart";
+import { SHARE } from "./bounds";
+import { rangeOf, valueAt } from "./TimeChart";
 
 const TIMES = [0, 10, 20, 30];
 

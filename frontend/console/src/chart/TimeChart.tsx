@@ -2,6 +2,7 @@ import { useCallback, useMemo } from "react";
 import uPlot from "uplot";
 import { ZONE } from "../components/locale";
 import { t } from "../language/t";
+import { type Bounds, SHARE } from "./bounds";
 import { Chart, nearest } from "./Chart";
 import { hueOf } from "./hues";
 import type { Readings } from "./Tooltip";
@@ -28,8 +29,7 @@ interface Props {
   readonly series: readonly Series[];
   readonly marks?: readonly Mark[];
   readonly format?: (value: number) => string;
-  /** What no value can be below or above: the axis ends there. */
-  readonly bounds?: readonly [number, number];
+  readonly bounds?: Bounds;
   /** A value holds until the next one. */
   readonly stepped?: boolean;
   /** Values are whole numbers, and so are those of the axis. */
@@ -37,10 +37,6 @@ interface Props {
 }
 
 const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
-/** Least and greatest of what is a share of 1. */
-export const SHARE: readonly [number, number] = [0, 1];
-/** Of what is never negative: bytes, durations, counts. */
-export const FROM_NOTHING: readonly [number, number] = [0, Number.POSITIVE_INFINITY];
 /** Share of the values' range that is left free above and below them. */
 const ROOM = 0.1;
 /** Share of what is shown within which something is pointed at. */
@@ -49,7 +45,7 @@ const NONE: readonly Mark[] = [];
 export const IN_ZONE =
   ZONE === undefined ? {} : { tzDate: (at: number) => uPlot.tzDate(new Date(1000 * at), ZONE as string) };
 /** Steps of an axis of whole numbers. */
-const WHOLE = [1, 2, 5]
+export const WHOLE = [1, 2, 5]
   .flatMap((step) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((times) => step * times))
   .sort(ascending);
 
@@ -163,7 +159,7 @@ export function timeAxis(from: number, to: number): Pick<uPlot.Axis, "size" | "s
 export function rangeOf(
   least: number | null,
   most: number | null,
-  bounds: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
+  bounds: Bounds = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
 ): [number, number] {
   if (least === null || most === null) return [...SHARE];
   const [low, high] = uPlot.rangeNum(least, most, ROOM, true);

@@ -1,6 +1,7 @@
 import { Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE } from "../chart/bounds";
+import { TimeChart } from "../chart/TimeChart";
 import { numbers } from "../components/locale";
 import { bytes } from "../components/units";
 import { t } from "../language/t";

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
+import { SHARE } from "../chart/bounds";
 import { TimeRange } from "../chart/TimeRange";
 import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
@@ -9,7 +10,6 @@ import { accuraciesByVersion, finishedQuery } from "./evaluations";
 import type { Version } from "./queries";
 
 const TimeChart = lazy(() => import("../chart/TimeChart").then(({ TimeChart }) => ({ default: TimeChart })));
-const SHARE: readonly [number, number] = [0, 1];
 
 /**
  * How good the versions of each lineage are on held-out samples, and on devices where these evaluated them, over time;

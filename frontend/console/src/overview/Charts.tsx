@@ -1,6 +1,7 @@
 import { Stack } from "@mantine/core";
 import { useMemo } from "react";
-import { FROM_NOTHING, SHARE, TimeChart } from "../chart/TimeChart";
+import { FROM_NOTHING, SHARE } from "../chart/bounds";
+import { TimeChart } from "../chart/TimeChart";
 import { TimeRange } from "../chart/TimeRange";
 import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";

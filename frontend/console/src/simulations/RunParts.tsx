@@ -2,6 +2,7 @@ import { Anchor, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useState } from "react";
+import { FROM_NOTHING, SHARE } from "../chart/bounds";
 import { Watched } from "../chart/watched";
 import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
@@ -20,8 +21,6 @@ import { kindsOf, variedOf } from "./varied";
 
 const RoundChart = lazy(() => import("../chart/RoundChart").then(({ RoundChart }) => ({ default: RoundChart })));
 const BarChart = lazy(() => import("../chart/BarChart").then(({ BarChart }) => ({ default: BarChart })));
-const SHARE: readonly [number, number] = [0, 1];
-const FROM_NOTHING: readonly [number, number] = [0, Number.POSITIVE_INFINITY];
 const NATS = numbers({ maximumSignificantDigits: 3 });
 
 interface Props {
@@ -60,7 +59,7 @@ export function RunParts({ run, outcome }: Props) {
 
 function Found({ run, of }: { run: Run; of: Outcome }) {
   const [pointed] = useState(() => new Watched<number | null>(null));
-  const { rounds, accuracy, loss, devices } = useMemo(() => seriesOf(of), [of]);
+  const { rounds, charts } = useMemo(() => chartsOf(of), [of]);
   const classes = useMemo(() => [{ label: "accuracy", values: of.class_accuracy }], [of]);
   const names = useMemo(() => of.class_accuracy.map((_one, place) => String(place)), [of]);
   return (
@@ -69,30 +68,9 @@ function Found({ run, of }: { run: Run; of: Outcome }) {
         <Panel title="Rounds">
           <Suspense fallback={<Loading height={600} />}>
             <Stack gap="md">
-              <RoundChart
-                title="Accuracy by round"
-                rounds={rounds}
-                series={accuracy}
-                format={percent}
-                bounds={SHARE}
-                pointed={pointed}
-              />
-              <RoundChart
-                title="Loss by round"
-                rounds={rounds}
-                series={loss}
-                format={NATS.format}
-                bounds={FROM_NOTHING}
-                pointed={pointed}
-              />
-              <RoundChart
-                title="Devices by round"
-                rounds={rounds}
-                series={devices}
-                format={counted}
-                bounds={FROM_NOTHING}
-                pointed={pointed}
-              />
+              {charts.map((chart) => (
+                <RoundChart key={chart.title} {...chart} rounds={rounds} pointed={pointed} />
+              ))}
             </Stack>
           </Suspense>
         </Panel>
@@ -137,19 +115,36 @@ function Found({ run, of }: { run: Run; of: Outcome }) {
   );
 }
 
-function seriesOf({ rounds }: Outcome) {
+function chartsOf({ rounds }: Outcome) {
   const line = (label: string, value: (round: Outcome["rounds"][number]) => number | null) => ({
     label,
     values: rounds.map(value),
   });
   return {
     rounds: rounds.map(({ number }) => number),
-    accuracy: [line(t`accuracy`, (round) => round.accuracy)],
-    loss: [line(t`loss`, (round) => round.loss)],
-    devices: [
-      line(t`invited`, (round) => round.invited),
-      line(t`delivered`, (round) => round.delivered),
-      line(t`lost`, (round) => round.lost),
+    charts: [
+      {
+        title: "Accuracy by round",
+        series: [line(t`accuracy`, (round) => round.accuracy)],
+        format: percent,
+        bounds: SHARE,
+      },
+      {
+        title: "Loss by round",
+        series: [line(t`loss`, (round) => round.loss)],
+        format: NATS.format,
+        bounds: FROM_NOTHING,
+      },
+      {
+        title: "Devices by round",
+        series: [
+          line(t`invited`, (round) => round.invited),
+          line(t`delivered`, (round) => round.delivered),
+          line(t`lost`, (round) => round.lost),
+        ],
+        format: counted,
+        bounds: FROM_NOTHING,
+      },
     ],
   };
 }

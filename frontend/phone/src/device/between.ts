@@ -2,29 +2,19 @@
 import { parseDevicePlan } from "../learning/plan";
 import type { Manifest } from "../wire/bundle";
 import type { StandingPlan } from "../wire/messages";
-import type { Consent } from "./consent";
 import type { Facts } from "./decide";
 import { isFetchedAnew, isRetryable, Refused, reasonOf } from "./failure";
-import type { HeldModel } from "./held_model";
-import { CHUNK_BYTES, type Link, NOTHING } from "./link";
+import { CHUNK_BYTES, NOTHING } from "./link";
+import type { Parts } from "./parts";
 import { callsOf } from "./peers/duties";
 import type { Member, PeersStatus } from "./peers/member";
 import { isTuningDue, localOf, personalise, reportOn } from "./personal";
-import { type Now, nowS, type Situation } from "./situation";
-import type { Store } from "./store";
+import { type Now, nowS } from "./situation";
 
-const PROGRESS_S = 0.5;
-
-/** What it works with. */
-export interface Standing {
-  readonly store: Store;
-  readonly link: Link;
-  readonly situation: Situation;
-  readonly model: HeldModel;
-  readonly consent: Consent;
+type Working = Pick<Parts, "store" | "link" | "situation" | "model" | "consent"> & {
   /** Have the platform answer now. */
   readonly ask: () => void;
-}
+};
 
 export class Between {
   /** The plan between rounds and the version with which it cannot be followed here. */
@@ -37,9 +27,8 @@ export class Between {
   private calls: readonly string[] = [];
   /** Before that, on `performance.now`'s clock in seconds, nothing is told there, since it failed; 0: it did not. */
   private tellNotBefore = 0;
-  private reportedAt = 0;
 
-  constructor(private readonly of: Standing) {}
+  constructor(private readonly of: Working) {}
 
   /** Whether it has a part there, in which something may become due by time. */
   get hasPart(): boolean {
@@ -105,7 +94,7 @@ export class Between {
         store,
         part: model.part,
         mustStop: () => situation.isHeldBack() || dutiesOf(situation.now) !== began,
-        report: (done, total) => this.report(done, total),
+        report: (done, total) => situation.step({ tuning: { done, total } }, done === total),
       });
     } catch (error) {
       if (isFetchedAnew(error)) throw error;
@@ -183,12 +172,6 @@ export class Between {
       mustStop: () => situation.isHeldBack() || dutiesOf(situation.now) !== this.duties,
       checkIn: ask,
     });
-  }
-
-  private report(done: number, total: number): void {
-    if (nowS() - this.reportedAt < PROGRESS_S) return;
-    this.reportedAt = nowS();
-    this.of.situation.replace({ tuning: { done, total } });
   }
 }
 

@@ -1,36 +1,18 @@
 /** Checks in, and takes the platform's answers. A mirror of `coterie_agent.contact`. */
 import { hasProfileNoise } from "../learning/plan";
 import { type Capabilities, type CheckIn, Directive, PROTOCOL } from "../wire/messages";
-import type { Budget } from "./budget";
-import { type Consent, declinedIn } from "./consent";
+import { declinedIn } from "./consent";
 import { delayS, nextCheckInS, Refused, reasonOf, SHORTEST_S } from "./failure";
 import { offerOf, QUESTIONS_DEFAULT } from "./fleet_answers";
 import { latenciesOf } from "./forms";
-import type { Link } from "./link";
-import type { Questions } from "./questions";
-import { type Now, nowS, type Situation } from "./situation";
-import type { Store } from "./store";
-import type { Trust } from "./trust";
+import type { Parts } from "./parts";
+import { type Now, nowS } from "./situation";
 
 /** What is kept of help under a plan that holds between rounds, beside how it ended. */
 const OF_HELP = ["reading", "asked", "verdict", "serving", "portions", "unanswered"] as const;
 const NO_STEPS = { steps_done: 0, steps_total: 0 } as const;
 
-/** What it works with. */
-export interface Contacting {
-  readonly capabilities: Capabilities;
-  readonly store: Store;
-  readonly link: Link;
-  readonly situation: Situation;
-  readonly trust: Trust;
-  readonly consent: Consent;
-  readonly budget: Budget;
-  readonly questions: Questions;
-  /** What is known of the samples. */
-  readonly held: () => ReturnType<Store["held"]>;
-  /** Judge the conditions anew, of which the plan is another now. */
-  readonly look: () => Promise<void>;
-}
+type Contacting = Omit<Parts, "model" | "longestS"> & { readonly capabilities: Capabilities };
 
 export class Contact {
   private checkInS = 15;

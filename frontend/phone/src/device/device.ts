@@ -10,6 +10,7 @@ import { FleetAnswers } from "./fleet_answers";
 import { HeldModel } from "./held_model";
 import type { Identity, KnownForms } from "./kept";
 import { CHUNK_BYTES, Link, NOTHING } from "./link";
+import type { Parts } from "./parts";
 import type { PeersStatus } from "./peers/member";
 import { judge, judgeData, judgeSpace, OWNER_DEFAULT } from "./policy";
 import { type Answering, Questions } from "./questions";
@@ -69,7 +70,7 @@ export class Device {
     const budget = new Budget(store);
     const consent = new Consent(store);
     const questions = new Questions(store, held, () => model.answering());
-    const common = { store, link, situation, trust, model, budget, consent, questions, held, look, longestS };
+    const common: Parts = { store, link, situation, trust, model, budget, consent, questions, held, look, longestS };
     this.link = link;
     this.model = model;
     this.budget = budget;

@@ -40,6 +40,8 @@ const STARTING: Reason = {
   sentence: "the agent has just started and has not looked at its conditions yet",
 };
 
+const PROGRESS_S = 0.5;
+
 export const nowS = (): number => performance.now() / 1000;
 
 export class Situation {
@@ -63,12 +65,20 @@ export class Situation {
     ending: null,
   };
   private waiting: (() => void)[] = [];
+  private steppedAt = 0;
 
   replace(changes: Partial<Omit<Now, "edition">>): void {
     const changed = { ...this.now, ...changes };
     if (JSON.stringify(changed) === JSON.stringify(this.now)) return;
     this.now = changed;
     this.wake();
+  }
+
+  /** A step of what is under way, of hundreds a second: the last is shown, and of the others one each half second. */
+  step(changes: Pick<Now, "progress"> | Pick<Now, "tuning">, isLast: boolean): void {
+    if (!isLast && nowS() - this.steppedAt < PROGRESS_S) return;
+    this.steppedAt = nowS();
+    this.replace(changes);
   }
 
   /** Nothing that is shown has changed, and those who wait are to look again. */

@@ -11,55 +11,33 @@ import { CodedError } from "../wire/errors";
 import type { Assignment, Progress, SignedManifest } from "../wire/messages";
 import { digestOf } from "../wire/variants";
 import type { Between } from "./between";
-import { type Budget, OUT_OF_BUDGET } from "./budget";
-import type { Consent } from "./consent";
+import { OUT_OF_BUDGET } from "./budget";
 import { type Action, decide } from "./decide";
 import { isFetchedAnew, isRetryable, Refused, reasonOf } from "./failure";
-import type { HeldModel } from "./held_model";
 import type { Finished, Spooled } from "./kept";
-import { CHUNK_BYTES, deliver, type Link } from "./link";
+import { CHUNK_BYTES, deliver } from "./link";
+import type { Parts } from "./parts";
 import { blocksNetwork } from "./policy";
 import { Retrying } from "./retrying";
-import { type Now, nowS, type Situation } from "./situation";
+import { type Now, nowS } from "./situation";
 import { freeBytes } from "./space";
-import type { Store } from "./store";
 import { Teaching } from "./teaching";
 import { type Halt, train } from "./training";
-import type { Trust } from "./trust";
 
 type Work = Exclude<Action, { do: "rest" }>;
 
 /** The round has ended without the update. */
 const CLOSED = "rounds.assignment_closed";
 const LONGEST_MARGIN_S = 2;
-const PROGRESS_S = 0.5;
 /** Between two looks at whether training on new samples outside of rounds is due by time. */
 const LOOK_EVERY_S = 5;
 
-/** What it works with. */
-export interface Working {
-  readonly device: string;
-  readonly store: Store;
-  readonly link: Link;
-  readonly situation: Situation;
-  readonly trust: Trust;
-  readonly model: HeldModel;
-  readonly between: Between;
-  readonly consent: Consent;
-  readonly budget: Budget;
-  /** What is known of the samples. */
-  readonly held: () => ReturnType<Store["held"]>;
-  /** Judge the conditions anew, of which the plan or the model is another now. */
-  readonly look: () => Promise<void>;
-  /** The longest pause after a failure. */
-  readonly longestS: () => number;
-}
+type Working = Omit<Parts, "questions"> & { readonly device: string; readonly between: Between };
 
 export class Worker {
   private refused: string | null = null;
   /** A list of smaller forms that cannot be used; it is not tried again. */
   private badForms: string | null = null;
-  private reportedAt = 0;
   private readonly retrying: Retrying;
 
   constructor(private readonly of: Working) {
@@ -349,16 +327,12 @@ export class Worker {
     const { situation } = this.of;
     const { progress: last } = situation.now;
     const [done, total] = [last?.steps_done ?? 0, last?.steps_total ?? 0];
-    this.reportedAt = nowS();
     situation.replace({ progress: { assignment, stage, steps_done: done, steps_total: total } });
   }
 
-  /** Not every step of hundreds a second. */
   private reportSteps({ assignment }: Assignment, done: number, total: number): void {
-    if (done < total && nowS() - this.reportedAt < PROGRESS_S) return;
-    this.reportedAt = nowS();
     const progress = { assignment, stage: "training", steps_done: done, steps_total: total } as const;
-    this.of.situation.replace({ progress });
+    this.of.situation.step({ progress }, done === total);
   }
 }
 
