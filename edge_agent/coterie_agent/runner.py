@@ -42,6 +42,7 @@ from coterie_agent.owner_api import OwnerApi
 from coterie_agent.owner_page.files import OWNER_PAGE, pages
 from coterie_agent.peer_door import Desk as PeerDesk
 from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.portion_desk import PortionDesk
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
@@ -445,17 +446,9 @@ class Runner:
     def _companion(
         self, identity: Identity, link: HttpLink, paths: "DirectPaths | None", desk: PortionDesk | None
     ) -> PeersThread:
-        return PeersThread(
-            identity=identity,
-            config=self.config,
-            store=self.store,
-            blobs=BlobCache(self.home.blobs),
-            portions=BlobCache(self.home.portions),
-            link=link,
-            situation=self.situation,
-            paths=paths,
-            desk=desk,
-        )
+        blobs, portions = BlobCache(self.home.blobs), BlobCache(self.home.portions)
+        at_hand = AtHand(self.config, self.store, blobs, portions, link, self.situation, paths, desk)
+        return PeersThread(identity=identity, agent=at_hand)
 
     def _answering(self, identity: Identity, link: HttpLink) -> AnsweringThread:
         return AnsweringThread(

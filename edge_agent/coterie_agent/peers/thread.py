@@ -6,26 +6,20 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coterie_agent.blobs import BlobCache
-from coterie_agent.config import Config
 from coterie_agent.consent import NOT_AGREED, TAKEN_BACK
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
-from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
 from coterie_agent.peers.at_hand import AtHand
-from coterie_agent.peers.portion_desk import PortionDesk
 from coterie_agent.policy import blocks_network
-from coterie_agent.situation import Now, Situation
+from coterie_agent.situation import Now
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
-from coterie_agent.store.opened import Store
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
 if TYPE_CHECKING:
-    from coterie_agent.direct.paths import DirectPaths  # it loads asyncio
     from coterie_agent.peers.joining import BetweenRounds
 
 log = logging.getLogger(__name__)
@@ -38,15 +32,7 @@ class PeersThread:
     """Its next action follows from the store, the samples and the situation, so it can be stopped at any moment."""
 
     identity: Identity
-    config: Config
-    store: Store
-    blobs: BlobCache
-    portions: BlobCache
-    link: HttpLink
-    situation: Situation
-    paths: "DirectPaths | None" = None
-    desk: PortionDesk | None = None
-    """The same as `AtHand` has."""
+    agent: AtHand
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _quiet_until: float = 0.0
@@ -59,14 +45,14 @@ class PeersThread:
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
-        while not (now := self.situation.now).stopping:
+        while not (now := self.agent.situation.now).stopping:
             if not self.step():
                 looks = self._member is not None or self._waits_for_owner
-                self.situation.wait(now.edition, _LOOK_EVERY_S if looks else None)
+                self.agent.situation.wait(now.edition, _LOOK_EVERY_S if looks else None)
 
     def step(self) -> bool:
         """Do the first thing that is due; False where nothing is, or where it failed."""
-        done = self._attempt(self.situation.now)
+        done = self._attempt(self.agent.situation.now)
         self._tell()
         return done
 
@@ -93,16 +79,16 @@ class PeersThread:
     def _stand(self, directive: Directive) -> None:
         """Store the plan that the platform's last answer sets between rounds."""
         if not directive.stands:
-            if self.store.peers.standing() is not None:
-                self.store.peers.forget()
+            if self.agent.store.peers.standing() is not None:
+                self.agent.store.peers.forget()
                 log.info("nothing holds between rounds any more")
-        elif directive.standing is not None and directive.standing != self.store.peers.standing():
-            self.store.peers.stand(directive.standing)
+        elif directive.standing is not None and directive.standing != self.agent.store.peers.standing():
+            self.agent.store.peers.stand(directive.standing)
             log.info("learns with its peers in %s", directive.standing.federation)
 
     def _join(self, now: Now) -> "BetweenRounds | None":
         """The device's membership, on the version that it holds; None where it has none, or no version."""
-        standing = self.store.peers.standing()
+        standing = self.agent.store.peers.standing()
         if standing is None or now.version is None or _is_withdrawn(now):
             return None
         if self._member is not None and self._member.is_current(standing, now.version):
@@ -112,15 +98,12 @@ class PeersThread:
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
         from coterie_agent.peers.joining import join
 
-        at_hand = AtHand(
-            self.config, self.store, self.blobs, self.portions, self.link, self.situation, self.paths, self.desk
-        )
-        return join(standing, held_manifest(self.store), at_hand)
+        return join(standing, held_manifest(self.agent.store), self.agent)
 
     def _settle(self, now: Now) -> None:
         """Where no plan applies any more: decide whether the personal model stays when a version has come since."""
-        own = self.store.peers.personal()
-        if own is None or now.version is None or own.base == now.version or self.store.peers.standing() is not None:
+        own, standing = self.agent.store.peers.personal(), self.agent.store.peers.standing()
+        if own is None or now.version is None or own.base == now.version or standing is not None:
             return
         if now.directive is None or _is_withdrawn(now) or self._unfit == ("", now.version):
             return
@@ -129,11 +112,11 @@ class PeersThread:
         from coterie_agent.training.model import Model
 
         settle(
-            Model(held_manifest(self.store), self.blobs),
-            self.store.peers,
-            newest_samples(self.store.samples),
+            Model(held_manifest(self.agent.store), self.agent.blobs),
+            self.agent.store.peers,
+            newest_samples(self.agent.store.samples),
             now=time.time(),
-            threads=self.config.threads,
+            threads=self.agent.config.threads,
         )
 
     def _tell_peers(self, member: "BetweenRounds", now: Now) -> bool:
@@ -145,26 +128,26 @@ class PeersThread:
     def _failed(self, error: AgentError | WireError) -> None:
         """Wait after errors that pass; do nothing with a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
-            self.situation.end(error)
+            self.agent.situation.end(error)
         elif error.code in (NOT_AGREED, TAKEN_BACK):
             self._waits_for_owner, self._member = True, None
         elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
-            self.situation.lose_model()
+            self.agent.situation.lose_model()
         elif isinstance(error, AgentError) and (is_retryable(error) or isinstance(error, Refused)):
             self._backoff = self._backoff.failed()
             delay_s = self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
             self._quiet_until = time.monotonic() + delay_s
             log.warning("%s; trying again", error.detail)
         else:
-            standing, version = self.store.peers.standing(), self.situation.now.version
+            standing, version = self.agent.store.peers.standing(), self.agent.situation.now.version
             self._unfit = (standing.digest if standing else "", version or "")
             self._member = None
             log.error("this device cannot learn with its peers: %s [%s]", error.detail, error.code)
 
     def _tell(self) -> None:
         """Publish the state to the other threads and the owner."""
-        standing, asked = self.store.peers.standing(), self.store.peers.asked()
-        self.situation.tell_peers(
+        standing, asked = self.agent.store.peers.standing(), self.agent.store.peers.asked()
+        self.agent.situation.tell_peers(
             standing=standing.digest if standing else None,
             asking=asked.request if asked else None,
             peers=self._member.status() if self._member else None,

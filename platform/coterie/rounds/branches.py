@@ -7,31 +7,25 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-
 from coterie.core.durable import Steps
 from coterie.core.events import tell_consoles, wake_device
-from coterie.core.identity import signing_key
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_there
-from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.fold_tree import live_folds
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.routing import (
-    CLOCKS_DIFFER,
     capabilities_of,
     devices_told_seeds,
     has_power,
     room_of,
+    way_in,
 )
 from coterie.rounds.standing import standings
 from coterie_learning.sum_tree import Branch, Offering, grown
-from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Reason
-from coterie_wire.relaying import SumRoute, Ticket
-from coterie_wire.version import PROTOCOL
+from coterie_wire.relaying import SumRoute
 
 FOLDS = Steps(
     Fold,
@@ -103,27 +97,7 @@ def sum_route(fold: Fold) -> SumRoute | None:
     parent = fold.parent
     if parent is None:
         return None
-    told, own = capabilities_of(parent), capabilities_of(fold.supernode)
-    deadline_at = fold.round.deadline_at
-    if told.relay is None or told.peer_key is None or own.peer_key is None or deadline_at is None:
-        return None
-    ticket = Ticket(
-        protocol=PROTOCOL,
-        assignment=str(fold.pk),
-        member=str(fold.supernode_id),
-        member_key=own.peer_key,
-        supernode=str(parent.pk),
-        epoch=fold.epoch,
-        expires_at=(deadline_at + CLOCKS_DIFFER).timestamp(),
-    )
-    return SumRoute(
-        supernode=str(parent.pk),
-        address=told.relay.address,
-        key=told.peer_key,
-        epoch=fold.epoch,
-        ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
-        direct=way_to(parent) if own.paths else None,
-    )
+    return way_in(parent, fold.supernode, assignment=fold.pk, epoch=fold.epoch, until=fold.round.deadline_at)
 
 
 def _above(fold: Fold) -> list[Fold]:

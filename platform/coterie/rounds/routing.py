@@ -28,7 +28,7 @@ from coterie_learning.partial_sums import saved_bytes
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Capabilities
-from coterie_wire.relaying import MAX_MEMBERS, Ticket
+from coterie_wire.relaying import MAX_MEMBERS, SumRoute, Ticket
 from coterie_wire.relaying import Route as RouteMessage
 from coterie_wire.structs import from_values
 from coterie_wire.version import PROTOCOL
@@ -157,28 +157,44 @@ def route_message(route: Route) -> RouteMessage | None:
     supernode = route.supernode
     if supernode is None:
         return None
-    told, own = capabilities_of(supernode), capabilities_of(route.assignment.device)
-    if told.relay is None or told.peer_key is None or own.peer_key is None:
+    round_ = route.assignment.round
+    way = way_in(supernode, route.assignment.device, assignment=route.pk, epoch=route.epoch, until=round_.deadline_at)
+    if way is None:
         return None
-    deadline_at = route.assignment.round.deadline_at
-    assert deadline_at is not None, "an open round has a deadline"
+    return RouteMessage(
+        supernode=way.supernode,
+        address=way.address,
+        key=way.key,
+        epoch=way.epoch,
+        ticket=way.ticket,
+        check_seed=check_seed(round_, supernode),
+        tier_seeds=tier_seeds(round_),
+        direct=way.direct,
+    )
+
+
+def way_in(
+    supernode: Device, member: Device, *, assignment: UUID, epoch: int, until: datetime | None
+) -> SumRoute | None:
+    """Where, and with which ticket, `member` hands something in; None where one of the two has not told enough."""
+    told, own = capabilities_of(supernode), capabilities_of(member)
+    if told.relay is None or told.peer_key is None or own.peer_key is None or until is None:
+        return None
     ticket = Ticket(
         protocol=PROTOCOL,
-        assignment=str(route.pk),
-        member=str(route.assignment.device_id),
+        assignment=str(assignment),
+        member=str(member.pk),
         member_key=own.peer_key,
         supernode=str(supernode.pk),
-        epoch=route.epoch,
-        expires_at=(deadline_at + CLOCKS_DIFFER).timestamp(),
+        epoch=epoch,
+        expires_at=(until + CLOCKS_DIFFER).timestamp(),
     )
-    return RouteMessage(
+    return SumRoute(
         supernode=str(supernode.pk),
         address=told.relay.address,
         key=told.peer_key,
-        epoch=route.epoch,
+        epoch=epoch,
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
-        check_seed=check_seed(route.assignment.round, supernode),
-        tier_seeds=tier_seeds(route.assignment.round),
         direct=way_to(supernode) if own.paths else None,
     )
 

@@ -46,9 +46,10 @@ def helper(home: Home, joined: Store, bundle: Bundle) -> Device:
     """It has all classes right, and a desk whose clock the test sets."""
     joined.peers.adopt(PersonalTensors("v1", encode_tensors({name: GOOD[name].copy() for name in GOOD})))
     device = Device(home, joined, bundle, {})
-    device.companion.desk = PortionDesk(
+    desk = PortionDesk(
         store=joined.peers, secret=SECRETS["helper"], record_sent=lambda _what, _size: None, clock=lambda: device.at
     )
+    device.companion.agent = device.companion.agent._replace(desk=desk)
     device.at = 0.0
     return device
 
@@ -65,7 +66,7 @@ def test_what_is_to_be_fetched_is_announced_once_and_not_uploaded(helper: Device
     helper.live()
     (offer,) = helper.link.named(OfferPortion)
     assert helper.link.uploaded == b""
-    path, content = Path(helper.companion.desk), Portion("t-9", BlobRef(offer.sha256, offer.size_bytes), 60.0)
+    path, content = Path(helper.companion.agent.desk), Portion("t-9", BlobRef(offer.sha256, offer.size_bytes), 60.0)
     from coterie_agent.peers.fetching import fetch_directly
 
     found = b"".join(fetch_directly(path, content, WAYS["helper"], 0))
@@ -90,13 +91,13 @@ def test_what_nobody_fetches_is_uploaded(helper: Device, *, platform_says: bool)
     helper.live()
     assert len(helper.link.uploaded) == helper.link.named(OfferPortion)[-1].size_bytes
     with pytest.raises(WireError, match="no portion of that transfer"):
-        helper.companion.desk.admit(with_body(PortionOf("t-9")))
+        helper.companion.agent.desk.admit(with_body(PortionOf("t-9")))
 
 
 def test_a_stranger_gets_nothing(helper: Device) -> None:
     told(helper, direct=True)
     helper.live()
-    desk = helper.companion.desk
+    desk = helper.companion.agent.desk
     with pytest.raises(WireError, match="no portion of that transfer"):
         desk.admit(with_body(PortionOf("t-8")))
     with pytest.raises(WireError, match="not sealed"):
@@ -112,7 +113,7 @@ def asking(home: Home, joined: Store, bundle: Bundle) -> Callable[[Path], Device
         half["weight"][2] = -half["weight"][2]
         joined.peers.adopt(PersonalTensors("v1", encode_tensors(half)))
         device = Device(home, joined, bundle, {})
-        device.companion.paths = path  # type: ignore[assignment]  # as much of it as is used
+        device.companion.agent = device.companion.agent._replace(paths=path)  # as much of it as is used
         device.direct(NO_TRAINING)
         device.take(NEW, NEW, NEW, NEW)
         return device

@@ -12,6 +12,7 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
+from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.predicting import load_held_model
 from coterie_agent.situation import Situation
@@ -137,12 +138,14 @@ class Device:
         self.situation.hold(self.bundle.manifest.version, self.bundle.manifest.model)
         self.companion = PeersThread(
             identity=self.store.identity.get(),
-            config=self.config,
-            store=self.store,
-            blobs=BlobCache(self.home.blobs),
-            portions=BlobCache(self.home.portions),
-            link=self.link,  # type: ignore[arg-type]  # as much of it as is used
-            situation=self.situation,
+            agent=AtHand(
+                config=self.config,
+                store=self.store,
+                blobs=BlobCache(self.home.blobs),
+                portions=BlobCache(self.home.portions),
+                link=self.link,  # type: ignore[arg-type]  # as much of it as is used
+                situation=self.situation,
+            ),
         )
 
     def direct(self, of: DevicePlan | None, **more: object) -> None:
