@@ -33,30 +33,28 @@ from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.evaluating import Evaluations
 from coterie_agent.exclusions import Exclusions
+from coterie_agent.forms import Forms
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.opened import Gossip
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
-from coterie_agent.model import fetch_model, held_manifest, parts
+from coterie_agent.model import fetch_model, parts
 from coterie_agent.promised import Promised
 from coterie_agent.retrying import Retrying
 from coterie_agent.shadowing import Shadowing
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
-from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.trials import Trials
-from coterie_agent.variants import FLOAT32, take_forms
+from coterie_agent.variants import FLOAT32
 from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, verify_manifest
 from coterie_wire.errors import WireError
-from coterie_wire.latency import Histogram, Work
 from coterie_wire.meeting import Gathering, Roster
 from coterie_wire.messages import Assignment, OfferUpdate, Progress
 from coterie_wire.secure_sum import SumNews
-from coterie_wire.variants import digest_of
 
 if TYPE_CHECKING:  # they load asyncio or NumPy
     from coterie_agent.direct.paths import DirectPaths
@@ -98,16 +96,11 @@ class Worker:
     """By which supernodes are reached that do not answer at their addresses."""
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
-    _bad_forms: SignedManifest | None = None
-    """A list of smaller forms that cannot be used; it is not tried again."""
-    _has_run: bool = False
-    """Whether a model has run in this process: only then is one timed, as loading the first takes 30 MB."""
-    _timed: str | None = None
-    """The version whose predictions have been timed, or need not be."""
     _reported_at: float = 0.0
     _retrying: Retrying = field(init=False)
     _delivering: Delivering = field(init=False)
     _trials: Trials = field(init=False)
+    _forms: Forms = field(init=False)
 
     def __post_init__(self) -> None:
         longest_s = max(1.0, self.identity.check_in_s)
@@ -130,6 +123,15 @@ class Worker:
             blobs=self.blobs,
             situation=self.situation,
             threads=self.config.threads,
+        )
+        self._forms = Forms(
+            config=self.config,
+            store=self.store,
+            blobs=self.blobs,
+            variants=self.variants,
+            link=self.link,
+            situation=self.situation,
+            may_not=self._trials.may_not_compare,
         )
         self._evaluations = Evaluations(
             config=self.config,
@@ -177,19 +179,13 @@ class Worker:
             blockers=now.blockers,
             is_held=in_hand is not None and self._delivering.is_held(in_hand, now),
             trial=self._trials.due(now),
-            forms=self._new_forms(now),
+            forms=self._forms.listed(now),
             evaluate=evaluate,
             shadow=self._shadowing.due(now),
             is_shadow_over=self._shadowing.is_over(now),
-            is_untimed=self._has_run and now.version is not None and now.version != self._timed,
+            is_untimed=self._forms.is_untimed(now),
             is_measured=evaluate is not None and self._evaluations.report_of(evaluate) is not None,
         )
-
-    def _new_forms(self, now: Now) -> SignedManifest | None:
-        forms = now.directive.variants if now.directive else None
-        if forms is None or now.version is None or forms == self._bad_forms or digest_of(forms) == now.forms:
-            return None
-        return forms
 
     def _attempt(self, action: Action) -> None:
         try:
@@ -213,7 +209,7 @@ class Worker:
                 self._trials.cannot_be_held(error)
             elif isinstance(action, TakeForms):
                 log.warning("no smaller form of the model is used: %s [%s]", error.detail, error.code)
-                self._bad_forms = action.forms
+                self._forms.refuse(action.forms)
             elif isinstance(action, Compare):
                 log.warning("the candidate cannot be compared here: %s [%s]", error.detail, error.code)
                 self._trials.end(action.trial)
@@ -223,7 +219,7 @@ class Worker:
                 self._shadowing.give_up(action.trial, error)
             elif isinstance(action, TimeModel):
                 log.warning("predictions cannot be timed: %s [%s]", error.detail, error.code)
-                self._timed = self.situation.now.version
+                self._forms.do_without_timing()
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Accept):
@@ -246,16 +242,16 @@ class Worker:
         elif isinstance(action, Compare):
             self._trials.run(action.trial)
         elif isinstance(action, TakeForms):
-            self._take_forms(action.forms)
+            self._forms.take(action.forms)
         elif isinstance(action, Measure):
-            self._has_run = True
+            self._forms.note_run()
             self._evaluations.go_on(action.evaluate)
         elif isinstance(action, GoOnShadowing):
             self._shadowing.go_on(action.trial)
         elif isinstance(action, EndShadowing):
             self._shadowing.drop()
         elif isinstance(action, TimeModel):
-            self._time_model()
+            self._forms.time()
 
     def _train(self, assignment: Assignment) -> None:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices are idle most of the time.
@@ -264,7 +260,7 @@ class Worker:
         from coterie_agent.training.teaching import parts_of
         from coterie_agent.training.turns import check_turn, release_cost
 
-        self._has_run = True
+        self._forms.note_run()
         plan = _plan_of(assignment)
         Consent(self.config.consent, self.store.agreements).check(assignment.federation, plan.scopes)
         check_turn(assignment, plan.privacy, self.store.work)
@@ -294,7 +290,7 @@ class Worker:
             checkpoint_s=self.config.checkpoint_s,
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
-            timed=partial(self._keep_latency, manifest, "step", FLOAT32),
+            timed=partial(self._forms.keep, manifest, "step", FLOAT32),
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         )
@@ -482,56 +478,6 @@ class Worker:
             self.situation.hold(manifest.version, manifest.model)
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest
-
-    def _take_forms(self, signed: SignedManifest) -> None:
-        known = take_forms(
-            signed,
-            held_manifest(self.store),
-            platform_keys=self.store.identity.trusted(),
-            blobs=self.blobs,
-            variants=self.variants,
-            download=self.link.download,
-            threads=self.config.serving.threads,
-            within_s=self.config.serving.run_ms / 1000,
-            stop=self.situation.is_offline,
-        )
-        if known is not None:
-            self.store.variants.keep(known)
-            manifest = held_manifest(self.store)
-            for form, durations in known.forms.items():
-                self._keep_latency(manifest, "predict", form, durations)
-            self._timed = manifest.version
-            self.situation.know_forms(known.digest)
-
-    def _time_model(self) -> None:
-        """See how long predictions of the held version take, unless those of its pair were timed before."""
-        from coterie_agent.training.forms import measure_form
-        from coterie_agent.training.model import Model
-        from coterie_agent.training.predictor import Predictor
-
-        manifest = held_manifest(self.store)
-        if not self.store.latencies.has(manifest.pair, "predict", FLOAT32):
-            model, threads = Model(manifest, self.blobs), self.config.serving.threads
-            predictor = Predictor(model.predict(), manifest.model, model.parameters(), model.frozen(), threads=threads)
-            durations = measure_form(predictor, manifest.model, stop=self._trials.may_not_compare)
-            if durations is None:
-                return
-            self._keep_latency(manifest, "predict", FLOAT32, durations)
-        self._timed = manifest.version
-
-    def _keep_latency(self, manifest: Manifest, work: Work, form: str, durations: Histogram) -> None:
-        conditions = self.situation.now.conditions
-        self.store.latencies.add(
-            Measured(
-                pair=manifest.pair,
-                version=manifest.version,
-                work=work,
-                form=form,
-                charging=conditions.charging,
-                temperature_c=conditions.temperature_c,
-                durations=durations,
-            )
-        )
 
     def _finish(self, assignment: Assignment, outcome: Outcome, sentence: str, *, is_uncounted: bool = False) -> None:
         self.store.work.finish(outcome, sentence, now=time.time(), is_uncounted=is_uncounted)
