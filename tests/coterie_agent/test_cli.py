@@ -1,6 +1,7 @@
-"""The command as its owner runs it: real processes against a platform on loopback."""
+"""The command as its owner runs it, against a platform on loopback; a running agent is a process of its own."""
 
 import configparser
+import io
 import json
 import os
 import shutil
@@ -8,8 +9,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -32,6 +33,16 @@ def command(home: Path, *arguments: str) -> list[str]:
 
 
 def ask(home: Path, *arguments: str) -> tuple[int, Any]:
+    """What a command answers in this process: a start of Python for each takes longer than what most of them do."""
+    told, complained = io.StringIO(), io.StringIO()
+    with redirect_stdout(told), redirect_stderr(complained), pytest.raises(SystemExit) as ended:
+        main(["--home", str(home), *arguments, "--json"])
+    assert complained.getvalue() == ""
+    return int(ended.value.code or 0), json.loads(told.getvalue())
+
+
+def ask_process(home: Path, *arguments: str) -> tuple[int, Any]:
+    """The same of a process of its own, as its owner asks."""
     done = subprocess.run(
         [*command(home, *arguments), "--json"], capture_output=True, text=True, env=ENVIRONMENT, timeout=30
     )
@@ -48,9 +59,16 @@ def running(home: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+Ask = Callable[..., tuple[int, Any]]
+
+
 @pytest.fixture
 def home(tmp_path: Path, platform: FakePlatform) -> Path:
     """A device that has joined and has samples; its conditions come from a file."""
+    return joined_home(tmp_path, platform, ask)
+
+
+def joined_home(tmp_path: Path, platform: FakePlatform, ask: Ask) -> Path:
     home = tmp_path / "agent"
     home.mkdir()
     (home / "agent.toml").write_text('conditions_file = "conditions.json"\ncheckpoint_s = 0.1\n')
@@ -64,26 +82,27 @@ def home(tmp_path: Path, platform: FakePlatform) -> Path:
     return home
 
 
-def test_a_device_from_joining_to_leaving(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
-    code, why = ask(home, "why")
+def test_a_device_from_joining_to_leaving(platform: FakePlatform, tmp_path: Path) -> None:
+    home = joined_home(tmp_path, platform, ask_process)
+    code, why = ask_process(home, "why")
     assert code == 0
     assert [reason["code"] for reason in why["waits"]] == ["agent.not_running"]
-    assert ask(home, "predict", str(tmp_path / "samples.jsonl"))[0] == Exit.NO_MODEL
+    assert ask_process(home, "predict", str(tmp_path / "samples.jsonl"))[0] == Exit.NO_MODEL
     with running(home) as process:
         platform.assign("a1")
         platform.wait_for(lambda: "a1" in platform.accepted)
-        assert ask(home, "run")[0] == Exit.ALREADY_RUNNING
-        assert ask(home, "leave")[0] == Exit.ALREADY_RUNNING
+        assert ask_process(home, "run")[0] == Exit.ALREADY_RUNNING
+        assert ask_process(home, "leave")[0] == Exit.ALREADY_RUNNING
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
-    code, predicted = ask(home, "predict", str(tmp_path / "samples.jsonl"))
+    code, predicted = ask_process(home, "predict", str(tmp_path / "samples.jsonl"))
     assert (code, predicted["version"], len(predicted["predictions"])) == (0, "v1", 60)
     assert {prediction["label"] for prediction in predicted["predictions"]} <= {"red", "green", "blue"}
-    code, status = ask(home, "status")
+    code, status = ask_process(home, "status")
     assert (code, status["samples"], status["running"], status["outcomes"][0]["outcome"]) == (0, 60, False, "accepted")
-    code, left = ask(home, "leave")
+    code, left = ask_process(home, "leave")
     assert (code, left["samples"]) == (0, 60)
-    assert ask(home, "status")[0] == Exit.NOT_JOINED
+    assert ask_process(home, "status")[0] == Exit.NOT_JOINED
 
 
 def test_a_killed_agent_goes_on_from_its_checkpoint(home: Path, platform: FakePlatform) -> None:
@@ -145,7 +164,7 @@ def test_a_damaged_model_is_fetched_again_when_a_prediction_finds_it(home: Path,
 def test_errors_have_codes_and_exit_codes(
     tmp_path: Path, arguments: tuple[str, ...], exit_code: Exit, code: str
 ) -> None:
-    status, failure = ask(tmp_path / "agent", *arguments)
+    status, failure = ask_process(tmp_path / "agent", *arguments)
     assert (status, failure["code"], failure["exit_code"]) == (exit_code, code, exit_code)
 
 
@@ -174,7 +193,7 @@ def test_joining_without_encryption_warns_before_the_token_leaves(
 
 def test_unknown_settings_are_refused(home: Path) -> None:
     (home / "agent.toml").write_text("trian = true\n")
-    status, failure = ask(home, "run")
+    status, failure = ask_process(home, "run")
     assert (status, failure["code"]) == (Exit.BAD_CONFIG, "config.invalid")
     assert "trian" in failure["detail"]
 

@@ -6,6 +6,7 @@ The addresses are those of the API's description, so that none is left out.
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 from io import StringIO
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from django.apps import apps
 from django.core.exceptions import FullResultSet
 from django.core.management import call_command
+from django.db import connection
 from django.http import FileResponse, StreamingHttpResponse
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
@@ -124,13 +126,23 @@ def member(project: Project, name: str, role: OperatorRole = OperatorRole.ADMINI
     return client
 
 
-def everything(project: Project) -> dict[str, list[Any]]:
-    """All rows of a project."""
-    with acting_in(project.pk):
+@cache
+def readings(project: int) -> Mapping[str, tuple[str, tuple[Any, ...]]]:
+    """How all rows of a project are read, by model, in SQL: it takes ten times as long to write as to perform."""
+    with acting_in(project):
         return {
-            model._meta.label: sorted(map(str, model._default_manager.order_by().values()))
+            model._meta.label: model._default_manager.order_by().values().query.sql_with_params()
             for model in models()
             if issubclass(model, Separated)
+        }
+
+
+def everything(project: Project) -> dict[str, list[Any]]:
+    """All rows of a project."""
+    with connection.cursor() as cursor:
+        return {
+            label: sorted(map(str, cursor.execute(sql, values).fetchall()))
+            for label, (sql, values) in readings(project.pk).items()
         }
 
 
@@ -170,6 +182,7 @@ def seed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         renew_credentials(leaked=False, now=START)
 
 
+@cache
 def read_paths() -> list[str]:
     paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
     return [path for path, operations in paths.items() if "get" in operations]
@@ -185,11 +198,10 @@ def body_of(client: APIClient, path: str) -> bytes:
     return MOMENT.sub(b"", whole)
 
 
-def looked_at(client: APIClient) -> dict[str, bytes]:
-    """Every answer that takes no name of anything: lists, their searches, counts and downloads, the overview."""
+def looked_at(client: APIClient, *queries: str) -> dict[str, bytes]:
+    """Every answer that takes no name of anything: lists, the overview, and what else `queries` ask of them."""
     plain = [path for path in read_paths() if "{" not in path]
-    asked = [f"{path}{query}" for path in plain for query in ("", "?search=a", "?format=csv&page_size=500")]
-    return {path: body_of(client, path) for path in asked}
+    return {f"{path}{query}": body_of(client, f"{path}{query}") for path in plain for query in ("", *queries)}
 
 
 def told(project: Project) -> list[AnyDocument]:
@@ -201,16 +213,16 @@ def told(project: Project) -> list[AnyDocument]:
 
 def test_nothing_of_another_project_is_seen(ours: Project, theirs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     intruder, insider = member(theirs, "eve"), member(ours, "ada")
-    before, nothing, told_before, rows = looked_at(intruder), looked_at(insider), told(theirs), everything(theirs)
+    searched, downloads = "?search=a", "?format=csv&page_size=500"
+    before, told_before, rows = looked_at(intruder, searched, downloads), told(theirs), everything(theirs)
+    nothing = looked_at(insider)
     seed(ours, monkeypatch)
-    assert looked_at(intruder) == before
+    assert looked_at(intruder, searched, downloads) == before
     assert everything(theirs) == rows
     assert told(theirs) == told_before
     assert len(told(ours)) > len(told_before) + 60
     seen = looked_at(insider)
-    assert sum(seen[path] != nothing[path] for path in seen if "?" not in path) >= 30, (
-        "our project has something to see"
-    )
+    assert sum(seen[path] != nothing[path] for path in seen) >= 30, "our project has something to see"
 
 
 @pytest.mark.long

@@ -2,10 +2,8 @@
 
 import uuid
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-import torch
 
 from coterie.cluster.failures import FIRST_WAIT_S, MOST, retry_after
 from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
@@ -25,10 +23,8 @@ from coterie.cluster.services import (
     tidy,
     try_again,
 )
-from coterie.cluster.this_host import Presence, count_gpus
 from coterie_wire.conditions import Reason
 from tests.coterie.world import later
-from tests.system.eventually import eventually
 
 pytestmark = pytest.mark.django_db
 DIED = Reason("training.workers_died", "Worker 1 died")
@@ -170,28 +166,3 @@ def test_gangs_without_a_job_end_and_what_is_old_is_forgotten() -> None:
     assert place_of(job) is None and not GangShare.objects.exists()
     tidy(active_jobs=[], now=later(3) + KEPT)
     assert not Gang.objects.exists() and not Host.objects.exists()
-
-
-def test_gpus_that_trainings_cannot_use_count_as_none_and_the_log_says_why(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert count_gpus(tmp_path) == 0 and not caplog.records, "nothing is tried where no driver is"
-    (tmp_path / "nvidia0").touch()
-    assert count_gpus(tmp_path) == torch.cuda.device_count()
-    if torch.cuda.device_count() == 0:
-        (record,) = caplog.records
-        told = record.getMessage()
-        words = "Torch not compiled with CUDA enabled" if torch.version.cuda is None else "GPU"
-        assert told.count(words) >= 2, "of a confined child and of one that is not"
-        assert f"PyTorch {torch.__version__}" in told
-        assert "A child that is not confined cannot either" in told
-
-
-@pytest.mark.django_db(transaction=True)
-def test_this_machine_says_that_it_is_there() -> None:
-    presence = Presence()
-    presence.begin()
-    eventually(lambda: Host.objects.exists(), within_s=10)
-    presence.end()
-    host = Host.objects.get()
-    assert host.places >= 2 and host.cores >= 1 and host.queue == f"train.{host.name}"

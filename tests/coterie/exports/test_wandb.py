@@ -2,6 +2,8 @@
 
 import struct
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from coterie.exports.wandb import WeightsAndBiases
 from coterie.exports.wandb_job import Place
 from tests.coterie.world import later
 
-wandb_internal_pb2: Any = pytest.importorskip("wandb.proto.wandb_internal_pb2")
+pytestmark = pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not installed")
 FEDERATION = "7f0c6f0e-5a0b-4a53-8f44-0d8c8f8f1c11"
 BLOCK, HEAD, NAME = 32_768, 7, b":W&B"
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
@@ -42,6 +44,7 @@ def fact(number: int, *, federation: str = FEDERATION, **figures: float) -> Roun
 
 def records_in(file: Path) -> Iterator[Any]:
     """A log as LevelDB has it (doc/log_format.md), behind a name: records in pieces, none across a block's end."""
+    record_type = import_module("wandb.proto.wandb_internal_pb2").Record  # only here: it takes a second to import
     content, at, whole = file.read_bytes(), HEAD, b""
     assert content[:4] == NAME
     while at + HEAD <= len(content):
@@ -52,7 +55,7 @@ def records_in(file: Path) -> Iterator[Any]:
         whole += content[at + HEAD : at + HEAD + size]
         at += HEAD + size
         if kind in (WHOLE, LAST):
-            record = wandb_internal_pb2.Record.FromString(whole)
+            record = record_type.FromString(whole)
             yield record
             whole = b""
 
