@@ -12,10 +12,16 @@ NPM := npm --prefix $(CONSOLE)
 PHONE := frontend/phone
 BUILT_PHONE := platform/coterie/gateway/static/phone/index.html
 NPM_LOCKS := $(CONSOLE) $(PHONE) tests/portability
-# Tests that compile, train, simulate or sum for seconds; they have a target of their own.
-COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation simulation_runs twin recipes \
+# Tests that compile, train, simulate or sum for seconds; they have a target of their own. Whatever loads PyTorch is among
+# them: it would be loaded in each process of the others.
+COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation simulation_runs twin recipes sdk \
+	cli/test_plan.py cluster/test_this_host.py offline/test_command.py \
 	merging/test_differences.py merging/test_distilling.py owners/test_rebuilding.py) \
-	tests/coterie_recipes tests/coterie_agent/test_secure_sum.py tests/system/test_secure_sums.py
+	tests/coterie_recipes tests/coterie_agent/test_secure_sum.py tests/coterie_learning/vertical/test_party.py \
+	$(addprefix tests/system/test_,alliance.py colla.py gang.py secure_sums.py simulation_runs.py whole_way.py) \
+	tests/architecture/test_cluster_alone.py tests/portability
+# What needs a browser is left out by its mark; nor is it read.
+BROWSED := tests/console tests/phone
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
@@ -30,7 +36,7 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
-	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(COMPUTES:%=--ignore=%) $(ARGS)
+	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(patsubst %,--ignore=%,$(COMPUTES) $(BROWSED)) $(ARGS)
 
 test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulates and sums for seconds.
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(COMPUTES) $(ARGS)

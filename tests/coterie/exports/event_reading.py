@@ -1,18 +1,23 @@
 """Reads event files with the messages and checksums of another library."""
 
 import struct
+from typing import TYPE_CHECKING
 
-from tensorboardX.crc32c import crc32c
-from tensorboardX.proto.event_pb2 import Event
+if TYPE_CHECKING:
+    from tensorboardX.proto.event_pb2 import Event
 
 
 def masked(data: bytes) -> int:
+    from tensorboardX.crc32c import crc32c  # only where events are read: it loads PyTorch, which takes seconds
+
     crc = int(crc32c(data))
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def events_in(content: bytes) -> list[Event]:
+def events_in(content: bytes) -> "list[Event]":
     """As TFRecord has them, with their checksums."""
+    from tensorboardX.proto.event_pb2 import Event  # as above
+
     found = []
     while content:
         (size,) = struct.unpack("<Q", content[:8])
