@@ -18,6 +18,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
 from coterie.cloud.quantise import quantise_stored
 from coterie_agent.client import Predictions
@@ -43,6 +44,9 @@ SHARE = 0.8
 SWAPPED_REQUESTS = 100_000
 DEADLINE_MS = 250.0
 SWAPPED_EVERY_S = 0.5
+START_S = 20.0
+_QUEUED = 200_000
+"""Requests of a computed queue."""
 SIDE, CLASSES = 16, 10
 """An image of 256 numbers: reading it is what a small model's request mostly costs."""
 
@@ -68,12 +72,15 @@ def served() -> Iterator[Figure]:
             yield Figure("4 programs at once", "processor time a request", each_ms, "ms")
             late = 1000 * float(np.quantile(_loaded(None, SHARE * most), 0.99))
             yield Figure("control: programs that ask nothing", "p99 of waking late", late, "ms")
+            with Predictions(home.root) as model:
+                answer = msgspec.json.encode(model.predict([_SAMPLE])).decode()
             delays = _loaded(home.root, SHARE * most)
             p50, p90, p99 = (1000 * float(np.quantile(delays, share)) for share in (0.5, 0.9, 0.99))
             case = f"{SHARE:.0%} of that, evenly"
             yield Figure(case, "p50", p50, "ms", f"the model alone, {1000 * bare_s:.3f} ms", 1000 * bare_s / p50)
             yield Figure(case, "p90", p90, "ms")
             yield Figure(case, "p99", p99, "ms", f"target <= 1.5 x p50, {1.5 * p50:.3f} ms", 1.5 * p50 / p99)
+        yield from _unavoidable(answer, SHARE * most)
         with serving(home):
             failed, swaps, kept, took_s = _swapped(home, store, versions)
             case = f"{SWAPPED_REQUESTS} requests while versions are swapped"
@@ -81,6 +88,51 @@ def served() -> Iterator[Figure]:
             yield Figure(case, "swaps", swaps, "models")
             yield Figure(case, "within a deadline of 250 ms", 100 * kept, "%", "target >= 99.9 %", kept / 0.999)
             yield Figure(case, "requests answered", SWAPPED_REQUESTS / took_s, "1/s")
+
+
+def _unavoidable(answer: str, rate: float) -> Iterator[Figure]:
+    """What no service can take away: the delays of callers whose service computes nothing, and queueing itself."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-m", "tests.benchmarks.processes.null_service", directory, answer]
+        with subprocess.Popen(command) as null:
+            try:
+                _wait_for(Home(Path(directory)).serving)
+                delays = _loaded(Path(directory), rate)
+            finally:
+                null.kill()
+    p50, p99 = (1000 * float(np.quantile(delays, share)) for share in (0.5, 0.99))
+    case = "control: the same requests, answered without being read"
+    yield Figure(case, "p50", p50, "ms")
+    yield Figure(case, "p99", p99, "ms", "p50", p50 / p99)
+    rng = np.random.default_rng(0)
+    between = {
+        "evenly": np.full(_QUEUED, 1 / SHARE),
+        "as people come (Poisson)": rng.exponential(1 / SHARE, _QUEUED),
+    }
+    for how, gaps in between.items():
+        for each, stalls in (("alike", 0.0), ("alike, but one of 333 takes 21 times as long", 20.0)):
+            services = 1 + stalls * (rng.random(_QUEUED) < 1 / 333)
+            waited = queued(np.cumsum(gaps), services)
+            low, high = (float(np.quantile(waited, share)) for share in (0.5, 0.99))
+            name = f"computed: one server at {SHARE:.0%}, requests {how}, services {each}"
+            yield Figure(name, "p99 against p50", high / low, "times")
+
+
+def queued(arrivals: NDArray[np.float64], services: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How long each is at one server that serves in order of arrival, waiting included (Lindley's recursion)."""
+    found, free_at = np.empty_like(arrivals), 0.0
+    for place, (arrived, takes) in enumerate(zip(arrivals, services, strict=True)):
+        free_at = max(arrived, free_at) + takes
+        found[place] = free_at - arrived
+    return found
+
+
+def _wait_for(file: Path) -> None:
+    until = time.monotonic() + START_S
+    while not file.exists():
+        if time.monotonic() > until:
+            raise RuntimeError("the service that computes nothing has not started")
+        time.sleep(0.01)
 
 
 def _version(number: int) -> Bundle:
