@@ -1,5 +1,6 @@
 """The forms of the version that the device holds: smaller ones that the platform lists, and how quick each predicts."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from coterie_agent.config import Config
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
 from coterie_agent.situation import Now, Situation
-from coterie_agent.store.latencies import Measured
+from coterie_agent.store.latencies import DAY_S, Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.variants import FLOAT32, take_forms
 from coterie_wire.bundle import Manifest, SignedManifest
@@ -35,6 +36,8 @@ class Forms:
     """Whether a model has run in this process: only then is one timed, as loading the first takes 30 MB."""
     _timed: str | None = None
     """The version whose predictions have been timed, or need not be."""
+    _timed_at: float = 0.0
+    """On the monotonic clock."""
 
     def listed(self, now: Now) -> SignedManifest | None:
         """A list of the platform's that the device does not know, and has not refused."""
@@ -61,7 +64,7 @@ class Forms:
             manifest = held_manifest(self.store)
             for form, durations in known.forms.items():
                 self.keep(manifest, "predict", form, durations)
-            self._timed = manifest.version
+            self._note_timed(manifest.version)
             self.situation.know_forms(known.digest)
 
     def refuse(self, signed: SignedManifest) -> None:
@@ -74,27 +77,31 @@ class Forms:
 
     def is_untimed(self, now: Now) -> bool:
         """Whether predictions of the held version are to be timed."""
-        return self._has_run and now.version is not None and now.version != self._timed
+        is_old = time.monotonic() - self._timed_at >= DAY_S
+        return self._has_run and now.version is not None and (now.version != self._timed or is_old)
 
     def time(self) -> None:
-        """See how long predictions of the held version take, unless those of its pair were timed before."""
+        """See how long predictions of the held version take, unless those of its pair were timed within a day."""
         from coterie_agent.training.forms import measure_form  # only here: NumPy and onnxruntime take 30 MB
         from coterie_agent.training.model import Model
         from coterie_agent.training.predictor import Predictor
 
         manifest = held_manifest(self.store)
-        if not self.store.latencies.has(manifest.pair, "predict", FLOAT32):
+        if not self.store.latencies.has(manifest.pair, "predict", FLOAT32, since=time.time() - DAY_S):
             model, threads = Model(manifest, self.blobs), self.config.serving.threads
             predictor = Predictor(model.predict(), manifest.model, model.parameters(), model.frozen(), threads=threads)
             durations = measure_form(predictor, manifest.model, stop=self.may_not)
             if durations is None:
                 return
             self.keep(manifest, "predict", FLOAT32, durations)
-        self._timed = manifest.version
+        self._note_timed(manifest.version)
 
     def do_without_timing(self) -> None:
         """Predictions of the held version cannot be timed."""
-        self._timed = self.situation.now.version
+        self._note_timed(self.situation.now.version)
+
+    def _note_timed(self, version: str | None) -> None:
+        self._timed, self._timed_at = version, time.monotonic()
 
     def keep(self, manifest: Manifest, work: Work, form: str, durations: Histogram) -> None:
         """Keep how long something took, and under which conditions."""
@@ -108,5 +115,6 @@ class Forms:
                 charging=conditions.charging,
                 temperature_c=conditions.temperature_c,
                 durations=durations,
-            )
+            ),
+            now=time.time(),
         )

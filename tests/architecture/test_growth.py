@@ -31,7 +31,8 @@ rounds.RoundEvent simulation_runs.SimulationRun transfer.ReportedDay webhooks.De
 """Days that the platform has fixed."""
 HISTORY = """
 agent_rollouts.DeviceUpdate analytics.Part cloud_training.JobLine cloud_training.TrainingJob exports.Exported
-fleet_evaluation.Part rollouts.Trial rounds.Assignment rounds.Route transfer.HelpRequest transfer.Transfer twin.Forecast
+fleet_evaluation.Part rollouts.Trial rounds.Assignment rounds.Route
+speeds.SpeedDay transfer.HelpRequest transfer.Transfer twin.Forecast
 """
 """``COTERIE_KEEP_HISTORY_DAYS``, as the app's ``pruning`` says (ADR 121)."""
 FOR_EVER = """

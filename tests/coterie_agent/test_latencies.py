@@ -32,4 +32,4 @@ def test_steps_and_predictions_are_timed_in_the_conditions_there_are(
         assert half is not None and most is not None
         assert 0 < half <= most
         assert TOLD / 2 < one.durations.total < 2 * TOLD
-    assert joined.latencies.has(platform.bundle.manifest.pair, "step", "float32")
+    assert joined.latencies.has(platform.bundle.manifest.pair, "step", "float32", since=0.0)

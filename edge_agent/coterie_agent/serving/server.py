@@ -110,7 +110,8 @@ class PredictionServer:
                     charging=conditions.charging,
                     temperature_c=conditions.temperature_c,
                     durations=durations,
-                )
+                ),
+                now=time.time(),
             )
 
     def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:

@@ -263,6 +263,10 @@ CREATE TABLE log_request (
 _EXCLUSIONS = """
 CREATE TABLE exclusions (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
 """
+_AGEING = """
+ALTER TABLE latency ADD COLUMN measured_at REAL NOT NULL DEFAULT 0;
+ALTER TABLE latency ADD COLUMN halved_at REAL NOT NULL DEFAULT 0;
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -291,6 +295,7 @@ _SCHEMAS = (
     _AGREEMENTS,
     _LOG_REQUESTS,
     _EXCLUSIONS,
+    _AGEING,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)

@@ -11,6 +11,8 @@ from coterie_wire.structs import from_json
 
 _REMEMBERED = 100_000
 """Durations; beyond that those of old are halved, so that the newest weigh most."""
+DAY_S = 86_400.0
+"""What was counted before is halved for each that has passed: a device that slows down tells so within days."""
 
 
 class Measured(NamedTuple):
@@ -31,7 +33,7 @@ class LatencyStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, measured: Measured) -> None:
+    def add(self, measured: Measured, *, now: float) -> None:
         """Count in what was measured; nothing where it holds no duration. Other pairs' figures are forgotten."""
         if not measured.durations.total:
             return
@@ -39,19 +41,21 @@ class LatencyStore:
         where = "pair = ? AND work = ? AND form = ? AND charging = ?"
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM latency WHERE pair <> ?", (measured.pair,))
-            query = f"SELECT content FROM latency WHERE {where} AND seal IS seal(content)"  # noqa: S608 - from above
+            query = f"SELECT content, halved_at FROM latency WHERE {where} AND seal IS seal(content)"  # noqa: S608 - from above
             row = cursor.execute(query, (measured.pair, *key)).fetchone()
-            latency = _joined(from_json(row[0], Latency) if row else None, measured)
+            before, halved_at = (from_json(row[0], Latency), row[1]) if row else (None, now)
+            days = max(0, int((now - halved_at) // DAY_S))
+            latency = _joined(before, measured, days=days)
             cursor.execute(
-                "INSERT OR REPLACE INTO latency VALUES (?1, ?2, ?3, ?4, ?5, seal(?5))",
-                (measured.pair, *key, msgspec.json.encode(latency)),
+                "INSERT OR REPLACE INTO latency VALUES (?1, ?2, ?3, ?4, ?5, seal(?5), ?6, ?7)",
+                (measured.pair, *key, msgspec.json.encode(latency), now, min(halved_at + days * DAY_S, now)),
             )
 
-    def has(self, pair: str, work: Work, form: str) -> bool:
-        """Whether it was measured, in whichever condition."""
+    def has(self, pair: str, work: Work, form: str, *, since: float) -> bool:
+        """Whether it was measured since then, in whichever condition."""
         with self._database.reading() as cursor:
-            query = "SELECT 1 FROM latency WHERE pair = ? AND work = ? AND form = ?"
-            return cursor.execute(query, (pair, work, form)).fetchone() is not None
+            query = "SELECT 1 FROM latency WHERE pair = ? AND work = ? AND form = ? AND measured_at >= ?"
+            return cursor.execute(query, (pair, work, form, since)).fetchone() is not None
 
     def told(self) -> tuple[Latency, ...]:
         """What the platform is told: shapes, not counts."""
@@ -62,12 +66,13 @@ class LatencyStore:
         return tuple(msgspec.structs.replace(one, durations=one.durations.scaled(TOLD)) for one in found)
 
 
-def _joined(before: Latency | None, measured: Measured) -> Latency:
+def _joined(before: Latency | None, measured: Measured, *, days: int) -> Latency:
     durations, hottest_c = measured.durations, measured.temperature_c
     if before is not None:
-        kept = before.durations
-        if kept.total > _REMEMBERED:
-            kept = Histogram.of([count // 2 for count in kept.counts])
+        halvings = days + (before.durations.total > _REMEMBERED)
+        kept = Histogram.of([count >> halvings for count in before.durations.counts])
         durations = kept + durations
+        if not kept.total:
+            return Latency(measured.version, measured.work, measured.form, durations, measured.charging, hottest_c)
         hottest_c = max((known for known in (before.hottest_c, hottest_c) if known is not None), default=None)
     return Latency(measured.version, measured.work, measured.form, durations, measured.charging, hottest_c)

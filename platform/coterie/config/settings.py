@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "coterie.agent_rollouts",
     "coterie.fleet_evaluation",
     "coterie.alliances",
+    "coterie.speeds",
     "coterie.device_logs",
     "coterie.privacy",
     "coterie.secure_sums",
@@ -257,6 +258,7 @@ PERIODIC_TASKS = {
     "coterie.agent_rollouts.tasks.advance": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.merging.tasks.tidy": 600.0,
+    "coterie.speeds.tasks.sum_up": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,
     "coterie.config.tasks.prune_history": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
@@ -294,6 +296,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "coterie.core.openapi.describe"],
     "ENUM_NAME_OVERRIDES": {
+        "DeviceWork": [(name, name) for name in ("predict", "step")],
         "OperatorRole": [(name, name) for name in ("viewer", "operator", "administrator")],
         "Scope": [(name, name) for name in ("read", "fleet", "models", "federations", "settings")],
         "ModelRole": "coterie.registry.models.Role",

@@ -44,6 +44,7 @@ urlpatterns = [
     path("api/", include("coterie.fleet_evaluation.urls")),
     path("api/", include("coterie.device_logs.urls")),
     path("api/", include("coterie.alliances.urls")),
+    path("api/", include("coterie.speeds.urls")),
     path("api/", include("coterie.privacy.urls")),
     path("api/", include("coterie.secure_sums.urls")),
     path("api/", include("coterie.rounds.urls")),

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Model, Q, QuerySet
 from django.http import StreamingHttpResponse
 from rest_framework import mixins, serializers
+from rest_framework.generics import GenericAPIView
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -70,7 +71,7 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         """Those of `rows` that `query` asks for. Raises ValidationError."""
         wanted = self.filters(data=query)
         orders = (*(["search"] if self.searched else ()), *(["sort"] if self.sorts else ()))
-        self._refuse_unknown(query, known=(*wanted.fields, *orders))
+        refuse_unknown(self, query, known=(*wanted.fields, *orders))
         wanted.is_valid(raise_exception=True)
         rows = self.narrowed(rows, {name: value for name, value in wanted.validated_data.items() if value is not None})
         order = ListOrder(data=query, context={"sorts": self.sorts})
@@ -103,17 +104,8 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
         Raises ValidationError.
         """
-        self._refuse_unknown(self.request.query_params, known=())
+        refuse_unknown(self, self.request.query_params, known=())
         return self._page(rows, serializer(many=True))
-
-    def _refuse_unknown(self, query: Mapping[str, str], *, known: Sequence[str]) -> None:
-        """Raises ValidationError where `query` has a parameter that is neither `known` nor one of the pages."""
-        assert self.paginator is not None
-        of_pages = [parameter["name"] for parameter in self.paginator.get_schema_operation_parameters(self)]
-        named = (*known, *of_pages, api_settings.URL_FORMAT_OVERRIDE)
-        unknown = f"there is no such parameter; it is one of {', '.join(named)}"
-        if problems := {name: unknown for name in query if name not in named}:
-            raise serializers.ValidationError(problems)
 
     def _page(self, rows: "QuerySet[Any]", table: "serializers.BaseSerializer[Any]") -> Response:
         """A page of rows, as `table` shows them. Any: rows of whatever model that is."""
@@ -123,6 +115,19 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         del self.paginator.page  # type: ignore[attr-defined]  # view and request hold one another, and would hold it
         _let_go(shown)
         return response
+
+
+def refuse_unknown(view: "GenericAPIView[Any]", query: Mapping[str, str], *, known: Sequence[str]) -> None:
+    """Raises ValidationError where `query` has a parameter that is neither `known` nor one of the pages of `view`.
+
+    Any: whatever model it shows.
+    """
+    assert view.paginator is not None
+    of_pages = [parameter["name"] for parameter in view.paginator.get_schema_operation_parameters(view)]
+    named = (*known, *of_pages, api_settings.URL_FORMAT_OVERRIDE)
+    unknown = f"there is no such parameter; it is one of {', '.join(named)}"
+    if problems := {name: unknown for name in query if name not in named}:
+        raise serializers.ValidationError(problems)
 
 
 async def _parts(

@@ -19,7 +19,6 @@ from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
 from coterie.rounds.participation_views import ParticipationView
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
 from coterie.rounds.route_views import RoutesView
-from coterie.rounds.speed_views import SpeedClassesView
 from coterie.rounds.version_views import ComparisonView
 
 router = SimpleRouter()
@@ -41,7 +40,6 @@ urlpatterns = [
     path("federations/<uuid:pk>/participation/", ParticipationView.as_view(), name="participation"),
     path("federations/<uuid:pk>/annotations/", AnnotationsView.as_view(), name="annotations"),
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
-    path("pairs/<uuid:pk>/speed-classes/", SpeedClassesView.as_view(), name="speed-classes"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),
     path("devices/<uuid:pk>/why/", WhyView.as_view(), name="device-why"),
     path("devices/<uuid:pk>/departures/", DeparturesView.as_view(), name="device-departures"),

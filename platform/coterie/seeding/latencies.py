@@ -1,13 +1,14 @@
-"""How quick seeded devices are, by work and whether they charge; seeded versions have no smaller forms."""
+"""How quick seeded devices are and were, by work and whether they charge."""
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 
 from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
+from coterie.speeds.services import take_day
 from coterie_wire.conditions import Answer
 from coterie_wire.latency import TOLD, Durations, Histogram, Latency, Work
 
@@ -16,16 +17,26 @@ OF_A_STEP = 0.08
 ON_BATTERY = 1.35
 """How many times as long a device takes on its battery."""
 DRAWS = 200
+DAYS = 30
+MEASURED = 12
+"""Devices that have told on each of these days."""
+HOT, HEAT = range(9, 15), 1.3
+"""Days back from now that were hot, and how many times as long all took then."""
 
 
 def time_devices(version: ModelVersion, members: Sequence[Device], *, now: datetime) -> None:
-    """Figures of each device that has told how long a step takes."""
+    """Figures of each device, and of some of them day by day."""
     random = Random(f"latencies of {version.pk}")  # noqa: S311 - of examples
-    record_latencies([(device, list(_told(device, version, random))) for device in members], now=now)
+    for ago in range(DAYS, -1, -1):
+        at = now - timedelta(days=ago)
+        heat = HEAT if ago in HOT else 1.0
+        told = members if ago == 0 else members[:MEASURED]
+        record_latencies([(device, list(_told(device, version, heat, random))) for device in told], now=at)
+        take_day(pair=version.pair, day=at.date(), now=at)
 
 
-def _told(device: Device, version: ModelVersion, random: Random) -> Iterator[Latency]:
-    step_s = device.train_step_s or 0.01
+def _told(device: Device, version: ModelVersion, heat: float, random: Random) -> Iterator[Latency]:
+    step_s = heat * (device.train_step_s or 0.01)
     yield _latency(version, "step", "yes", step_s, random)
     predict_s = OF_A_STEP * step_s
     yield _latency(version, "predict", "yes", predict_s, random)

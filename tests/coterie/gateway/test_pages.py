@@ -49,6 +49,7 @@ from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
 from coterie.secure_sums.services import begin_sum, begin_sum_of_answers
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
+from coterie.speeds.models import SpeedDay
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import PersonalFigures
 from coterie.twin.models import Forecast
@@ -248,6 +249,9 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     expected = {f"{figure}{end}": 1.0 for figure in ("lost", "up_bytes") for end in ("_low", "", "_high")}
     durations = {"duration_low_s": 30.0, "duration_s": 40.0, "duration_high_s": 60.0}
     a_round = federation.rounds.first()
+    durations_told = {"counts": [0] * 40 + [1000]}
+    band = {"by": "predict", "band": 40, "work": "predict", "form": "float32", "charging": "yes"}
+    SpeedDay.objects.create(pair=pair, day=now.date(), devices=1, durations=durations_told, taken_at=now, **band)
     Forecast.objects.create(round=a_round, made_at=now, history=20, **durations, **expected, **compared)
     fleet = SimulatedFleet.objects.create(file=keep(b"fleet"), created_at=now, used_at=now)
     SimulationRun.objects.create(fleet=fleet, key="k", wanted={}, created_at=now, hinted_at=now)

@@ -24,7 +24,8 @@ export function nameOfClass(place: number, classes: number): string {
   return number === classes ? t`The slowest` : t`Class ${number}`;
 }
 
-const CONDITIONS = { yes: t`charging`, no: t`on battery`, unknown: t`charger not known` } as const;
+/** In which condition a device was. */
+export const CONDITIONS = { yes: t`charging`, no: t`on battery`, unknown: t`charger not known` } as const;
 
 /** What took so long, and in which condition: "a prediction with int8, on battery". */
 export function saidOf({ work, form, charging }: Pick<ClassSpeed, "work" | "form" | "charging">): string {

@@ -30,8 +30,10 @@ import { cameOf } from "../models/origin";
 import { PreflightReport, Rejected, Work } from "../models/Preflight";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version, versionQuery } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
+import { SpeedHistory } from "../models/SpeedHistory";
 import { Speeds } from "../models/Speeds";
 import { StartRollout } from "../models/StartRollout";
+import { type SpeedSearch, speedSearch } from "../models/speedHistory";
 import { UseUploadedWeights } from "../models/UseUploadedWeights";
 import { Variants } from "../models/Variants";
 import { Versions } from "../models/Versions";
@@ -51,6 +53,8 @@ interface PairSearch extends TableSearch {
   readonly against?: readonly string[];
   /** How many versions the lineage goes back. */
   readonly newest?: number;
+  /** Which speeds of past days are drawn. */
+  readonly speed?: SpeedSearch;
 }
 
 export const Route = createFileRoute("/models/$id")({
@@ -60,6 +64,7 @@ export const Route = createFileRoute("/models/$id")({
     ...(typeof raw.version === "string" && { version: raw.version }),
     ...againstOf(raw.against),
     ...(typeof raw.newest === "number" && raw.newest > NEAR && { newest: raw.newest }),
+    ...speedSearch(raw.speed),
   }),
   loader: ({ context, params }) => context.queryClient.ensureQueryData(pairQuery(params.id)),
   ...until(t`Model pair`),
@@ -72,7 +77,7 @@ function againstOf(raw: unknown): Pick<PairSearch, "against"> {
 
 function PairPage() {
   const { id } = Route.useParams();
-  const { version, against, newest = NEAR, ...table } = Route.useSearch();
+  const { version, against, newest = NEAR, speed, ...table } = Route.useSearch();
   const navigate = Route.useNavigate();
   const { data: pair } = useSuspenseQuery(pairQuery(id));
   const lineage = useQuery(graphQuery(id, newest));
@@ -198,7 +203,12 @@ function PairPage() {
             against={against ?? []}
             onChoose={(search) =>
               navigate({
-                search: { ...table, ...search, ...(newest > NEAR && { newest }) },
+                search: {
+                  ...table,
+                  ...search,
+                  ...(newest > NEAR && { newest }),
+                  ...(speed !== undefined && { speed }),
+                },
                 replace: true,
                 resetScroll: false,
               })
@@ -212,6 +222,20 @@ function PairPage() {
         {looked?.role === "device" && <Evaluations version={looked} />}
         {looked?.role === "device" && <Variants version={looked} />}
         <Speeds pair={id} />
+        <SpeedHistory
+          pair={id}
+          chosen={speed ?? {}}
+          onChoose={(next) =>
+            navigate({
+              search: ({ speed: _former, ...kept }) => ({
+                ...kept,
+                ...(Object.keys(next).length > 0 && { speed: next }),
+              }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
         {version !== undefined && against !== undefined && (
           <Panel
             title="Side by side"
@@ -219,7 +243,7 @@ function PairPage() {
               <Button
                 size="xs"
                 variant="default"
-                onClick={() => navigate({ search: { ...table, version }, replace: true })}
+                onClick={() => navigate({ search: ({ against: _closed, ...kept }) => kept, replace: true })}
               >
                 Close
               </Button>
@@ -234,8 +258,9 @@ function PairPage() {
             search={table}
             onSearch={(change) =>
               navigate({
-                search: ({ version, against, newest }) => ({
+                search: ({ version, against, newest, speed }) => ({
                   ...change,
+                  ...(speed !== undefined && { speed }),
                   ...(version !== undefined && { version }),
                   ...(against !== undefined && { against }),
                   ...(newest !== undefined && { newest }),
