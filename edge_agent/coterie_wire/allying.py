@@ -53,6 +53,8 @@ class AllianceFigures(Message, frozen=True):
     """Of the latest epoch, by the party with the labels."""
     accuracy: Annotated[float, Meta(ge=0, le=1)] | None = None
     """Of the latest epoch on people held out, by the same."""
+    alone: Annotated[float, Meta(ge=0, le=1)] | None = None
+    """On the same people, of its half that has learned with nothing from the other party."""
 
 
 class ExchangeLetters(Message, frozen=True):

@@ -249,6 +249,7 @@ LEAVES: Mapping[str, Told] = {
     "AllianceFigures.epoch": Told("epochs that have ended"),
     "AllianceFigures.loss": Told("loss of the latest epoch, over all people"),
     "AllianceFigures.accuracy": Told("accuracy on all people held out"),
+    "AllianceFigures.alone": Told("the same without the other party"),
     "ReportPersonal.federation": Told("federation", masked="not sent"),
     "ReportPersonal.version": Told("version that it held", masked="not sent"),
     "ReportPersonal.answers": Told("whether its personal model answers its owner", masked="not sent"),

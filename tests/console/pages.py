@@ -31,6 +31,8 @@ class Keys(NamedTuple):
     """A simulated run of a sweep, with what it found."""
     agents: str
     """A roll-out of the agent that is under way."""
+    alliance: str
+    """An alliance that trains."""
 
 
 class ConsolePage(NamedTuple):
@@ -72,6 +74,9 @@ PAGES: Mapping[str, ConsolePage] = {
     "runs": ConsolePage("/simulations?tab=runs", "No run yet"),
     "run": ConsolePage("/simulations/{run}", None),
     "analytics": ConsolePage("/analytics", "No question yet"),
+    "alliances": ConsolePage("/alliances", "No alliance yet"),
+    "alliance": ConsolePage("/alliances/{alliance}", "No epoch has ended yet."),
+    "new-alliance": ConsolePage("/alliances/new", "There is no lower half"),
     "help": ConsolePage("/help", "Nobody has asked for help"),
     "parts": ConsolePage("/parts", "No device has had a part"),
     "enrol": ConsolePage("/enrol", "No token yet"),
@@ -115,6 +120,7 @@ def keys_of(operator: OperatorClient) -> Keys:
         plan=operator.list("/plan-forecasts/", state="succeeded")[0]["id"],
         run=operator.list("/simulation-runs/", state="succeeded")[0]["id"],
         agents=operator.list("/agent-rollouts/", state="running")[0]["id"],
+        alliance=operator.list("/alliances/", state="working")[0]["id"],
         tried=operator.list("/rollouts/", state="measuring")[0]["pair"],
     )
 

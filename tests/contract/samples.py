@@ -295,7 +295,7 @@ MESSAGES: tuple[Message, ...] = (
         first=7,
         letters=(b"sealed",),
         received=6,
-        figures=AllianceFigures(common=300, epoch=2, loss=0.5, accuracy=0.75),
+        figures=AllianceFigures(common=300, epoch=2, loss=0.5, accuracy=0.75, alone=0.5),
         ended="failed",
         reason=REASON,
     ),

@@ -249,12 +249,14 @@ def alliance_salt(alliance: str, key: bytes, partner: bytes) -> bytes:
 
 def figures_of(party: Party) -> AllianceFigures:
     """What the platform is told."""
-    latest = party.standing.epochs[-1] if party.standing.epochs else None
+    measured = party.standing.epochs
+    latest = measured[-1] if measured else None
     return AllianceFigures(
         common=party.common,
-        epoch=party.epoch,
+        epoch=len(measured) if measured else party.epoch,
         loss=None if latest is None else latest.loss,
         accuracy=None if latest is None else latest.accuracy,
+        alone=party.standing.alone,
     )
 
 

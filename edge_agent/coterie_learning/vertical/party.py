@@ -61,6 +61,8 @@ class Standing(msgspec.Struct, frozen=True):
     """People of the part that is being measured or predicted."""
     right: int = 0
     epochs: tuple[Epoch, ...] = ()
+    alone: float | None = None
+    """Accuracy on the people held out of the upper half by itself; None: not known, or another release divided them."""
     predicted: bytes = b""
     """Classes of the people asked for, int64."""
     is_finished: bool = False
@@ -242,8 +244,22 @@ class LabelsParty(Party):
             raise WireError("vertical.too_few", detail)
         parts = {"train": labelled[:-held], "held": labelled[-held:], "asked": asked}
         self._become(**{part: places.astype(np.int64).tobytes() for part, places in parts.items()})
+        self._become(alone=self._measured_alone())
         bits = {part: _bits(places, self.common) for part, places in parts.items()}
         return [Divided(**bits)]
+
+    def _measured_alone(self) -> float:
+        """How well this party's half does that learns likewise with nothing from the other party: zeros at the cut."""
+        half, width = self._half, self._half.width
+        before = half.tensors()
+        for step in range(self._terms.epochs * self._batches):
+            rows = self._batch(step)
+            rate = self._terms.rate(step // self._batches)
+            half.step(rows, _zeros(rows, width), learning_rate=rate, momentum=self._terms.momentum)
+        held = self._part("held")
+        right = (half.predict(held, _zeros(held, width)) == half.labels()[held]).mean()
+        half.restore(before)
+        return float(right)
 
     def _take(self, letter: Letter) -> list[Letter]:
         standing = self.standing
@@ -297,6 +313,10 @@ class LabelsParty(Party):
         if not len(rows):
             raise _unexpected(letter)
         return rows, self._half.predict(rows, numbers_of(letter.values, rows=len(rows), width=self._half.width))
+
+
+def _zeros(rows: Int64, width: int) -> NDArray[np.float32]:
+    return np.zeros((len(rows), width), np.float32)
 
 
 def _places(bits: bytes, count: int) -> Int64:

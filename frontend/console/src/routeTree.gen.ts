@@ -23,6 +23,9 @@ import { Route as StartRouteImport } from './routes/start'
 import { Route as AgentsIndexRouteImport } from './routes/agents.index'
 import { Route as AgentsIdRouteImport } from './routes/agents.$id'
 import { Route as AgentsNewRouteImport } from './routes/agents.new'
+import { Route as AlliancesIndexRouteImport } from './routes/alliances.index'
+import { Route as AlliancesIdRouteImport } from './routes/alliances.$id'
+import { Route as AlliancesNewRouteImport } from './routes/alliances.new'
 import { Route as AnalyticsIndexRouteImport } from './routes/analytics.index'
 import { Route as AnalyticsIdRouteImport } from './routes/analytics.$id'
 import { Route as DevicesIndexRouteImport } from './routes/devices.index'
@@ -108,6 +111,21 @@ const AgentsIdRoute = AgentsIdRouteImport.update({
 const AgentsNewRoute = AgentsNewRouteImport.update({
   id: '/agents/new',
   path: '/agents/new',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AlliancesIndexRoute = AlliancesIndexRouteImport.update({
+  id: '/alliances/',
+  path: '/alliances/',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AlliancesIdRoute = AlliancesIdRouteImport.update({
+  id: '/alliances/$id',
+  path: '/alliances/$id',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AlliancesNewRoute = AlliancesNewRouteImport.update({
+  id: '/alliances/new',
+  path: '/alliances/new',
   getParentRoute: () => rootRouteImport,
 } as any)
 const AnalyticsIndexRoute = AnalyticsIndexRouteImport.update({
@@ -206,6 +224,8 @@ export interface FileRoutesByFullPath {
   '/start': typeof StartRoute
   '/agents/$id': typeof AgentsIdRoute
   '/agents/new': typeof AgentsNewRoute
+  '/alliances/$id': typeof AlliancesIdRoute
+  '/alliances/new': typeof AlliancesNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -214,6 +234,7 @@ export interface FileRoutesByFullPath {
   '/models/new': typeof ModelsNewRoute
   '/simulations/$id': typeof SimulationsIdRoute
   '/agents/': typeof AgentsIndexRoute
+  '/alliances/': typeof AlliancesIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
@@ -238,6 +259,8 @@ export interface FileRoutesByTo {
   '/start': typeof StartRoute
   '/agents/$id': typeof AgentsIdRoute
   '/agents/new': typeof AgentsNewRoute
+  '/alliances/$id': typeof AlliancesIdRoute
+  '/alliances/new': typeof AlliancesNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -246,6 +269,7 @@ export interface FileRoutesByTo {
   '/models/new': typeof ModelsNewRoute
   '/simulations/$id': typeof SimulationsIdRoute
   '/agents': typeof AgentsIndexRoute
+  '/alliances': typeof AlliancesIndexRoute
   '/analytics': typeof AnalyticsIndexRoute
   '/devices': typeof DevicesIndexRoute
   '/federations': typeof FederationsIndexRoute
@@ -271,6 +295,8 @@ export interface FileRoutesById {
   '/start': typeof StartRoute
   '/agents/$id': typeof AgentsIdRoute
   '/agents/new': typeof AgentsNewRoute
+  '/alliances/$id': typeof AlliancesIdRoute
+  '/alliances/new': typeof AlliancesNewRoute
   '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -279,6 +305,7 @@ export interface FileRoutesById {
   '/models/new': typeof ModelsNewRoute
   '/simulations/$id': typeof SimulationsIdRoute
   '/agents/': typeof AgentsIndexRoute
+  '/alliances/': typeof AlliancesIndexRoute
   '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
@@ -305,6 +332,8 @@ export interface FileRouteTypes {
     | '/start'
     | '/agents/$id'
     | '/agents/new'
+    | '/alliances/$id'
+    | '/alliances/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
@@ -313,6 +342,7 @@ export interface FileRouteTypes {
     | '/models/new'
     | '/simulations/$id'
     | '/agents/'
+    | '/alliances/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
@@ -337,6 +367,8 @@ export interface FileRouteTypes {
     | '/start'
     | '/agents/$id'
     | '/agents/new'
+    | '/alliances/$id'
+    | '/alliances/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
@@ -345,6 +377,7 @@ export interface FileRouteTypes {
     | '/models/new'
     | '/simulations/$id'
     | '/agents'
+    | '/alliances'
     | '/analytics'
     | '/devices'
     | '/federations'
@@ -369,6 +402,8 @@ export interface FileRouteTypes {
     | '/start'
     | '/agents/$id'
     | '/agents/new'
+    | '/alliances/$id'
+    | '/alliances/new'
     | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
@@ -377,6 +412,7 @@ export interface FileRouteTypes {
     | '/models/new'
     | '/simulations/$id'
     | '/agents/'
+    | '/alliances/'
     | '/analytics/'
     | '/devices/'
     | '/federations/'
@@ -402,6 +438,8 @@ export interface RootRouteChildren {
   StartRoute: typeof StartRoute
   AgentsIdRoute: typeof AgentsIdRoute
   AgentsNewRoute: typeof AgentsNewRoute
+  AlliancesIdRoute: typeof AlliancesIdRoute
+  AlliancesNewRoute: typeof AlliancesNewRoute
   AnalyticsIdRoute: typeof AnalyticsIdRoute
   DevicesIdRoute: typeof DevicesIdRoute
   FederationsNewRoute: typeof FederationsNewRoute
@@ -410,6 +448,7 @@ export interface RootRouteChildren {
   ModelsNewRoute: typeof ModelsNewRoute
   SimulationsIdRoute: typeof SimulationsIdRoute
   AgentsIndexRoute: typeof AgentsIndexRoute
+  AlliancesIndexRoute: typeof AlliancesIndexRoute
   AnalyticsIndexRoute: typeof AnalyticsIndexRoute
   DevicesIndexRoute: typeof DevicesIndexRoute
   FederationsIndexRoute: typeof FederationsIndexRoute
@@ -519,6 +558,27 @@ declare module '@tanstack/react-router' {
       path: '/agents/new'
       fullPath: '/agents/new'
       preLoaderRoute: typeof AgentsNewRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/alliances/': {
+      id: '/alliances/'
+      path: '/alliances'
+      fullPath: '/alliances/'
+      preLoaderRoute: typeof AlliancesIndexRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/alliances/$id': {
+      id: '/alliances/$id'
+      path: '/alliances/$id'
+      fullPath: '/alliances/$id'
+      preLoaderRoute: typeof AlliancesIdRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/alliances/new': {
+      id: '/alliances/new'
+      path: '/alliances/new'
+      fullPath: '/alliances/new'
+      preLoaderRoute: typeof AlliancesNewRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/analytics/': {
@@ -650,6 +710,8 @@ const rootRouteChildren: RootRouteChildren = {
   StartRoute: StartRoute,
   AgentsIdRoute: AgentsIdRoute,
   AgentsNewRoute: AgentsNewRoute,
+  AlliancesIdRoute: AlliancesIdRoute,
+  AlliancesNewRoute: AlliancesNewRoute,
   AnalyticsIdRoute: AnalyticsIdRoute,
   DevicesIdRoute: DevicesIdRoute,
   FederationsNewRoute: FederationsNewRoute,
@@ -658,6 +720,7 @@ const rootRouteChildren: RootRouteChildren = {
   ModelsNewRoute: ModelsNewRoute,
   SimulationsIdRoute: SimulationsIdRoute,
   AgentsIndexRoute: AgentsIndexRoute,
+  AlliancesIndexRoute: AlliancesIndexRoute,
   AnalyticsIndexRoute: AnalyticsIndexRoute,
   DevicesIndexRoute: DevicesIndexRoute,
   FederationsIndexRoute: FederationsIndexRoute,

@@ -48,6 +48,10 @@ class Alliance(Stateful, ProjectRoot):
     loss = models.FloatField(null=True, blank=True)
     accuracy = models.FloatField(null=True, blank=True)
     """Of the latest epoch, on people held out."""
+    alone = models.FloatField(null=True, blank=True)
+    """Accuracy on the same people of the half with the labels, taught without the other party."""
+    history = models.JSONField(null=True, blank=True)
+    """``[epoch, loss, accuracy]`` of each epoch that was told of, in their order; None: none was."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -66,11 +70,16 @@ class Alliance(Stateful, ProjectRoot):
 
     def take_figures(self, figures: AllianceFigures) -> bool:
         """What a party tells; either knows a part of it. Whether anything has changed."""
-        before = (self.common, self.epoch, self.loss, self.accuracy)
+        before = (self.common, self.epoch, self.loss, self.accuracy, self.alone)
         self.common, self.epoch = max(self.common, figures.common), max(self.epoch, figures.epoch)
+        if figures.alone is not None:
+            self.alone = figures.alone
         if figures.loss is not None:
+            told = self.history or []
+            if not told or told[-1][0] < figures.epoch:
+                self.history = [*told, [figures.epoch, figures.loss, figures.accuracy]]
             self.loss, self.accuracy = figures.loss, figures.accuracy
-        return before != (self.common, self.epoch, self.loss, self.accuracy)
+        return before != (self.common, self.epoch, self.loss, self.accuracy, self.alone)
 
 
 class Party(Separated):

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64encode
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -38,6 +38,7 @@ class AlliancePartySerializer(serializers.ModelSerializer[Party]):
             "finished_at",
             "sent",
             "sent_bytes",
+            "taken",
         ]
         read_only_fields = fields
 
@@ -46,10 +47,34 @@ class AlliancePartySerializer(serializers.ModelSerializer[Party]):
         return None if party.key is None else urlsafe_b64encode(bytes(party.key)).decode().rstrip("=")
 
 
+class AllianceEpochSerializer(serializers.Serializer[None]):
+    """What the party with the labels found after an epoch."""
+
+    epoch = serializers.IntegerField(help_text="epochs that had ended")
+    loss = serializers.FloatField(help_text="mean over the batches")
+    accuracy = serializers.FloatField(help_text="on the people held out")
+
+
+class AllianceTermsSerializer(serializers.Serializer[None]):
+    """What the parties agree on."""
+
+    epochs = serializers.IntegerField()
+    learning_rate = serializers.FloatField(help_text="of the first epoch; it falls to nothing by equal steps")
+    momentum = serializers.FloatField()
+    noise = serializers.FloatField(
+        help_text="of gradients over the cut, as a multiple of their mean length; 0: labels are not hidden"
+    )
+    held_share = serializers.FloatField(help_text="of the common people with a label: measured, never trained on")
+    least_rows = serializers.IntegerField(help_text="common people that are needed")
+    seed = serializers.IntegerField(help_text="of the order in which people are trained on")
+
+
 class AllianceSerializer(serializers.ModelSerializer[Alliance]):
     """Two devices that train one network together, each with its own columns."""
 
     parties = AlliancePartySerializer(many=True, read_only=True)
+    terms = AllianceTermsSerializer(read_only=True)
+    history = serializers.SerializerMethodField(help_text="epochs that were told of, in their order")
 
     class Meta:
         model = Alliance
@@ -67,9 +92,16 @@ class AllianceSerializer(serializers.ModelSerializer[Alliance]):
             "epoch",
             "loss",
             "accuracy",
+            "alone",
+            "history",
             "parties",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(AllianceEpochSerializer(many=True))
+    def get_history(self, alliance: Alliance) -> list[dict[str, object]]:
+        """Each by name."""
+        return [dict(zip(("epoch", "loss", "accuracy"), told, strict=True)) for told in alliance.history or []]
 
 
 class BeginAllianceSerializer(serializers.Serializer[None]):

@@ -71,7 +71,7 @@ def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime)
         _fail(alliance, party, message, now)
         return _news(alliance, party, other)
     if alliance.take_figures(message.figures):
-        alliance.save(update_fields=["common", "epoch", "loss", "accuracy"])
+        alliance.save(update_fields=["common", "epoch", "loss", "accuracy", "alone", "history"])
         tell_consoles("alliances")
     if party.finished_at is not None and other.finished_at is not None:
         reason = reasons.finished(alliance.accuracy, common=alliance.common)

@@ -20,6 +20,7 @@ NONCE = "__CSP_NONCE__"
 SECTIONS = (
     "agents",
     "alerts",
+    "alliances",
     "analytics",
     "audit",
     "cluster",

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from rest_framework.test import APIClient
 
 from coterie.alliances.advancing import sweep
 from coterie.alliances.errors import HasEnded, NotHalves, OneDevice, OtherKey, UnknownAlliance
@@ -91,15 +92,28 @@ def test_no_more_letters_wait_than_there_is_room_for() -> None:
 
 def test_it_finishes_when_both_have_and_tells_what_the_party_with_labels_found() -> None:
     two = working()
-    figures = AllianceFigures(common=300, epoch=3, loss=0.5, accuracy=0.75)
+    figures = AllianceFigures(common=300, epoch=3, loss=0.5, accuracy=0.75, alone=0.5)
     two.exchange("columns", b"kept", figures=AllianceFigures(common=300, epoch=2))
     assert two.exchange("labels", figures=figures, ended="finished").state == "working"
     assert two.exchange("columns", ended="finished").state == "finished"
     ended = two.look()
-    assert (ended.common, ended.epoch, ended.loss, ended.accuracy) == (300, 3, 0.5, 0.75)
+    assert (ended.common, ended.epoch, ended.loss, ended.accuracy, ended.alone) == (300, 3, 0.5, 0.75, 0.5)
     assert ended.reason_sentence == "accuracy 75.00% on people held out; 300 people are known to both"
     assert not Letter.objects.exists()
     assert two.join("labels").role == "labels"
+
+
+def test_each_epoch_that_was_told_of_is_kept_once(api: APIClient) -> None:
+    two = working()
+    for epoch, loss in ((1, 0.9), (1, 0.9), (3, 0.5)):
+        two.exchange("labels", figures=AllianceFigures(common=300, epoch=epoch, loss=loss, accuracy=0.75, alone=0.5))
+        two.exchange("columns", figures=AllianceFigures(common=300, epoch=epoch))
+    shown = api.get(f"/api/alliances/{two.alliance.pk}/").json()
+    assert shown["history"] == [
+        {"epoch": 1, "loss": 0.9, "accuracy": 0.75},
+        {"epoch": 3, "loss": 0.5, "accuracy": 0.75},
+    ]
+    assert (shown["alone"], shown["terms"]["epochs"], shown["terms"]["noise"]) == (0.5, 3, 2.0)
 
 
 @pytest.mark.parametrize("agreed", [True, False])

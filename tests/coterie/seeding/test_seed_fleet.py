@@ -51,7 +51,7 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     fleet = ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit")
     peers = ("groups", "splits", "memberships", "help-requests", "transfers", "profiles")
     office = ("enrolment-tokens", "tokens", "webhooks", "webhook-deliveries")
-    for path in (*fleet, *peers, *office, "rollouts", "agent-rollouts", "agent-updates"):
+    for path in (*fleet, *peers, *office, "rollouts", "agent-rollouts", "agent-updates", "alliances"):
         assert api.get(f"/api/{path}/").json()["results"], path
     assert set(Rollout.objects.values_list("state", flat=True)) == {"measuring", "promoted", "rolled_back"}
     beside = [one.figures for one in Rollout.objects.all() if one.figures.get("shadowed")]

@@ -47,6 +47,34 @@ def test_without_noise_it_is_training_in_one_process(tmp_path: Path) -> None:
             np.testing.assert_allclose(party.half.tensors()[f"param.{name}"], expected.numpy(), atol=2e-6)
 
 
+def test_what_the_party_with_labels_reaches_alone_is_its_half_taught_with_zeros_at_the_cut(tmp_path: Path) -> None:
+    bank, insurer = parties(small_population(), TERMS, tmp_path)
+    hold_talks(bank, insurer)
+    upper, compiled = Upper(), compiled_halves()[1]
+    upper.load_state_dict({name: torch.tensor(value) for name, value in compiled.parameters.items()})
+    rows = np.frombuffer(insurer.standing.rows, np.int64)
+    train, held = (rows[np.frombuffer(part, np.int64)] for part in (insurer.standing.train, insurer.standing.held))
+    table, labels = torch.tensor(insurer.half._table.columns), torch.tensor(insurer.half.labels())
+    steps = torch.optim.SGD(upper.parameters(), lr=1, momentum=TERMS.momentum)
+
+    def logits(of: np.ndarray) -> torch.Tensor:
+        found: torch.Tensor = upper(table[of], torch.zeros(len(of), insurer.half.width))
+        return found
+
+    for epoch in range(TERMS.epochs):
+        for group in steps.param_groups:
+            group["lr"] = TERMS.rate(epoch)
+        order = epoch_order(len(train), TERMS.seed, epoch)
+        for first in range(0, len(train), BATCH_SIZE):
+            batch = train[order[first : first + BATCH_SIZE]]
+            steps.zero_grad()
+            torch.nn.functional.cross_entropy(logits(batch), labels[batch]).backward()
+            steps.step()
+    right = (logits(held).argmax(1) == labels[held]).float().mean().item()
+    assert insurer.standing.alone == pytest.approx(right, abs=1.5 / len(held))
+    assert bank.standing.alone is None
+
+
 def test_a_party_that_is_killed_after_any_letter_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     terms = msgspec.structs.replace(TERMS, noise=1.0)
     whole = parties(small_population(), terms, tmp_path)

@@ -2318,6 +2318,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/pairs/{id}/speed-history/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description By day, class, work, form and condition, the newest day first; each day is summed up hourly until it is over.
+         *
+         *     Classes are where devices divide on the last of these days. What was told before counts to the class whose
+         *     medians are nearest.
+         */
+        get: operations["pairs_speed_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/pairs/{id}/uploaded-weights/": {
         parameters: {
             query?: never;
@@ -3738,6 +3760,8 @@ export interface components {
              * @example 0.934
              */
             readonly accuracy: number | null;
+            /** Format: double */
+            readonly alone: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
             /** @example 300 */
@@ -3748,6 +3772,8 @@ export interface components {
             readonly ended_at: string | null;
             /** @example 1 */
             readonly epoch: number;
+            /** @description epochs that were told of, in their order */
+            readonly history: components["schemas"]["AllianceEpoch"][];
             /** Format: uuid */
             readonly id: string;
             /**
@@ -3770,7 +3796,27 @@ export interface components {
              *       "threshold": 0.02
              *     }
              */
-            readonly terms: unknown;
+            readonly terms: components["schemas"]["AllianceTerms"];
+        };
+        /** @description What the party with the labels found after an epoch. */
+        AllianceEpoch: {
+            /**
+             * Format: double
+             * @description on the people held out
+             * @example 0.934
+             */
+            accuracy: number;
+            /**
+             * @description epochs that had ended
+             * @example 1
+             */
+            epoch: number;
+            /**
+             * Format: double
+             * @description mean over the batches
+             * @example 0.31
+             */
+            loss: number;
         };
         /** @description One device in an alliance. */
         AllianceParty: {
@@ -3798,6 +3844,7 @@ export interface components {
             readonly sent: number;
             /** @example 218000 */
             readonly sent_bytes: number;
+            readonly taken: number;
             /**
              * Format: uuid
              * @example 0.1.0
@@ -3819,6 +3866,36 @@ export interface components {
          * @enum {string}
          */
         AllianceState: "waiting" | "working" | "finished" | "failed" | "cancelled";
+        /** @description What the parties agree on. */
+        AllianceTerms: {
+            /** @example 20 */
+            epochs: number;
+            /**
+             * Format: double
+             * @description of the common people with a label: measured, never trained on
+             */
+            held_share: number;
+            /**
+             * Format: double
+             * @description of the first epoch; it falls to nothing by equal steps
+             * @example 0.05
+             */
+            learning_rate: number;
+            /** @description common people that are needed */
+            least_rows: number;
+            /** Format: double */
+            momentum: number;
+            /**
+             * Format: double
+             * @description of gradients over the cut, as a multiple of their mean length; 0: labels are not hidden
+             */
+            noise: number;
+            /**
+             * @description of the order in which people are trained on
+             * @example 0
+             */
+            seed: number;
+        };
         /** @description Something that happened to a federation, beside its rounds. */
         Annotation: {
             /** Format: date-time */
@@ -4483,10 +4560,10 @@ export interface components {
             /**
              * @description a train step on a batch, or a run of the model
              *
-             *     * `step` - step
              *     * `predict` - predict
+             *     * `step` - step
              */
-            work: components["schemas"]["WorkEnum"];
+            work: components["schemas"]["DeviceWork"];
         };
         /** @description Where training runs, and what waits. */
         Cluster: {
@@ -4651,6 +4728,87 @@ export interface components {
             readonly target_dtype: string;
             /** @example [] */
             readonly target_shape: number[];
+        };
+        /** @description How long one kind of work took in a class on a day: the sum of what each device told last on it. */
+        DaySpeed: {
+            /**
+             * @description while it was measured
+             *
+             *     * `yes` - yes
+             *     * `no` - no
+             *     * `unknown` - unknown
+             */
+            charging: components["schemas"]["ChargingEnum"];
+            /**
+             * Format: double
+             * @description the shortest median of a device in it on the last day
+             */
+            readonly class_from_s: number;
+            /**
+             * Format: double
+             * @description the longest
+             */
+            readonly class_to_s: number;
+            /**
+             * @description how many there are, as devices divided on the last day asked for
+             * @example 10
+             */
+            readonly classes: number;
+            /**
+             * @description the work, with float32, by whose median devices are divided
+             *
+             *     * `predict` - predict
+             *     * `step` - step
+             */
+            compared_by: components["schemas"]["DeviceWork"];
+            /**
+             * Format: date
+             * @description in UTC
+             */
+            day: string;
+            /**
+             * @description devices that have measured it
+             * @example 13
+             */
+            devices: number;
+            /**
+             * @description which form of the version; float32 is the version itself
+             * @example int8
+             */
+            form: string;
+            /**
+             * Format: double
+             * @description the highest temperature at which it was measured
+             * @example 46.5
+             */
+            hottest_c: number | null;
+            /**
+             * @description which class; 1 is the quickest
+             * @example 12
+             */
+            readonly number: number;
+            /**
+             * Format: double
+             * @example 0.0021
+             */
+            p50_s: number;
+            /**
+             * Format: double
+             * @example 0.0026
+             */
+            p90_s: number;
+            /**
+             * Format: double
+             * @example 0.0048
+             */
+            p99_s: number;
+            /**
+             * @description a train step on a batch, or a run of the model
+             *
+             *     * `predict` - predict
+             *     * `step` - step
+             */
+            work: components["schemas"]["DeviceWork"];
         };
         /** @description Why devices would not answer. */
         Declined: {
@@ -4973,7 +5131,7 @@ export interface components {
              * @example 0.1.0
              */
             readonly version: string;
-            readonly work: components["schemas"]["WorkEnum"];
+            readonly work: components["schemas"]["DeviceWork"];
         };
         /** @description A device's log of some hours, asked for by an operator. */
         DeviceLog: {
@@ -5142,6 +5300,12 @@ export interface components {
          * @enum {string}
          */
         DeviceUpdateState: "asked" | "waiting" | "installed" | "refused" | "failed" | "returned";
+        /**
+         * @description * `predict` - predict
+         *     * `step` - step
+         * @enum {string}
+         */
+        DeviceWork: "predict" | "step";
         /** @description What to distil a pair's device model with, and how. */
         DistillRequest: {
             /** Format: uuid */
@@ -7547,6 +7711,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Dataset"][];
+        };
+        PaginatedDaySpeedList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["DaySpeed"][];
         };
         PaginatedDeliveryList: {
             /** @example 123 */
@@ -10343,16 +10522,33 @@ export interface components {
         };
         /** @description Devices that are about as quick as one another. */
         SpeedClass: {
+            /**
+             * @description the work, with float32, by whose median devices are divided
+             *
+             *     * `predict` - predict
+             *     * `step` - step
+             */
+            compared_by: components["schemas"]["DeviceWork"];
             /** @example 13 */
             devices: number;
+            /**
+             * Format: double
+             * @description the shortest median of a device in it, within 19 %
+             */
+            from_s: number;
             /**
              * @description the most frequent first
              * @example [
              *       "aarch64 Linux, 4 cores"
              *     ]
              */
-            machines: string[];
+            readonly machines: string[];
             speeds: components["schemas"]["ClassSpeed"][];
+            /**
+             * Format: double
+             * @description the longest, within 19 %
+             */
+            to_s: number;
         };
         /** @description What was found when the models of a round's devices were compared. */
         Split: {
@@ -11608,12 +11804,6 @@ export interface components {
              */
             why: string;
         };
-        /**
-         * @description * `step` - step
-         *     * `predict` - predict
-         * @enum {string}
-         */
-        WorkEnum: "step" | "predict";
     };
     responses: {
         /** @description The body or the query is none that can be read. */
@@ -17986,6 +18176,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpeedClass"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_speed_history: {
+        parameters: {
+            query?: {
+                /**
+                 * @description * `yes` - yes
+                 *     * `no` - no
+                 *     * `unknown` - unknown
+                 */
+                charging?: "yes" | "no" | "unknown";
+                /** @description back from today */
+                days?: number;
+                /** @description which form of the version; float32 is the version itself */
+                form?: string;
+                /** @description which class; 1 is the quickest */
+                number?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /**
+                 * @description a train step on a batch, or a run of the model
+                 *
+                 *     * `predict` - predict
+                 *     * `step` - step
+                 */
+                work?: "predict" | "step";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDaySpeedList"];
                 };
             };
             400: components["responses"]["Problem400"];

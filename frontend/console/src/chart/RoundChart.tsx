@@ -12,6 +12,8 @@ import { Watched } from "./watched";
 
 interface Props {
   readonly title: string;
+  /** What the x axis counts; rounds where nothing else is said. */
+  readonly counts?: "round" | "epoch";
   /** Numbers of the rounds, ascending; one at least. */
   readonly rounds: readonly number[];
   readonly series: readonly Series[];
@@ -22,7 +24,7 @@ interface Props {
 }
 
 /** Values by round: the x axis counts rounds, not time. */
-export function RoundChart({ title, rounds, series, format, bounds, pointed: shared }: Props) {
+export function RoundChart({ title, counts = "round", rounds, series, format, bounds, pointed: shared }: Props) {
   const [own] = useState(() => new Watched<number | null>(null));
   const draw = useCallback(
     ({ colour, axis }: Ink): Drawing => ({
@@ -52,15 +54,19 @@ export function RoundChart({ title, rounds, series, format, bounds, pointed: sha
         value: written(values[place]),
         colour: hueOf(index),
       }));
-      return { heading: `Round ${rounds[place]}`, readings, notes: [] };
+      return { heading: counts === "round" ? `Round ${rounds[place]}` : `Epoch ${rounds[place]}`, readings, notes: [] };
     },
-    [rounds, series, written],
+    [counts, rounds, series, written],
   );
   const values = useMemo<ValuesOf>(
     () => ({
       rows: rounds.length,
       columns: [
-        { header: "round", raw: (row) => rounds[row] ?? "", shown: (row) => `${rounds[row]}` },
+        {
+          header: counts === "round" ? "round" : "epoch",
+          raw: (row) => rounds[row] ?? "",
+          shown: (row) => `${rounds[row]}`,
+        },
         ...series.map(({ label, values }) => ({
           header: label,
           raw: (row: number) => values[row] ?? "",
@@ -68,7 +74,7 @@ export function RoundChart({ title, rounds, series, format, bounds, pointed: sha
         })),
       ],
     }),
-    [rounds, series, written],
+    [counts, rounds, series, written],
   );
   const legend = useMemo(
     () => (series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : []),
@@ -83,7 +89,7 @@ export function RoundChart({ title, rounds, series, format, bounds, pointed: sha
       readAt={readAt}
       values={values}
       legend={legend}
-      spoken={spokenOf(rounds, series, format)}
+      spoken={spokenOf(rounds, series, format, counts)}
     />
   );
 }
@@ -93,11 +99,15 @@ export function spokenOf(
   rounds: readonly number[],
   series: readonly Series[],
   format: (value: number) => string,
+  counts: "round" | "epoch" = "round",
 ): string {
   const lines = series.flatMap(({ label, values }) => {
     const there = values.filter((value) => value !== null);
     const [first, last] = [there[0], there.at(-1)];
     return first === undefined || last === undefined ? [] : [t`${label} from ${format(first)} to ${format(last)}`];
   });
-  return lines.length === 0 ? t`nothing was measured` : t`${lines.join("; ")}, in ${rounds.length} rounds`;
+  if (lines.length === 0) return t`nothing was measured`;
+  return counts === "round"
+    ? t`${lines.join("; ")}, in ${rounds.length} rounds`
+    : t`${lines.join("; ")}, in ${rounds.length} epochs`;
 }

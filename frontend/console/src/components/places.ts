@@ -1,5 +1,6 @@
 import {
   type Icon,
+  IconArrowsJoin2,
   IconBell,
   IconBox,
   IconChartHistogram,
@@ -35,6 +36,7 @@ export const PLACES: readonly Place[] = [
   { to: "/models", label: "Models", icon: IconBox },
   { to: "/simulations", label: "Simulations", icon: IconFlask },
   { to: "/analytics", label: "Questions", icon: IconChartHistogram },
+  { to: "/alliances", label: "Alliances", icon: IconArrowsJoin2 },
   { to: "/help", label: "Help", icon: IconHeartHandshake },
   { to: "/enrol", label: "Enrol", icon: IconDeviceDesktopPlus },
   { to: "/jobs", label: "Jobs", icon: IconListCheck },

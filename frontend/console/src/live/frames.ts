@@ -30,6 +30,7 @@ export function knownAfter(known: Known, frame: Frame): Known {
 }
 
 const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
+  alliances: [["alliances"]],
   audit: [
     ["audit"],
     ["privacy"],

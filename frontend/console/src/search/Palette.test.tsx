@@ -10,7 +10,7 @@ const NONE = { count: 0, results: [], next: null, previous: null };
 
 function holds(): void {
   signedIn();
-  for (const list of ["federations", "pairs", "versions", "rounds"] as const)
+  for (const list of ["federations", "pairs", "versions", "alliances", "rounds"] as const)
     answers("get", `/api/${list}/`, NONE as never);
   answers("get", "/api/devices/", {
     ...NONE,

@@ -33,6 +33,7 @@ const COMMANDS: readonly Found[] = [
   { id: "new-dataset", kind: t`Actions`, label: "Upload a data set", to: "/models/datasets" },
   { id: "enrol", kind: t`Actions`, label: "Enrol a device", to: "/enrol" },
   { id: "agent-rollout", kind: t`Actions`, label: "Roll out a release of the agent", to: "/agents/new" },
+  { id: "alliance", kind: t`Actions`, label: "Begin an alliance", to: "/alliances/new" },
   { id: "token", kind: t`Actions`, label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
   { id: "webhook", kind: t`Actions`, label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
   { id: "alert-rule", kind: t`Actions`, label: "Make an alert rule", to: "/alerts", search: { tab: "rules" } },
@@ -57,18 +58,19 @@ export function roundIn(typed: string): { readonly federation: string; readonly 
   return said?.[1] === undefined ? undefined : { federation: said[1], number: Number(said[2]) };
 }
 
-/** Devices, federations, pairs, versions and rounds that what was typed could mean, some of each. */
+/** Devices, federations, pairs, versions, alliances and rounds that what was typed could mean, some of each. */
 export function foundQuery(typed: string) {
   const query = { search: typed, page_size: MOST };
   return queryOptions({
     queryKey: ["found", typed],
     enabled: typed !== "",
     queryFn: async ({ signal }): Promise<readonly Found[]> => {
-      const [devices, federations, pairs, versions, rounds] = await Promise.all([
+      const [devices, federations, pairs, versions, alliances, rounds] = await Promise.all([
         api.GET("/api/devices/", { params: { query }, signal }),
         api.GET("/api/federations/", { params: { query }, signal }),
         api.GET("/api/pairs/", { params: { query }, signal }),
         api.GET("/api/versions/", { params: { query }, signal }),
+        api.GET("/api/alliances/", { params: { query }, signal }),
         roundsFor(typed, signal),
       ]);
       return [
@@ -98,6 +100,13 @@ export function foundQuery(typed: string) {
           label: nameOf(version),
           to: `/models/${version.pair}`,
           search: { version: version.id },
+        })),
+        ...(alliances.data?.results ?? []).map(({ id, name, state }) => ({
+          id,
+          kind: t`Alliances`,
+          label: name,
+          detail: wordOf(state),
+          to: `/alliances/${id}`,
         })),
         ...rounds,
       ];

@@ -15,6 +15,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
 from coterie.seeding.agents import roll_agents_out
+from coterie.seeding.alliances import make_alliances
 from coterie.seeding.devices import make_devices
 from coterie.seeding.forecasts import forecast_rounds
 from coterie.seeding.lineages import TASKS, keep, make_pair, make_troubled_jobs
@@ -54,6 +55,7 @@ class Command(TellingCommand):
                 federation = make_federation(task, pair, dataset, fleet, state=state, random=random, now=now)
                 forecast_rounds(federation, random=random)
             make_troubled_jobs(pair, now=now)
+            make_alliances(fleet, random=Random(seed), now=now)  # noqa: S311 - for looking at
             engineer = next(person.username for person in people if person.role == OperatorRole.OPERATOR)
             make_sweep(federation, keep(b"a fleet", now), asked_by=engineer, random=random, now=now)
             make_logs(random=random, now=now)
