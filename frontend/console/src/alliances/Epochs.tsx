@@ -1,7 +1,7 @@
 import { Stack, Text } from "@mantine/core";
 import { useMemo } from "react";
+import { FROM_NOTHING, SHARE } from "../chart/bounds";
 import { RoundChart } from "../chart/RoundChart";
-import { FROM_NOTHING, SHARE } from "../chart/TimeChart";
 import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
