@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, object] = {
+    "absent_s": 604800.0,
     "accuracies": [0.62, 0.81, 0.9, 0.934],
     "accuracy": 0.934,
     "accuracy_after": 0.81,
@@ -85,6 +86,7 @@ EXAMPLES: Mapping[str, object] = {
     "distil_learning_rate": 0.05,
     "divergence": 0.031,
     "draws": 9,
+    "drift": "introduced:0.5",
     "duration_high_s": 61.0,
     "duration_low_s": 38.0,
     "duration_s": 46.0,
@@ -94,6 +96,7 @@ EXAMPLES: Mapping[str, object] = {
     "elsewhere": 1,
     "email": "ada@example.org",
     "ended_s": 3600.0,
+    "ends_s": 259200.0,
     "epoch": 1,
     "epochs": 20,
     "epsilon": 3.2,
@@ -200,6 +203,7 @@ EXAMPLES: Mapping[str, object] = {
     "method": "static_minmax",
     "metrics": {"accuracy": 0.934, "updates": 10, "update_bytes": 123456},
     "middle": 0.91,
+    "misfit": "the models take 64 numbers, the data set has 32",
     "month_down_bytes": 66142000,
     "month_up_bytes": 19650000,
     "most_failures": 0.1,
