@@ -3632,7 +3632,10 @@ export interface components {
         };
         /** @description A release of the agent on its way to devices. */
         AgentRollout: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 604800
+             */
             readonly absent_s: number;
             /** @example 365 */
             readonly answers_deleted_after_days: number | null;
@@ -5880,6 +5883,7 @@ export interface components {
             /**
              * Format: double
              * @description in seconds since the plan began
+             * @example 259200
              */
             ends_s: number;
         };
@@ -6234,7 +6238,10 @@ export interface components {
         Fitting: {
             /** Format: uuid */
             id: string;
-            /** @description why the models cannot take its samples; blank: they do */
+            /**
+             * @description why the models cannot take its samples; blank: they do
+             * @example the models take 64 numbers, the data set has 32
+             */
             misfit: string;
             /** @example kiosk-0017 */
             name: string;
@@ -8907,7 +8914,10 @@ export interface components {
             days: number;
             /** @example 13 */
             devices: number;
-            /** @description null: devices have all samples from the beginning */
+            /**
+             * @description null: devices have all samples from the beginning
+             * @example introduced:0.5
+             */
             drift: string | null;
             /** @example 200 */
             each: number | null;
@@ -10637,6 +10647,7 @@ export interface components {
              * Format: double
              * @description seconds for which a phase waits for the first of its devices to have it; then it is paused
              * @default 604800
+             * @example 604800
              */
             absent_s: number;
             /**
@@ -11294,7 +11305,10 @@ export interface components {
              * @example 13
              */
             devices?: number | null;
-            /** @description samples come over the days: steady, or introduced:SHARE, where on so many devices a class is new in the second half; null: devices have them all from the beginning */
+            /**
+             * @description samples come over the days: steady, or introduced:SHARE, where on so many devices a class is new in the second half; null: devices have them all from the beginning
+             * @example introduced:0.5
+             */
             drift?: string | null;
             /**
              * @description samples that each device draws with replacement; null: the data set is divided
@@ -11658,6 +11672,7 @@ export interface components {
             /**
              * Format: double
              * @description where samples come over time, when it ends already; null: with the last of them
+             * @example 259200
              */
             ends_s?: number | null;
             /**
@@ -11695,6 +11710,7 @@ export interface components {
             /**
              * Format: double
              * @description where samples come over time, when it ends already; null: with the last of them
+             * @example 259200
              */
             ends_s?: number | null;
             /**
