@@ -3763,7 +3763,10 @@ export interface components {
              * @example 0.934
              */
             readonly accuracy: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.83
+             */
             readonly alone: number | null;
             /** Format: date-time */
             readonly begun_at: string | null;
@@ -3847,6 +3850,7 @@ export interface components {
             readonly sent: number;
             /** @example 218000 */
             readonly sent_bytes: number;
+            /** @example 3 */
             readonly taken: number;
             /**
              * Format: uuid
@@ -3876,6 +3880,7 @@ export interface components {
             /**
              * Format: double
              * @description of the common people with a label: measured, never trained on
+             * @example 0.2
              */
             held_share: number;
             /**
@@ -3884,13 +3889,20 @@ export interface components {
              * @example 0.05
              */
             learning_rate: number;
-            /** @description common people that are needed */
+            /**
+             * @description common people that are needed
+             * @example 1000
+             */
             least_rows: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.9
+             */
             momentum: number;
             /**
              * Format: double
              * @description of gradients over the cut, as a multiple of their mean length; 0: labels are not hidden
+             * @example 1
              */
             noise: number;
             /**
@@ -4745,11 +4757,13 @@ export interface components {
             /**
              * Format: double
              * @description the shortest median of a device in it on the last day
+             * @example 0.0021
              */
             readonly class_from_s: number;
             /**
              * Format: double
              * @description the longest
+             * @example 0.0034
              */
             readonly class_to_s: number;
             /**
@@ -10544,6 +10558,7 @@ export interface components {
             /**
              * Format: double
              * @description the shortest median of a device in it, within 19 %
+             * @example 0.0021
              */
             from_s: number;
             /**
@@ -10557,6 +10572,7 @@ export interface components {
             /**
              * Format: double
              * @description the longest, within 19 %
+             * @example 0.0034
              */
             to_s: number;
         };
