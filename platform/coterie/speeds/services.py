@@ -53,15 +53,12 @@ def sum_up(*, now: datetime) -> None:
         take_day(pair=pair, day=today, now=now)
 
 
-@transaction.atomic
 def take_day(*, pair: ModelPair, day: date, now: datetime) -> None:
     """Write what devices told last, of those that told something since `day` began, in place of what was written."""
-    ModelPair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # so that of two workers one waits
     sums = _sums(_figures(pair), since=datetime.combine(day, time(), UTC))
     if not sums:
         return
-    SpeedDay.objects.filter(pair=pair, day=day).delete()
-    SpeedDay.objects.bulk_create(
+    rows = [
         SpeedDay(
             pair=pair,
             day=day,
@@ -76,7 +73,11 @@ def take_day(*, pair: ModelPair, day: date, now: datetime) -> None:
             taken_at=now,
         )
         for (by, band, work, form, charging), found in sums.items()
-    )
+    ]
+    with transaction.atomic():  # begun when all is read: a large fleet's figures take seconds, and nobody could write
+        ModelPair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # so that of two workers one waits
+        SpeedDay.objects.filter(pair=pair, day=day).delete()
+        SpeedDay.objects.bulk_create(rows)
 
 
 def _figures(pair: ModelPair) -> QuerySet[DeviceLatency]:

@@ -4,6 +4,8 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +94,17 @@ def test_a_day_is_written_anew_each_hour_and_ended_after_midnight() -> None:
     assert taken(midnight + HOUR / 12) == [(NOON.date(), 42)], "nothing is told of the day that has begun"
     tell(device, version, ("predict", "float32", shape(50)), now=midnight + HOUR)
     assert taken(midnight + 2 * HOUR) == [(NOON.date(), 42), (midnight.date(), 50)], "the day before stays as it was"
+
+
+def test_a_fleets_figures_are_read_before_others_have_to_wait() -> None:
+    version = make_version(make_pair())
+    tell(make_device("one"), version, ("predict", "float32", shape(40)))
+    with CaptureQueriesContext(connection) as queries:
+        sum_up(now=NOON)
+    statements = [query["sql"] for query in queries]
+    begins = next(place for place, sql in enumerate(statements) if sql.startswith("SAVEPOINT"))
+    assert any("fleet_devicelatency" in sql for sql in statements[:begins])
+    assert not any("fleet_devicelatency" in sql for sql in statements[begins:])
 
 
 def test_days_on_which_nothing_was_told_have_no_rows() -> None:
