@@ -187,7 +187,7 @@ def test_counts_by_class_are_not_told_where_profiles_have_noise(
 def test_nothing_that_a_plan_hides_in_a_sum_is_told_before_the_first_round_either(joined: Store) -> None:
     joined.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
     joined.journal.measure("train_step_s", 0.5)
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((0, 1000))))
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((0, 1000))), now=0.0)
     platform = Platform(ignores_unknown=True, hides=True)
     contact(joined, Counting(2), platform).run()
     contact(joined, Counting(2), platform).run()
@@ -256,7 +256,7 @@ def test_the_trusted_key_is_told_to_a_newer_platform_alone(joined: Store, bundle
 
 def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(joined: Store) -> None:
     durations = Histogram((0, 1000))
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, durations))
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, durations), now=0.0)
     old, new = Platform(ignores_unknown=False), Platform(ignores_unknown=True)
     contact(joined, Counting(3), old).run()
     assert [heard.latencies for heard in old.heard] == [()] * len(old.heard)
@@ -265,9 +265,9 @@ def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(join
     assert new.heard[0].latencies == ()
     assert new.heard[1].latencies == (Latency("v1", "predict", "float32", durations, "yes"),)
     assert told._news_of_latencies() == ()
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))))
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))), now=0.0)
     assert told._news_of_latencies() == (), "not every few seconds"
-    joined.latencies.add(Measured("digits", "v1", "predict", "int8", "yes", None, durations))
+    joined.latencies.add(Measured("digits", "v1", "predict", "int8", "yes", None, durations), now=0.0)
     assert [one.form for one in told._news_of_latencies()] == ["float32", "int8"]
 
 

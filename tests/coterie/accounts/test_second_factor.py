@@ -207,7 +207,7 @@ def test_the_list_of_people_says_who_has_one(ada: Person, django_assert_num_quer
     api.force_authenticate(create_operator(username="eve").operator)
     for name in ("bob", "cyd"):
         begin_second_factor(operator=create_operator(username=name).operator, now=NOW)
-    with django_assert_num_queries(4):  # how many there are, the page, their apps and their passkeys
+    with django_assert_num_queries(5):  # how many there are, keys and rows of the page, their apps and their passkeys
         people = api.get("/api/operators/").json()["results"]
     has_one = {person["username"]: person["has_second_factor"] for person in people}
     assert {name: has_one[name] for name in ("ada", "bob", "cyd")} == {"ada": True, "bob": False, "cyd": False}

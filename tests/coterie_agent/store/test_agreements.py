@@ -1,6 +1,5 @@
 """Editions of the owner's word are kept as they were read; what damage or leaving takes is asked again."""
 
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from coterie_agent.store.database import _AGREEMENTS, _SCHEMAS
 from coterie_agent.store.opened import Store, open_store
 from coterie_learning.consent import SCOPES, WORDS, taken_back
 from coterie_wire.messages import Enrolled
+from tests.coterie_agent.store.older import make_older
 
 ASKS = ConsentSettings()
 ENROLLED = Enrolled(device="d1", credential="secret", platform_key=bytes(32), check_in_s=30)
@@ -90,12 +90,9 @@ def test_a_device_that_joined_before_goes_on_and_can_read_why(tmp_path: Path, ha
     with open_store(home) as store:
         if has_joined:
             store.identity.save(url="https://platform.example", name="kiosk", enrolled=ENROLLED)
-    before = _SCHEMAS.index(_AGREEMENTS)
-    later = re.findall(r"CREATE TABLE (\w+)", "".join(_SCHEMAS[before:]))
     with closing(sqlite3.connect(home.database)) as connection:
-        connection.executescript(
-            "".join(f"DROP TABLE {table};" for table in later) + f"PRAGMA user_version = {before};"
-        )
+        make_older(connection, before=_SCHEMAS.index(_AGREEMENTS))
+        connection.commit()
     with open_store(home) as store:
         assert store.agreements.scopes() == (SCOPES if has_joined else ())
         editions = store.agreements.editions()

@@ -1,6 +1,5 @@
 """What the store keeps of the peers a device keeps, and how an older store grows into it."""
 
-import re
 import sqlite3
 from contextlib import closing
 
@@ -19,6 +18,7 @@ from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
 from coterie_wire.messages import Assignment
 from tests.coterie_agent.bundles import Bundle
+from tests.coterie_agent.store.older import make_older
 
 ASK = AskHelp("00000000-0000-0000-0000-000000000001", "digits", (2,), Profile(batch=3, classes=(2,), counts=(4,)))
 
@@ -50,14 +50,6 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         assert store.peers.personal() == ("v1", 1)
 
 
-def make_older(connection: sqlite3.Connection) -> None:
-    """As it was before what was told was called what was reported."""
-    before = _SCHEMAS.index(_REPORTED)
-    for kind, name in re.findall(r"CREATE (TABLE|TRIGGER) (\w+)", "".join(_SCHEMAS[before + 1 :])):
-        connection.execute(f"DROP {kind} IF EXISTS {name}")
-    connection.execute(f"PRAGMA user_version = {before}")
-
-
 def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> None:
     home.create()
     watch = begin_watch(Cartel(), 3)
@@ -74,7 +66,7 @@ def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> Non
         }
         for name, content in rows.items():
             connection.execute("INSERT INTO peers VALUES (?1, ?2, seal(?1, ?2))", (name, content))
-        make_older(connection)
+        make_older(connection, before=_SCHEMAS.index(_REPORTED))
         connection.commit()
     with open_store(home) as store:
         found = store.peers.reading()
@@ -90,7 +82,7 @@ def test_a_row_that_the_disk_has_changed_gets_no_new_seal(home: Home) -> None:
     Database(home.database).close()
     with closing(sqlite3.connect(home.database)) as connection:
         connection.execute("INSERT INTO peers VALUES ('reading', ?, ?)", (b'{"judged":8,"trained":4}', bytes(8)))
-        make_older(connection)
+        make_older(connection, before=_SCHEMAS.index(_REPORTED))
         connection.commit()
     with open_store(home) as store:
         assert store.peers.reading() is None
