@@ -224,7 +224,10 @@ def try_a_version_in_phases(scene: Scene) -> None:
     phase = dialog.get_by_role("group", name="phases: 1 of 1", exact=True)
     for field, value in (("share", "0.5"), ("threshold", "0.01"), ("within", "7200"), ("hold", "3600")):
         scene.hand.type(phase.get_by_label(field, exact=True), value)
-    course = "10% for 60 min at most, then 50% for 60 min to 2.0 h, then everybody. It may be worse by 2%, then 1%."
+    course = (
+        "10% for 60 min at most, then 50% for 60 min to 2.0 h, then everybody. It may be worse by 2%, then 1%. "
+        "Where too few devices are there, it waits for 24.0 h at most."
+    )
     expect(dialog.get_by_role("status")).to_have_text(course)
     scene.hand.press(begin)
     expect(_roll_out(scene)).to_be_visible()

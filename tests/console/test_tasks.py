@@ -147,7 +147,8 @@ def test_a_version_is_tried_in_phases_each_with_its_time_and_threshold(
     try_a_version_in_phases(scene)
     page.close()
     (begun,) = scene.listed(f"{of_pair}&active=true")
-    assert begun["terms"]["phases"] == [{"share": 0.5, "threshold": 0.01, "within_s": 7200, "hold_s": 3600}]
+    second = {"share": 0.5, "threshold": 0.01, "within_s": 7200, "hold_s": 3600, "absent_s": None}
+    assert begun["terms"]["phases"] == [second]
     assert begun["terms"]["hold_s"] == 0, "of the first share"
 
 

@@ -377,7 +377,12 @@ def test_a_plan_is_tried_and_its_forecast_fetched(
         *("duration_s", "lost", "up_bytes", "accuracy", "bytes_per_device", "joules_per_device"),
         *("device_accuracy_median", "device_accuracy_worst_decile"),
     )
-    expected = {**dict.fromkeys(names, span), "begins_with": 0.5, "rounds": [{"number": 1, "accuracy": span}]}
+    expected = {
+        **dict.fromkeys(names, span),
+        "begins_with": 0.5,
+        "rounds": [{"number": 1, "accuracy": span}],
+        "moments": [],
+    }
     running, done = job("simulation", "running", left_s=12.0), job("simulation", "succeeded")
     record = {"id": "f", "name": "digits", "pair": "p", "state": "draft", "members": 3}
     scripted.answers("POST federations/", record, status=201)
