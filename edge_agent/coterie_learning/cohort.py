@@ -41,6 +41,8 @@ class Admission(NamedTuple):
     """L2 norms of those that count, in their order."""
     all_norms: Sequence[float] = ()
     """Those of all that could be read."""
+    ordinary: float = 0.0
+    """What `ordinary_norm` finds of them and of those before; where norms are held to a bound, that of those before."""
 
 
 def admit(
@@ -79,14 +81,17 @@ def admit(
                 reported[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
-    most = largest_norm([*norms.values(), *others], ordinary) if bound is None else None
+    compared = [*norms.values(), *others] if bound is None else []
+    most = largest_norm(compared, ordinary)
     for place, norm in norms.items():
         if most is not None and norm > most:
             faults[place] = far_off(norm, most)
     for place, name, number, most in _too_large(reported):
         faults[place] = WireError("update.outlier", f"its {name} is {number:.3g}; its round's median allows {most:.3g}")
     kept = [place for place in norms if place not in faults]
-    return Admission(kept, faults, [norms[place] for place in kept], list(norms.values()))
+    return Admission(
+        kept, faults, [norms[place] for place in kept], list(norms.values()), ordinary_norm(compared, ordinary)
+    )
 
 
 def far_off(norm: float, most: float) -> WireError:

@@ -37,16 +37,7 @@ from coterie.cloud.root_update import root_update
 from coterie.cloud.unmasking import unmask
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.cohort import (
-    Admission,
-    admit,
-    discounted,
-    far_off,
-    largest_norm,
-    ordinary_norm,
-    shortened,
-    weights,
-)
+from coterie_learning.cohort import Admission, admit, discounted, far_off, largest_norm, shortened, weights
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
@@ -156,9 +147,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         residual=residual,
         summed="" if release is None else release.digest,
         next_bound=None if release is None else privacy.next_bound(admission.norms, seed=release.seed),
-        ordinary_norm=arguments.ordinary_norm
-        if bound is not None
-        else ordinary_norm([*admission.all_norms, *_norms(arguments.partials)], arguments.ordinary_norm),
+        ordinary_norm=admission.ordinary,
         base=base_quality,
         candidate=candidate_quality,
     )

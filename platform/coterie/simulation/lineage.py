@@ -118,7 +118,8 @@ class Lineage:
             return False
         arrived = self._arrived(sums, [one.weight for one in counted])
         arrived = arrived._replace(full=[one.full for one in counted])
-        return self._fold((), [arrived], share=1.0, release=None, norms=norms)
+        ordinary = ordinary_norm(norms, self.newest.ordinary)
+        return self._fold((), [arrived], share=1.0, release=None, ordinary=ordinary)
 
     def root(self, train_step: bytes, samples: Dataset) -> Callable[[], AbstractContextManager[UpdateFile]] | None:
         """What the platform learns from the newest version and `samples` of its own; None: the merge wants none."""
@@ -163,7 +164,7 @@ class Lineage:
             partials,
             share=found.share,
             release=release,
-            norms=admission.all_norms if bound is None else (),
+            ordinary=admission.ordinary,
         )
         if release is not None and release.digest:
             self.digests.append(release.digest)
@@ -179,9 +180,9 @@ class Lineage:
         *,
         share: float,
         release: Release | None,
-        norms: Sequence[float],
+        ordinary: float,
     ) -> bool:
-        """The next version; whether it is finite, and therefore is one. `norms` are those that were compared."""
+        """The next version; whether it is finite, and therefore is one. `ordinary` goes with it, as `Standing` says."""
         local, model, before = self._contents.local, self._contents.model, self.newest
         folded = fold_in_memory(
             self._plan.merge,
@@ -201,7 +202,6 @@ class Lineage:
         merged = folded.parameters
         if not all(np.isfinite(tensor).all() for tensor in merged.values()):
             return False
-        ordinary = ordinary_norm(norms, before.ordinary)
         after = Standing(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
         if self._down is not None:
             made = make_difference(self._down, model, base=before.parameters, merged=merged, residual=before.residual)
