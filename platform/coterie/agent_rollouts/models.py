@@ -9,6 +9,9 @@ from coterie.core.durable import Stateful
 from coterie.core.separation import ProjectRoot, Separated
 from coterie.fleet.models import Device
 
+ABSENT_S = 7 * 86_400.0
+"""Seconds for which a phase waits where nothing else is said."""
+
 
 class AgentRollout(Stateful, ProjectRoot):
     """A release that a growing share of some devices is asked to install."""
@@ -43,7 +46,7 @@ class AgentRollout(Stateful, ProjectRoot):
     """Seconds for which a phase is watched before the next."""
     probation_s = models.FloatField()
     """Seconds within which the new agent must check in on a device."""
-    absent_s = models.FloatField(default=7 * 86_400.0, db_default=7 * 86_400.0)
+    absent_s = models.FloatField(default=ABSENT_S, db_default=ABSENT_S)
     """Seconds for which a phase waits for the first of its devices to have it, before the roll-out is paused."""
     most_failures = models.FloatField()
     """Share of the devices that have tried it whose failures are borne."""

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.agent_rollouts import reasons, services
-from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
+from coterie.agent_rollouts.models import ABSENT_S, AgentRollout, DeviceUpdate
 from coterie.core.aged_api import AgedSerializer
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
@@ -133,7 +133,7 @@ class StartAgentRolloutSerializer(serializers.Serializer[None]):
     absent_s = serializers.FloatField(
         min_value=0,
         max_value=LONGEST_HOLD_S,
-        default=7 * 24 * 3600,
+        default=ABSENT_S,
         help_text="seconds for which a phase waits for the first of its devices to have it; then it is paused",
     )
     most_failures = serializers.FloatField(

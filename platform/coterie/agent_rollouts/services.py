@@ -14,7 +14,7 @@ from coterie.agent_rollouts.errors import (
     ReleasesExpired,
     UnknownRelease,
 )
-from coterie.agent_rollouts.models import AgentRollout
+from coterie.agent_rollouts.models import ABSENT_S, AgentRollout
 from coterie.agent_rollouts.transitions import STEPS, end
 from coterie.audit.recording import audited
 from coterie.core.separation import acting_project
@@ -35,7 +35,7 @@ def start_agent_rollout(
     phases: Sequence[float],
     hold_s: float,
     probation_s: float,
-    absent_s: float = 7 * 86_400.0,
+    absent_s: float = ABSENT_S,
     most_failures: float,
     now: datetime,
 ) -> AgentRollout:

@@ -8,6 +8,7 @@ from msgspec import Meta
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.errors import OF_WORKERS, Diverged, NotLearning
+from coterie.cloud.pace import CHECKPOINT_S
 from coterie.cloud.strategies import ALONE
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.confusion import Confusion
@@ -71,7 +72,7 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """What this host's part is where workers are on several; None: all are here."""
     checkpoints: WritePath | None = None
     """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
-    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    checkpoint_s: Annotated[float, Meta(ge=0)] = CHECKPOINT_S
     """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 

@@ -8,6 +8,7 @@ from msgspec import Meta
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.errors import Diverged
+from coterie.cloud.pace import CHECKPOINT_S
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.confusion import Confusion
 from coterie.evaluation.datasets import MalformedDataset
@@ -50,7 +51,7 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     checkpoints: WritePath | None = None
     """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
-    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    checkpoint_s: Annotated[float, Meta(ge=0)] = CHECKPOINT_S
     """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 

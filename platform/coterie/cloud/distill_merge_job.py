@@ -9,6 +9,7 @@ from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.averaging_job import StoredUpdate, UpdateChanged
 from coterie.cloud.errors import Diverged
+from coterie.cloud.pace import CHECKPOINT_S
 from coterie.compile.errors import ERRORS
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.evaluation.confusion import Confusion
@@ -74,7 +75,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     output: WritePath
     """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
     seed: int
-    checkpoint_s: Annotated[float, Meta(ge=0)] = 60.0
+    checkpoint_s: Annotated[float, Meta(ge=0)] = CHECKPOINT_S
     """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 

@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+CHECKPOINT_S = 60.0
+"""Seconds after which an epoch that goes on is saved in between, where nothing else is said."""
+
 
 class Look(NamedTuple):
     """What a look at the clock says."""

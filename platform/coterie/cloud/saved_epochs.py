@@ -14,13 +14,11 @@ from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.checkpoints import Stored, write_checkpoint
 from coterie.cloud.course import Batches, Course
 from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, Outcome, run_epochs
-from coterie.cloud.pace import Look, Pace
+from coterie.cloud.pace import CHECKPOINT_S, Look, Pace
 from coterie.cloud.simulation_job import SAVED
 from coterie.cloud.writer import Writer
 from coterie.evaluation.scoring import Evaluation
 
-CHECKPOINT_S = 60.0
-"""Seconds after which an epoch that goes on is saved in between."""
 STAGE = "training"
 
 
