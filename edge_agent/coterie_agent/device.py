@@ -56,3 +56,9 @@ def own_address(url: str) -> str:
 def with_port(host: str, port: int) -> str:
     """``HOST:PORT``, with an address of IPv6 in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The two of ``HOST:PORT``, without the brackets of an address of IPv6."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)

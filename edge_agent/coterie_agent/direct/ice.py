@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from coterie_agent.device import host_and_port
 from coterie_agent.direct.stream import ReliableStream
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_door import NoRoom, Room
@@ -31,7 +32,7 @@ class IcePath:
 
         self._name, self._own, self._heard, self._room = name, own, heard, room
         self._held_bytes = 0
-        self._connection = Connection(ice_controlling=calls, stun_server=None if stun is None else _split(stun))
+        self._connection = Connection(ice_controlling=calls, stun_server=None if stun is None else host_and_port(stun))
         self._stream, self._frames = ReliableStream(), Frames(most_bytes)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -148,8 +149,3 @@ class IcePath:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)

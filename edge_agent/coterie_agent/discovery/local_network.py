@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from coterie_agent.device import with_port
+from coterie_agent.device import host_and_port, with_port
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.link.racing import split
 from coterie_wire.relaying import public_key
 
 if TYPE_CHECKING:
@@ -42,10 +41,13 @@ def addresses_here() -> Sequence[str]:
     return sorted(one for one in found if not ip_address(one.partition("%")[0]).is_loopback)
 
 
-def is_whole(host: str) -> bool:
-    """Whether one can connect to it: an IPv6 address of one link needs to say which (RFC 4007)."""
+def on_links(host: str) -> Sequence[str]:
+    """`host` as one can connect to it: an IPv6 address of one link that does not say which (RFC 4007) may be of any."""
     address = ip_address(host.partition("%")[0])
-    return address.version == 4 or not address.is_link_local or "%" in host
+    if address.version == 4 or not address.is_link_local or "%" in host:
+        return (host,)
+    links = {one.partition("%")[2] for one in addresses_here() if "%" in one}
+    return [f"{host}%{link}" for link in sorted(links)]
 
 
 @dataclass
@@ -113,14 +115,14 @@ class LocalNetwork:
         except binascii.Error:
             return
         if len(key) == _KEY_BYTES and key != public_key(self.book.secret):
-            hosts = [host for host in service.parsed_scoped_addresses() if is_whole(host)][:_MOST_ADDRESSES]
+            hosts = [one for host in service.parsed_scoped_addresses() for one in on_links(host)][:_MOST_ADDRESSES]
             if hosts and service.port:
                 self.book.name("local network", key, *sorted(with_port(host, service.port) for host in hosts))
 
     def _service(self, announced: str) -> "ServiceInfo":
         from zeroconf import ServiceInfo
 
-        host, port = split(announced)
+        host, port = host_and_port(announced)
         found = {str(there[0]).partition("%")[0] for *_, there in socket.getaddrinfo(host, port)}
         here = {one.partition("%")[0] for one in addresses_here()}
         key = public_key(self.book.secret)

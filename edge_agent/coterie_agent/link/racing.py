@@ -10,7 +10,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from itertools import zip_longest
 
-from coterie_agent.device import with_port
+from coterie_agent.device import host_and_port, with_port
 
 STAGGER_S = 0.25
 """After so long without an answer the next one is tried, too (§5)."""
@@ -24,7 +24,7 @@ def in_order(addresses: Sequence[str]) -> list[str]:
     """
     families: tuple[list[str], list[str], list[str]] = ([], [], [])
     for address in dict.fromkeys(number for one in addresses for number in _numbers(one)):
-        found = ip_address(split(address)[0].partition("%")[0])
+        found = ip_address(host_and_port(address)[0].partition("%")[0])
         families[2 if found.is_link_local else 0 if found.version == 6 else 1].append(address)
     wide = [one for pair in zip_longest(*families[:2]) for one in pair if one is not None]
     return wide + families[2]
@@ -72,21 +72,15 @@ def connect_first(addresses: Sequence[str], *, within_s: float) -> tuple[socket.
                 _close(key)
 
 
-def split(address: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``; an address of IPv6 is in brackets there."""
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
 def _numbers(address: str) -> list[str]:
-    host, port = split(address)
+    host, port = host_and_port(address)
     if ":" in host:
         return [address]
     return [with_port(str(there[0]), port) for *_, there in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def _begun(address: str) -> socket.socket:
-    host, port = split(address)
+    host, port = host_and_port(address)
     family, kind, protocol, _, there = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     way = socket.socket(family, kind, protocol)
     way.setblocking(False)

@@ -29,11 +29,6 @@ class Visitor:
         """It has shown this credential: what it does is its own from now on, and nothing of its address."""
         self._who = f"credential {hash_secret(secret)}"
 
-    @property
-    def is_over(self) -> bool:
-        """Whether `check` would raise."""
-        return self._debts.is_over(self._who)
-
     def check(self) -> None:
         """Before anything is done for it. Raises RefusedTooOften."""
         try:
