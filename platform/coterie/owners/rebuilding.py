@@ -5,7 +5,7 @@ One worker at a time does it; each repeated merge is a step that is kept. What c
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import Event
 from uuid import UUID, uuid4
 
@@ -18,6 +18,7 @@ from coterie.core.durable import Steps, reason_columns
 from coterie.core.errors import CoterieError
 from coterie.core.file_removal import removal
 from coterie.core.lease import Heartbeat, extend_lease, free, take_lease
+from coterie.core.postponing import is_due, pause_after
 from coterie.core.resting import LONGEST_S
 from coterie.core.scratch import scratch_directory
 from coterie.federations.models import Federation
@@ -47,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 State = Rebuild.State
-FIRST_PAUSE = timedelta(seconds=5)
-LONGEST_PAUSE = timedelta(minutes=5)
 
 STEPS = Steps(
     Rebuild,
@@ -92,8 +91,7 @@ def queue_rebuilds(*, now: datetime) -> float:
     unfinished = Rebuild.objects.exclude(state=State.DONE)
     if not unfinished.exists():
         return LONGEST_S
-    ready = Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + 2 * LONGEST_PAUSE)
-    for key in unfinished.filter(free(now), ready).values_list("pk", flat=True):
+    for key in unfinished.filter(free(now), is_due(now)).values_list("pk", flat=True):
         REBUILD.send(rebuild=str(key))
     return 0.0
 
@@ -338,7 +336,7 @@ def _postpone(rebuild: Rebuild, lease: UUID, error: Exception, *, now: datetime)
     attempts = held.values_list("attempts", flat=True).first()
     if attempts is None:
         return
-    pause = min(FIRST_PAUSE * 2 ** min(max(0, attempts - 1), 10), LONGEST_PAUSE)
+    pause = pause_after(attempts - 1)
     problem = f"{error} [{error.code}]" if isinstance(error, CoterieError) else f"{type(error).__name__}: {error}"
     logger.warning("%s failed, attempt %d: %s", rebuild, attempts, problem)
     said = reasons.rebuild_failed(problem, pause.total_seconds())
