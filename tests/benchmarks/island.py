@@ -17,8 +17,8 @@ from coterie_agent.store.database import Database
 from coterie_wire.structs import from_json
 from tests.benchmarks.report import Figure
 from tests.coterie_agent.island.supernodes import NAMES
+from tests.free_ports import free_port
 from tests.system.processes import ROOT, environment
-from tests.system.test_supernodes import free_port
 
 PATIENCE_S = 30.0
 

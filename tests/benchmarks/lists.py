@@ -5,7 +5,6 @@ asked for its first page. The fleet is that of ``coterie seed-fleet``, with week
 """
 
 import os
-import socket
 import statistics
 import tempfile
 import time
@@ -17,6 +16,7 @@ import httpx
 
 from tests.benchmarks.fleet.platforms import EMBEDDED, SCALED, UNLIMITED, Mode, Running
 from tests.benchmarks.report import Figure
+from tests.free_ports import free_port
 
 DEVICES = int(os.environ.get("LISTS_DEVICES", "100000"))
 TIMES = 20
@@ -47,7 +47,7 @@ def measure() -> Iterable[Figure]:
 
 
 def _figures(mode: Mode) -> Iterator[Figure]:
-    case, port = f"{mode.name}, {DEVICES:,} devices", _free_port()
+    case, port = f"{mode.name}, {DEVICES:,} devices", free_port()
     with (
         tempfile.TemporaryDirectory() as directory,
         mode.start(
@@ -137,12 +137,6 @@ def _p95(values: Sequence[float]) -> float:
 
 def _judged(case: str, metric: str, value: float, unit: str, most: float) -> Figure:
     return Figure(case, metric, value, unit, f"target <= {most:g} {unit}", most / value)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 PARTS = {mode.name: partial(_figures, mode) for mode in (EMBEDDED, SCALED)}

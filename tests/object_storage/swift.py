@@ -4,15 +4,16 @@ Its S3 interface verifies signatures, checksums and conditions; the usual test d
 """
 
 import runpy
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+
+from tests.free_ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build" / "swift" / "bin" / "python"
@@ -37,7 +38,7 @@ def is_installed() -> bool:
 @contextmanager
 def running(root: Path) -> Iterator[Swift]:
     """A Swift with its disk in `root`, and an empty bucket."""
-    port, inner_port = _free_ports(1), _free_ports(3)
+    port, inner_port = free_ports(1), free_ports(3)
     secret, log = root / "secret", root / "log"
     secret.write_text(SECRET)
     command = [PYTHON, SERVE, "--root", root, "--port", str(port), "--inner-port", str(inner_port)]
@@ -61,16 +62,3 @@ def _wait_for_bucket(url: str, server: "subprocess.Popen[bytes]", log: Path) -> 
         except httpx.TransportError:
             pass
         time.sleep(0.1)
-
-
-def _free_ports(count: int) -> int:
-    """The first of so many that follow one another."""
-    while True:
-        with ExitStack() as held:
-            first = held.enter_context(closing(socket.create_server(("127.0.0.1", 0)))).getsockname()[1]
-            try:
-                for port in range(first + 1, first + count):
-                    held.enter_context(closing(socket.create_server(("127.0.0.1", port))))
-            except OSError:
-                continue
-            return int(first)

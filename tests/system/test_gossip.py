@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.free_ports import free_port
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
 from tests.system.real_agent import RealAgent
-from tests.system.test_supernodes import free_port
 
 AGENTS, MEETINGS, SETTLING = 5, 12, 3
 WAIT_S = 4.0

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.free_ports import free_port
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.meeting_agents import start_to_meet
 from tests.system.model import samples
 from tests.system.real_agent import RealAgent
-from tests.system.test_supernodes import free_port
 
 AGENTS = 5
 PLAN = {

@@ -1,6 +1,5 @@
 """Real agents with a supernode among them: one sum leaves the site, and the version has the bits of a star."""
 
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
+from tests.free_ports import free_port
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.flat_merge import flat_version, update_files
@@ -84,13 +84,6 @@ def new_neighbourhood(
 def relay_settings(address: str = "127.0.0.1") -> str:
     """However busy this machine is, the supernode keeps its neighbours."""
     return f'[relay]\naddress = "{address}"\nport = {free_port()}\nmax_load = 1000.0\n'
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def start(neighbourhood: Neighbourhood) -> None:

@@ -23,11 +23,11 @@ from coterie_wire.messages import Assignment, CheckIn, DataMetadata, Directive
 from coterie_wire.relaying import PATH, HandOver, public_key, seal, with_body
 from coterie_wire.version import PROTOCOL
 from tests.benchmarks.hostile.kinds import request
+from tests.free_ports import free_port
 from tests.system.eventually import eventually
 from tests.system.operator_client import OperatorClient
 from tests.system.real_agent import READY, UNPLUGGED, RealAgent
 from tests.system.scripted_device import CAPABILITIES, SAMPLES, ScriptedDevice
-from tests.system.test_supernodes import free_port
 
 SLOW = "processor_share = 0.0001\n"
 """Its training outlasts every attack, and its round with it."""

@@ -1,7 +1,6 @@
 """A gang whose workers are on two hosts, here two children that meet by TCP: the result of one gang on one host."""
 
 import secrets
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +18,10 @@ from coterie.cloud.collective import gloo_with
 from coterie.cloud.errors import WorkersDied
 from coterie.cloud.strategies import STRATEGIES, parse_strategy
 from tests.coterie.cloud.training import arguments_of, write_job
+from tests.free_ports import free_port
 
 LIMITS = Limits(memory_bytes=8 << 30, confined=True, network=True)
 STRATEGY: dict[str, object] = {"kind": "data_parallel", "workers": 2}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def train_apart(arguments: BootstrapArguments) -> BootstrapResult:

@@ -10,7 +10,7 @@ import pytest
 from coterie_wire.island import Island
 from coterie_wire.relaying import Peer, public_key
 from tests.coterie_agent.island.supernodes import NAMES, SECRETS, Supernode
-from tests.system.test_supernodes import free_port
+from tests.free_ports import free_port
 
 
 @pytest.fixture

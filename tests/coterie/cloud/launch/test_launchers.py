@@ -22,8 +22,8 @@ from coterie.cloud.launch.gang import Gang, Launcher, Standing
 from coterie.cloud.launch.kubernetes import Kubernetes
 from coterie.cloud.launch.slurm import Slurm
 from coterie.evaluation.datasets import MalformedDataset
-from tests.coterie.cloud.test_together import free_port
 from tests.coterie.cloud.training import arguments_of, write_job
+from tests.free_ports import free_port
 
 TWO: dict[str, object] = {"kind": "data_parallel", "workers": 2}
 ROOTS = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
