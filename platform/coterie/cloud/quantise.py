@@ -45,6 +45,8 @@ SMALLER = 0.5
 """A form that is larger than this share of float32 must be quicker to pay."""
 QUICKER = 1.1
 ABOUT_AS_QUICK = 1.25
+SEVEN_BITS = True
+"""Of weights. With eight, processors without VNNI saturate the sum of two products, and answer otherwise than others."""
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 PRODUCTS = frozenset({"MatMul", "Gemm"})
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
@@ -171,7 +173,9 @@ def _quantised(method: Method, folded: onnx.ModelProto, calibration: Dataset) ->
         # Folds batch normalisation and what is constant; symbolic shapes are not needed, and SymPy is slow.
         quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
         if method == "dynamic":
-            quantize_dynamic(str(prepared), str(target), weight_type=QuantType.QInt8, per_channel=False)
+            quantize_dynamic(
+                str(prepared), str(target), weight_type=QuantType.QInt8, per_channel=False, reduce_range=SEVEN_BITS
+            )
         else:
             convolutions = method == "static_convolutions"
             quantize_static(
@@ -183,6 +187,7 @@ def _quantised(method: Method, folded: onnx.ModelProto, calibration: Dataset) ->
                 per_channel=convolutions,
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8,
+                reduce_range=SEVEN_BITS,
                 calibrate_method=(
                     CalibrationMethod.Percentile if method == "static_percentile" else CalibrationMethod.MinMax
                 ),

@@ -11,6 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from onnx import numpy_helper
 from torch import nn
 
 from coterie.child.run import run_child
@@ -140,6 +141,17 @@ def test_what_pays_is_offered_as_a_graph_by_itself(
     assert result.float32.accuracy is not None
     assert right.mean() >= result.float32.accuracy - 0.03
     assert all(one.loss_points is not None and one.loss_points <= 1 for one in result.tried if one.refused is None)
+
+
+def test_weights_have_seven_bits_so_that_no_processor_saturates_sums_of_products(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.Linear(256, 10))
+    arguments = arguments_of(trained(module, epochs=1), tmp_path)
+    assert quantised(arguments).graph is not None
+    stored = onnx.load(arguments.output).graph.initializer
+    weights = [numpy_helper.to_array(tensor) for tensor in stored if tensor.data_type == onnx.TensorProto.INT8]
+    largest = [int(np.abs(array.astype(np.int16)).max()) for array in weights if array.ndim == 2]
+    assert largest == [64, 64]
 
 
 FLOAT32 = Measured(size_bytes=1000, accuracy=0.9, loss=0.5, p50_us=100.0, p90_us=110.0, p99_us=120.0)
