@@ -46,7 +46,7 @@ SMALLER = 0.5
 QUICKER = 1.1
 ABOUT_AS_QUICK = 1.25
 SEVEN_BITS = True
-"""Of weights. With eight, processors without VNNI saturate the sum of two products, and answer otherwise than others."""
+"""Of weights. With eight, x86 without VNNI saturates sums of two products, and answers otherwise than others."""
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 PRODUCTS = frozenset({"MatMul", "Gemm"})
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
