@@ -147,7 +147,7 @@ def _change(place: Organisation | Project, name: str | None, archived: bool | No
     try:
         with transaction.atomic():
             place.save(update_fields=["name", "archived_at"])
-            live = Project.objects.select_for_update(of=("self",)).filter(archived_at=None)
+            live = Project.objects.select_for_update(of=("self",), no_key=True).filter(archived_at=None)
             if archived and not [
                 one for one in live.select_related("organisation") if not one.organisation.archived_at
             ]:

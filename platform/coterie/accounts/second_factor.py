@@ -118,7 +118,7 @@ def confirm_second_factor(*, operator: Operator, code: str, now: datetime) -> Se
     """
     check_permitted("accounts.set_second_factor")
     with transaction.atomic():
-        begun = SecondFactor.objects.select_for_update().filter(operator=operator, confirmed_at=None).first()
+        begun = SecondFactor.objects.select_for_update(no_key=True).filter(operator=operator, confirmed_at=None).first()
         if begun is None:
             raise NoSecondFactor
         with _counted(operator):

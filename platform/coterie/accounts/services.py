@@ -137,7 +137,9 @@ def change_operator(
     What gives somebody more is only for an API token that may do everything. Raises LastAdministrator.
     """
     # All administrators' rows are held, or two who remove each other at once would leave none.
-    administrators = Operator.objects.select_for_update().filter(role=OperatorRole.ADMINISTRATOR, is_active=True)
+    administrators = Operator.objects.select_for_update(no_key=True).filter(
+        role=OperatorRole.ADMINISTRATOR, is_active=True
+    )
     others = [other for other in administrators if other.pk != operator.pk]
     operator.refresh_from_db()
     gains = (

@@ -37,7 +37,7 @@ def advance_agent_rollouts(*, now: datetime) -> float:
     running = list(AgentRollout.objects.filter(state=State.RUNNING).values_list("pk", flat=True))
     for key in running:
         with transaction.atomic():
-            rollout = AgentRollout.objects.select_for_update(of=("self",)).get(pk=key)
+            rollout = AgentRollout.objects.select_for_update(of=("self",), no_key=True).get(pk=key)
             if rollout.state == State.RUNNING:
                 _advance(rollout, now)
     return 0.0 if running else LONGEST_S

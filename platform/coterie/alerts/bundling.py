@@ -39,7 +39,7 @@ def bundle_all(*, now: datetime) -> None:
 @transaction.atomic
 def bundle(*, channel_id: int, now: datetime) -> Message | None:
     """One message of what waits for a channel; None: nothing does, or it is held."""
-    channel = Channel.objects.select_for_update().filter(pk=channel_id).first()
+    channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
     if channel is None or why_held(channel, now=now) is not None:
         return None
     waiting = channel.notices.filter(message=None).order_by("created_at", "pk")

@@ -39,7 +39,7 @@ def evaluate_rules(*, now: datetime) -> None:
 @transaction.atomic
 def apply(*, rule_id: int, seen: Iterable[Sighting], now: datetime) -> None:
     """Record what was seen at `now`, unless a later look was recorded meanwhile or the rule is gone or paused."""
-    rule = Rule.objects.select_for_update().filter(pk=rule_id, is_active=True).first()
+    rule = Rule.objects.select_for_update(no_key=True).filter(pk=rule_id, is_active=True).first()
     if rule is None or (rule.looked_at is not None and now < rule.looked_at <= now + SKEW):
         return
     Rule.objects.filter(pk=rule.pk).update(looked_at=now)

@@ -102,7 +102,7 @@ def _set_channel(*, channel: Channel, columns: Sequence[str]) -> None:
 @audited("alerts.remove_channel", subject="channel")
 def remove_channel(*, channel: Channel) -> None:
     """Tell it nothing any more, and remove its log. Raises ChannelInUse."""
-    Channel.objects.select_for_update().get(pk=channel.pk)
+    Channel.objects.select_for_update(no_key=True).get(pk=channel.pk)
     rules = [rule.name for rule in Rule.objects.all() if channel.pk in rule.channels]
     if rules:
         raise ChannelInUse(name=channel.name, rules=", ".join(rules))
@@ -209,7 +209,7 @@ def _check_channel(channel: Channel) -> None:
 
 def _check_rule(rule: Rule) -> None:
     """Raises BadRule. The channels are held meanwhile, so that none of them is removed."""
-    known = Channel.objects.select_for_update().filter(pk__in=rule.channels)
+    known = Channel.objects.select_for_update(no_key=True).filter(pk__in=rule.channels)
     if not known or {channel.pk for channel in known} != set(rule.channels):
         raise BadRule(problem="it needs channels, and only such as there are")
     check_together(rule, rule.federation, *known)

@@ -27,7 +27,7 @@ def sweep(*, now: datetime) -> float:
 @transaction.atomic
 def look_at(*, alliance_id: UUID, now: datetime) -> None:
     """Say how far it is, or who is away; end it where a device has left."""
-    alliance = Alliance.objects.select_for_update().filter(pk=alliance_id, state__in=Alliance.ACTIVE).first()
+    alliance = Alliance.objects.select_for_update(no_key=True).filter(pk=alliance_id, state__in=Alliance.ACTIVE).first()
     if alliance is None:
         return
     parties = list(Party.objects.filter(alliance=alliance).select_related("device"))

@@ -82,7 +82,7 @@ def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime)
 def _held(device: Device, key: str) -> tuple[Alliance, Party, Party]:
     """The alliance, whose row is held until the transaction ends, the device's party, and the other one."""
     found = party_of(device, key)
-    alliance = Alliance.objects.select_for_update().get(pk=found.alliance_id)
+    alliance = Alliance.objects.select_for_update(no_key=True).get(pk=found.alliance_id)
     parties = list(Party.objects.filter(alliance=alliance).select_related("device"))
     (party,) = [one for one in parties if one.pk == found.pk]
     (other,) = [one for one in parties if one.pk != found.pk]

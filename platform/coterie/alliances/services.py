@@ -69,7 +69,7 @@ def begin_alliance(
 @audited("alliances.cancel_alliance", subject="alliance")
 def cancel_alliance(*, alliance: Alliance, now: datetime) -> None:
     """Stop it; the parties find out when they next ask. Raises HasEnded."""
-    held = Alliance.objects.select_for_update().get(pk=alliance.pk)
+    held = Alliance.objects.select_for_update(no_key=True).get(pk=alliance.pk)
     if held.state not in Alliance.ACTIVE:
         raise HasEnded(alliance=str(held.pk), state=held.state)
     end(held, Alliance.State.CANCELLED, reason=reasons.STOPPED, now=now)

@@ -35,7 +35,9 @@ def sweep(*, now: datetime) -> float:
 @transaction.atomic
 def advance_question(*, key: UUID, now: datetime) -> None:
     """Take a question as far as it goes now."""
-    question = Question.objects.select_for_update(of=("self",)).select_related("sum").filter(pk=key).first()
+    question = (
+        Question.objects.select_for_update(of=("self",), no_key=True).select_related("sum").filter(pk=key).first()
+    )
     if question is None:
         return
     if question.state == State.OPEN:

@@ -33,7 +33,9 @@ def join_sum(*, part: Part, message: JoinSum) -> SumNews:
 
     Raises WrongStep, OtherIdentity, OtherAnswer or WireError ``secure_sum.wrong_signature``.
     """
-    question = Question.objects.select_for_update(of=("self",)).select_related("sum").get(pk=part.question_id)
+    question = (
+        Question.objects.select_for_update(of=("self",), no_key=True).select_related("sum").get(pk=part.question_id)
+    )
     if party_of(part.pk) is None and question.state != Question.State.OPEN:
         raise WrongStep(wanted="session keys", step=CLOSED.sentence)
     services.join(sum_=question.sum, device=part.device, assignment=part.pk, member=message.member)

@@ -20,7 +20,7 @@ def count_into_questions(parts: QuerySet[Part]) -> None:
     gone: dict[UUID, Counter[str]] = {}
     for key, code in parts.order_by().values_list("question", "declined_code"):
         gone.setdefault(key, Counter())[code] += 1
-    for question in Question._base_manager.select_for_update().filter(pk__in=list(gone)).order_by("pk"):
+    for question in Question._base_manager.select_for_update(no_key=True).filter(pk__in=list(gone)).order_by("pk"):
         question.removed_parts = dict(Counter(question.removed_parts) + gone[question.pk])
         question.save(update_fields=["removed_parts"])
 

@@ -74,7 +74,7 @@ def ask_question(
 def cancel_question(*, question: Question, now: datetime) -> None:
     """End it without an answer; what devices have sent is removed. Raises NotUnderWay."""
     assert transaction.get_connection().in_atomic_block, "an audited service is"
-    held = Question.objects.select_for_update().get(pk=question.pk)
+    held = Question.objects.select_for_update(no_key=True).get(pk=question.pk)
     if held.state not in Question.ACTIVE:
         raise NotUnderWay(question=str(held.pk), state=held.state)
     fail_sum(key=held.sum_id, reason=reasons.CANCELLED, now=now)

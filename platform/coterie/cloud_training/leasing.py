@@ -101,7 +101,7 @@ def put_back(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
 @transaction.atomic
 def postpone(job: TrainingJob, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
     """Have a job wait until what it `lack`s may be there again, unless it was cancelled. It is no fault of its own."""
-    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update())
+    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update(no_key=True))
     if job.state != State.RUNNING or job.lease_token != lease:
         return
     told = put_off(job=job.pk, placement=job.placement, lack=lack, now=now) or lack
@@ -125,7 +125,7 @@ def fail_or_retry(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datet
 
     False if it waits, or if this worker's lease was lost.
     """
-    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update())
+    job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update(no_key=True))
     held = job.state == State.RUNNING and job.lease_token == lease
     may_retry = job.kind != TrainingJob.Kind.PREFLIGHT and job.attempts < job.advanced_in + MAX_ATTEMPTS
     advanced = job.advanced_in == job.attempts

@@ -125,7 +125,7 @@ def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[Start]:
 
     Whoever decides holds the rows of all hosts, so that no two decisions are carried out at a time.
     """
-    hosts = list(Host.objects.select_for_update().order_by("pk"))
+    hosts = list(Host.objects.select_for_update(no_key=True).order_by("pk"))
     present = {host.name: host for host in hosts if host.is_present(now)}
     _put_back_from_lost(present, now)
     gangs = list(_with_shares(Gang.objects.filter(state__in=Gang.ACTIVE)))

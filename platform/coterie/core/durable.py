@@ -66,7 +66,7 @@ class Steps(Generic[Row]):
         The caller is in a transaction; the rows are held until it ends.
         """
         before = [state for state, ways in self.ways.items() if to in ways]
-        held = list(rows.filter(state__in=before).select_for_update(of=("self",)).order_by("pk"))
+        held = list(rows.filter(state__in=before).select_for_update(of=("self",), no_key=True).order_by("pk"))
         values = {"state": to, **reason_columns(reason), **changes}
         for begin in range(0, len(held), AT_ONCE):
             keys = [row.pk for row in held[begin : begin + AT_ONCE]]

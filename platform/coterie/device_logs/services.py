@@ -22,7 +22,7 @@ def ask_for_log(*, device: Device, hours: int, why: str, now: datetime) -> Devic
 
     Raises CannotSend or AlreadyAsked.
     """
-    held = Device.objects.select_for_update().get(pk=device.pk)  # of two who ask at once, one is refused
+    held = Device.objects.select_for_update(no_key=True).get(pk=device.pk)  # of two who ask at once, one is refused
     cannot = why_no_log(held)
     if cannot is not None:
         raise CannotSend(device=held.name, why=cannot.sentence)

@@ -47,7 +47,9 @@ def export_next(name: str, exporter: Exporter, *, now: datetime) -> int:
 @transaction.atomic
 def note_kept(*, exporter: str, until: datetime) -> None:
     """Note that it keeps every round that has ended by `until`."""
-    mark, _ = ExportedUntil.objects.select_for_update().get_or_create(exporter=exporter, defaults={"until": until})
+    mark, _ = ExportedUntil.objects.select_for_update(no_key=True).get_or_create(
+        exporter=exporter, defaults={"until": until}
+    )
     if mark.until < until:
         mark.until = until
         mark.save(update_fields=["until"])

@@ -137,7 +137,7 @@ def describe_federation(*, federation: Federation, name: str | None = None, note
 @audited("federations.archive_federation", subject="federation")
 def archive_federation(*, federation: Federation, now: datetime) -> None:
     """Leave a federation that holds no rounds out of lists; its history stays. Raises StillGoingOn."""
-    held = Federation.objects.select_for_update().get(pk=federation.pk)
+    held = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
     if held.state not in (Federation.State.DRAFT, Federation.State.FINISHED):
         raise StillGoingOn(federation=held.slug, state=held.state)
     federation.set_archived(now)
@@ -208,8 +208,8 @@ def _begin_versions(federation: Federation, now: datetime) -> None:
 
 def _hold(federation: Federation) -> None:
     """Keep the rows of federation and pair, in this order, so that no merge moves a champion meanwhile."""
-    Federation.objects.select_for_update().get(pk=federation.pk)
-    ModelPair.objects.select_for_update().get(pk=federation.pair_id)
+    Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
 
 
 def _copied(
@@ -233,7 +233,7 @@ def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> 
 
 @transaction.atomic
 def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...], now: datetime) -> None:
-    before = Federation.objects.select_for_update().get(pk=federation.pk).state
+    before = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk).state
     moved = Federation.objects.filter(pk=federation.pk, state__in=among).update(
         state=to, kept_back=0, **reason_columns(None)
     )

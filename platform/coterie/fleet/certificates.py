@@ -114,7 +114,7 @@ def issue_certificate(*, device: Device, message: AskCertificate, now: datetime)
     if not are_given():
         raise NoCertificates
     public_key = _requested_key(message.request)
-    Device.objects.select_for_update().get(pk=device.pk)
+    Device.objects.select_for_update(no_key=True).get(pk=device.pk)
     last = DeviceCertificate.objects.filter(device=device).order_by("issued_at", "pk").last()
     _check_entitled(device, last, public_key, message, now)
     if last is not None and (passed_s := (now - last.issued_at).total_seconds()) < APART_S:

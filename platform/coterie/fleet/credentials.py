@@ -107,7 +107,7 @@ def offer_credential(*, device: Device, sha256: str, now: datetime) -> None:
 
     Raises NotDue, CredentialInUse or OfferedTooOften.
     """
-    device = Device.objects.select_for_update().get(pk=device.pk)
+    device = Device.objects.select_for_update(no_key=True).get(pk=device.pk)
     waiting = list(OtherCredential.objects.filter(device=device, until=None).order_by("made_at", "pk"))
     if sha256 == device.credential_hash or any(one.sha256 == sha256 for one in waiting):
         return
@@ -131,7 +131,7 @@ def take_over_shown(*, device: Device, credential: str, now: datetime) -> None:
 
 @audited("fleet.take_over_credential", subject="device")
 def _take_over(*, device: Device, sha256: str, now: datetime) -> None:
-    present = Device.objects.select_for_update(of=("self",)).select_related("renewal").get(pk=device.pk)
+    present = Device.objects.select_for_update(of=("self",), no_key=True).select_related("renewal").get(pk=device.pk)
     others = OtherCredential.objects.filter(device=present)
     shown = others.filter(sha256=sha256, until=None).first()
     if shown is None:

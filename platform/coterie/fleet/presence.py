@@ -113,9 +113,11 @@ def cut_presence(device: Device, *, heard_at: datetime, now: datetime) -> bool:
 @transaction.atomic
 def _end(keys: Collection[UUID], rule: Q) -> None:
     """Presence before devices, each in the order of its keys, as check-ins hold them."""
-    held = Presence.objects.filter(rule, pk__in=keys).order_by("pk").select_for_update(of=("self",))
+    held = Presence.objects.filter(rule, pk__in=keys).order_by("pk").select_for_update(of=("self",), no_key=True)
     over = {presence.device_id: presence for presence in held}
-    devices = Device.objects.filter(pk__in=over, tracked=True).order_by("pk").select_for_update(of=("self",))
+    devices = (
+        Device.objects.filter(pk__in=over, tracked=True).order_by("pk").select_for_update(of=("self",), no_key=True)
+    )
     rows = []
     for pk, last_seen_at, present_until in devices.values_list("pk", "last_seen_at", "present_until"):
         presence = over[pk]

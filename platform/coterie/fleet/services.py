@@ -163,7 +163,7 @@ def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] 
 @transaction.atomic
 def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
     """A new device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
-    token = check_token(secret=secret, now=now, tokens=EnrolmentToken.objects.select_for_update())
+    token = check_token(secret=secret, now=now, tokens=EnrolmentToken.objects.select_for_update(no_key=True))
     counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
     if not counted:
         raise TokenUsedUp(uses_allowed=token.uses_allowed)

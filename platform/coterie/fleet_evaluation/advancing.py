@@ -42,7 +42,7 @@ def sweep(*, now: datetime) -> float:
 @transaction.atomic
 def advance_evaluation(*, evaluation_id: UUID, now: datetime) -> None:
     """Ask devices once enough are there, and end it once all have told or its time is over."""
-    rows = Evaluation.objects.select_for_update(of=("self",)).select_related("federation", "version__pair")
+    rows = Evaluation.objects.select_for_update(of=("self",), no_key=True).select_related("federation", "version__pair")
     evaluation = rows.filter(pk=evaluation_id, state__in=Evaluation.ACTIVE).first()
     if evaluation is None:
         return

@@ -66,7 +66,7 @@ def start_evaluation(
 @audited("fleet_evaluation.cancel_evaluation", subject="evaluation")
 def cancel_evaluation(*, evaluation: Evaluation, now: datetime) -> None:
     """Stop it: devices that still measure it stop at their next check-in. Raises HasEnded."""
-    held = Evaluation.objects.select_for_update().get(pk=evaluation.pk)
+    held = Evaluation.objects.select_for_update(no_key=True).get(pk=evaluation.pk)
     if held.state not in Evaluation.ACTIVE:
         raise HasEnded(evaluation=str(held.pk), state=held.get_state_display().lower())
     end(held, Evaluation.State.CANCELLED, reason=reasons.STOPPED, now=now)

@@ -28,9 +28,11 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     The versions are champions, or where the plan says so on their way to it through a canary group. Nothing happens if
     the merge has ended: every worker's outcome is the same.
     """
-    federation = Federation.objects.select_for_update(of=("self",)).get(merges=merge_id)
-    merge = Merge.objects.select_for_update(of=("self",)).get(pk=merge_id)
-    ModelPair.objects.select_for_update().get(pk=federation.pair_id)  # the champions that are judged against stay
+    federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge_id)
+    merge = Merge.objects.select_for_update(of=("self",), no_key=True).get(pk=merge_id)
+    ModelPair.objects.select_for_update(no_key=True).get(
+        pk=federation.pair_id
+    )  # the champions that are judged against stay
     if merge.state != State.RUNNING:
         return
     _record_judgements(outcome)

@@ -43,7 +43,12 @@ def remove(leftover: Leftover) -> bool:
 @transaction.atomic
 def _remove_update(cohort: int, sha256: str) -> bool:
     """Content is kept once, whoever sent it. The rounds are held, so that nobody offers the same meanwhile."""
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("federation").filter(pk=cohort).first()
+    round_ = (
+        Round.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("federation")
+        .filter(pk=cohort)
+        .first()
+    )
     if round_ is not None and round_.carries_on:
         active_round(round_.federation, lock=True)
     same = {"cohort": cohort, "sha256": sha256}

@@ -244,10 +244,10 @@ def _restart(rebuild: Rebuild, found: Repeatable, problem: Reason | None, *, now
 def _use(rebuild: Rebuild, reached: Beginning, *, now: datetime) -> bool:
     """Put a version without the device to use, unless another has come to use meanwhile; False: it waits."""
     with transaction.atomic():
-        federation = Federation.objects.select_for_update(of=("self",)).get(pk=rebuild.federation_id)
-        round_ = federation.rounds.select_for_update(of=("self",)).filter(state__in=Round.ACTIVE).first()
-        ModelPair.objects.select_for_update().get(pk=federation.pair_id)
-        held = Rebuild.objects.select_for_update(of=("self",)).get(pk=rebuild.pk)
+        federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(pk=rebuild.federation_id)
+        round_ = federation.rounds.select_for_update(of=("self",), no_key=True).filter(state__in=Round.ACTIVE).first()
+        ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
+        held = Rebuild.objects.select_for_update(of=("self",), no_key=True).get(pk=rebuild.pk)
         if held.state != rebuild.state or held.lease_token != rebuild.lease_token:
             raise Cancelled
         if active_rollout(federation) is not None:

@@ -61,7 +61,7 @@ def leave_forgotten(*, device: Device, receipt: UUID, now: datetime) -> Forgetti
 def _forget(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> Forgetting:
     """From here on no merge gets an update of it, whatever is killed."""
     hold_rounds(device)
-    device = Device.objects.select_for_update().get(pk=device.pk)
+    device = Device.objects.select_for_update(no_key=True).get(pk=device.pk)
     known = Forgetting.objects.filter(device=device).first()
     if known is not None:  # another request was quicker
         return known

@@ -71,7 +71,7 @@ def go_on(key: UUID, *, now: datetime) -> None:
 def _remove_rows(key: UUID, now: datetime) -> None:
     device = Device.objects.get(forgetting=key)
     hold_rounds(device)
-    forgetting = Forgetting.objects.select_for_update().get(pk=key)
+    forgetting = Forgetting.objects.select_for_update(no_key=True).get(pk=key)
     if forgetting.state != State.ASKED:
         return
     taken_out, left = take_out(device, now=now)  # what was on its way when it was asked

@@ -28,8 +28,12 @@ UNDER_WAY = (Round.State.OPEN, Round.State.CLOSING, Round.State.MERGING)
 def hold_rounds(device: Device) -> None:
     """Hold the rows of the federations and rounds that the device may have a part in, in the order of all who do."""
     parts = Assignment.objects.filter(device=device).order_by().values("round__federation")
-    federations = list(Federation.objects.select_for_update().filter(pk__in=parts).order_by("pk"))
-    list(Round.objects.select_for_update().filter(federation__in=federations, state__in=Round.ACTIVE).order_by("pk"))
+    federations = list(Federation.objects.select_for_update(no_key=True).filter(pk__in=parts).order_by("pk"))
+    list(
+        Round.objects.select_for_update(no_key=True)
+        .filter(federation__in=federations, state__in=Round.ACTIVE)
+        .order_by("pk")
+    )
 
 
 def take_out(device: Device, *, now: datetime) -> tuple[int, Sequence[Leftover]]:

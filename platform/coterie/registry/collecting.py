@@ -58,7 +58,7 @@ def collect(
 
 @transaction.atomic
 def _remove(blob: Blob, retention: Retention, in_use: Callable[[], set[UUID]], now: datetime) -> bool:
-    Blob.objects.select_for_update().get(pk=blob.pk)
+    Blob.objects.select_for_update(no_key=True).get(pk=blob.pk)
     if not _unneeded(retention, in_use(), now).filter(pk=blob.pk).exists():
         return False
     Blob.objects.filter(pk=blob.pk).update(removed_at=now)
@@ -91,7 +91,7 @@ def blobs_of(versions: Collection[UUID]) -> list[str]:
 @transaction.atomic
 def _retire(key: str, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: datetime) -> int:
     """The bytes that were removed; 0: it is needed."""
-    blob = Blob.objects.select_for_update().get(pk=key)
+    blob = Blob.objects.select_for_update(no_key=True).get(pk=key)
     free = set(versions) - in_use()
     for model, column in references():
         rows = model._default_manager.filter(**{column: key})

@@ -23,7 +23,7 @@ def describe_pair(*, pair: ModelPair, name: str | None = None, notes: str | None
 @audited("registry.archive_pair", subject="pair")
 def archive_pair(*, pair: ModelPair, now: datetime) -> None:
     """Leave a pair out of lists whose federations, if there are any, are archived. Raises PairStillUsed."""
-    ModelPair.objects.select_for_update().get(pk=pair.pk)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=pair.pk)
     federation = pair.federations.filter(archived_at=None).first()
     if federation is not None:
         raise PairStillUsed(pair=pair.slug, federation=federation.slug)
@@ -55,7 +55,7 @@ def describe_version(*, version: ModelVersion, name: str | None = None, notes: s
 @audited("registry.archive_version", subject=_description)
 def archive_version(*, version: ModelVersion, now: datetime) -> Description:
     """Leave a version that is not in use out of lists; what came of it stays. Raises StillInUse."""
-    ModelPair.objects.select_for_update().get(pk=version.pair_id)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=version.pair_id)
     if Alias.objects.filter(version=version, name=Alias.Name.CHAMPION).exists():
         raise StillInUse(version=str(version))
     description, _ = Description.objects.get_or_create(version=version)

@@ -204,7 +204,7 @@ def publish_version(
     `difference` makes its parameters of the parent's.
     Raises NotReady.
     """
-    pair = ModelPair.objects.select_for_update().get(pk=pair_id)
+    pair = ModelPair.objects.select_for_update(no_key=True).get(pk=pair_id)
     if pair.state != ModelPair.State.READY:
         raise NotReady(pair=pair.slug, state=pair.state)
     newest = ModelVersion.objects.filter(pair=pair, role=role, lineage=lineage).aggregate(number=Max("number"))[
@@ -324,7 +324,7 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
     Devices drop personal models that were trained from versions between the two. Raises UnknownVersion,
     NothingToRollBackTo, VersionArchived or VersionRemoved.
     """
-    ModelPair.objects.select_for_update().get(pk=pair.pk)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=pair.pk)
     if to is None:
         current = champion(pair.pk, role, lineage)
         before = [] if current is None else ancestry(current)[1:]
@@ -396,7 +396,7 @@ def use_uploaded_weights(*, pair: ModelPair, role: Role, now: datetime) -> Model
 
 def hold_version(version: ModelVersion) -> None:
     """Keep a version's parameters until the transaction ends; by then a row must refer to it. Raises VersionRemoved."""
-    if Blob.objects.select_for_update().get(pk=version.parameters_id).removed_at is not None:
+    if Blob.objects.select_for_update(no_key=True).get(pk=version.parameters_id).removed_at is not None:
         raise VersionRemoved(version=str(version.pk))
 
 
@@ -443,7 +443,7 @@ def _kept(put: Callable[[], BlobRef], now: datetime) -> Blob:
         Blob.objects.get_or_create(
             sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}
         )
-        blob = Blob.objects.select_for_update().get(pk=reference.sha256)
+        blob = Blob.objects.select_for_update(no_key=True).get(pk=reference.sha256)
         was_removed, was_damaged = blob.removed_at is not None, blob.damaged_at is not None
         blob.kept_at, blob.removed_at, blob.damaged_at = now, None, None
         blob.save(update_fields=["kept_at", "removed_at", "damaged_at"])

@@ -18,7 +18,7 @@ def active_rollout(federation: Federation, *, lock: bool = False) -> Rollout | N
     """The one that is under way, else the one that is next. With `lock` its row is held."""
     active = federation.rollouts.filter(state__in=Rollout.ACTIVE).select_related("federation", "version__pair")
     active = active.order_by("state", "created_at", "id")  # measuring comes before planned
-    return (active.select_for_update(of=("self",)) if lock else active).first()
+    return (active.select_for_update(of=("self",), no_key=True) if lock else active).first()
 
 
 def active_rollouts() -> QuerySet[Rollout]:

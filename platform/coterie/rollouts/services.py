@@ -47,7 +47,7 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
     federation = federation_of_lineage(version.pair, version.lineage)
     if federation is None:
         raise NoFederation(pair=version.pair.slug)
-    federation = Federation.objects.select_for_update().get(pk=federation.pk)
+    federation = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
     if federation.parsed_plan().privacy.masking() is not None:
         raise TrialsInTheClear(federation=federation.slug)
     if active_rollout(federation) is not None:
@@ -64,7 +64,7 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
 def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
     """Make the candidate the champion without waiting for the reports. Raises HasEnded or ChampionMoved."""
     held = _held(rollout)
-    ModelPair.objects.select_for_update().get(pk=held.version.pair_id)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
     promote(held, reason=reasons.BY_OPERATOR, now=now)
@@ -80,7 +80,7 @@ def pass_phase(*, rollout: Rollout, now: datetime) -> None:
     held = _held(rollout)
     if held.state == Rollout.State.PLANNED:
         raise NotBegun(rollout=str(held.pk))
-    ModelPair.objects.select_for_update().get(pk=held.version.pair_id)
+    ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
     go_on(held, reason=reasons.WENT_ON, now=now)
@@ -97,8 +97,8 @@ def cancel_rollout(*, rollout: Rollout, now: datetime) -> None:
 def _held(rollout: Rollout) -> Rollout:
     """It as it is now, with its federation's row and its own held, in this order. Raises HasEnded."""
     assert transaction.get_connection().in_atomic_block, "an audited service is"
-    Federation.objects.select_for_update().get(pk=rollout.federation_id)
-    rows = Rollout.objects.select_for_update(of=("self",)).select_related("federation", "version__pair")
+    Federation.objects.select_for_update(no_key=True).get(pk=rollout.federation_id)
+    rows = Rollout.objects.select_for_update(of=("self",), no_key=True).select_related("federation", "version__pair")
     held = rows.get(pk=rollout.pk)
     if held.state not in Rollout.ACTIVE:
         raise HasEnded(rollout=str(held.pk), state=held.get_state_display().lower())

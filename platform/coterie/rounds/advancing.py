@@ -63,7 +63,7 @@ def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: boo
 @transaction.atomic
 def _advance(federation_id: UUID, now: datetime) -> None:
     """Holds the rows of federation, round and roll-out, in this order, so that workers take turns."""
-    federation = Federation.objects.select_for_update().filter(pk=federation_id).first()
+    federation = Federation.objects.select_for_update(no_key=True).filter(pk=federation_id).first()
     if federation is None:
         return
     round_ = active_round(federation, lock=True)

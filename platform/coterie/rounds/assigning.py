@@ -53,7 +53,9 @@ def record_progress(*, reports: Sequence[ProgressReport], now: datetime) -> None
     live = live.filter(HAS_TIME)
     with transaction.atomic():  # together, or the stage might be stored after the update that ended it
         held = list(
-            live.select_for_update(of=("self",), skip_locked=connection.features.has_select_for_update_skip_locked)
+            live.select_for_update(
+                of=("self",), no_key=True, skip_locked=connection.features.has_select_for_update_skip_locked
+            )
         )
         update_each(Assignment, PROGRESS, [_progressed(part, said[part.pk], now) for part in held], where={})
         news = [part for part in held if part.stage != said[part.pk].stage]

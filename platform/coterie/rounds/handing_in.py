@@ -24,7 +24,9 @@ def hand_in(*, device: Device, message: HandIn, now: datetime) -> UploadState:
     ``relay.bad_receipt``.
     """
     found = own_assignment(device=device, assignment_id=message.assignment)
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("federation").get(pk=found.round_id)
+    round_ = (
+        Round.objects.select_for_update(of=("self",), no_key=True).select_related("federation").get(pk=found.round_id)
+    )
     assignment = Assignment.objects.get(pk=found.pk)
     route = Route.objects.select_related("supernode").filter(pk=found.pk).first()
     if route is None or route.supernode is None:
@@ -60,7 +62,7 @@ def hand_in_sum(*, device: Device, message: HandInSum, now: datetime) -> UploadS
     Raises UnknownFold, NotYourFold, FoldEnded, SumRouteEnded, or WireError ``relay.bad_receipt``.
     """
     found = own_fold(device, message.fold)
-    Round.objects.select_for_update().get(pk=found.round_id)
+    Round.objects.select_for_update(no_key=True).get(pk=found.round_id)
     folds = live_folds(found.round_id)
     fold = folds.get(device.pk)
     if fold is None or fold.pk != found.pk:

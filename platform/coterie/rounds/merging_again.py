@@ -34,8 +34,12 @@ def why_not_again(round_: Round) -> str | None:
 @audited("rounds.merge_again", subject="round_")
 def merge_again(*, round_: Round, now: datetime) -> None:
     """Merge the updates of an abandoned round; a round that is only planned is planned anew. Raises NothingToMerge."""
-    Federation.objects.select_for_update().get(pk=round_.federation_id)
-    held = Round.objects.select_for_update(of=("self",)).select_related("merge__base_version").get(pk=round_.pk)
+    Federation.objects.select_for_update(no_key=True).get(pk=round_.federation_id)
+    held = (
+        Round.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("merge__base_version")
+        .get(pk=round_.pk)
+    )
     problem = why_not_again(held)
     if problem is not None:
         raise NothingToMerge(round=held.number, problem=problem)

@@ -83,7 +83,7 @@ def _take_directly(fold: Fold, now: datetime) -> None:
     """Have the sum come by no other way. Raises FoldEnded if the supernode above has it."""
     if fold.parent_id is None:
         return
-    Round.objects.select_for_update().get(pk=fold.round_id)
+    Round.objects.select_for_update(no_key=True).get(pk=fold.round_id)
     fold.refresh_from_db()
     if fold.state == Fold.State.HELD:
         raise FoldEnded(fold=str(fold.pk))
@@ -106,7 +106,7 @@ def _keep_checked(fold: Fold) -> None:
 
 @transaction.atomic
 def _accept(fold: Fold, now: datetime) -> UploadState:
-    Round.objects.select_for_update().get(pk=fold.round_id)
+    Round.objects.select_for_update(no_key=True).get(pk=fold.round_id)
     fold.refresh_from_db()
     if fold.state == Fold.State.VOID:
         raise FoldEnded(fold=str(fold.pk))
@@ -128,7 +128,9 @@ def _accept(fold: Fold, now: datetime) -> UploadState:
 
 @transaction.atomic
 def _strike_off(fold: Fold, sentence: str, now: datetime) -> None:
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("federation").get(pk=fold.round_id)
+    round_ = (
+        Round.objects.select_for_update(of=("self",), no_key=True).select_related("federation").get(pk=fold.round_id)
+    )
     reason = reasons.altered(fold.supernode.name, sentence)
     give_up(round_=round_, fold=fold, reason=reason, now=now)
     quarantine_device(device=fold.supernode, why=reason.sentence, now=now)

@@ -55,10 +55,10 @@ def scrub_updates(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -
 @transaction.atomic
 def _leave_out(update: Update, now: datetime) -> None:
     """Take a damaged update out of its round, which may ask another device, or of those that wait for one."""
-    Federation.objects.select_for_update().get(pk=update.federation_id)
+    Federation.objects.select_for_update(no_key=True).get(pk=update.federation_id)
     assignment = Assignment.objects.get(update=update)
     taken_by = assignment.taken_by_id
-    round_ = None if taken_by is None else Round.objects.select_for_update().get(pk=taken_by)
+    round_ = None if taken_by is None else Round.objects.select_for_update(no_key=True).get(pk=taken_by)
     waiting = Update.objects.filter(pk=update.pk, merge=None, fault_code="")
     if not waiting.update(fault_code=DAMAGED.code, fault_sentence=DAMAGED.sentence):
         return

@@ -30,7 +30,7 @@ INVITED = count_of(Assignment._base_manager.all(), "round") + F("removed_parts")
 def active_round(federation: Federation, *, lock: bool = False) -> Round | None:
     """The round that is planned or under way; a federation has at most one. With `lock` its row is held."""
     rounds = federation.rounds.filter(state__in=Round.ACTIVE).select_related("federation", "base_version")
-    return (rounds.select_for_update(of=("self",)) if lock else rounds).first()
+    return (rounds.select_for_update(of=("self",), no_key=True) if lock else rounds).first()
 
 
 def able_members(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:

@@ -46,7 +46,7 @@ def join_sum(*, device: Device, message: JoinSum, now: datetime) -> SumNews:
     assignment = own_assignment(device=device, assignment_id=message.assignment)
     sum_ = _sum(assignment, now)
     with transaction.atomic():
-        round_ = Round.objects.select_for_update().get(pk=assignment.round_id)
+        round_ = Round.objects.select_for_update(no_key=True).get(pk=assignment.round_id)
         assignment.refresh_from_db(fields=["state", "reason_code", "reason_sentence"])
         if assignment.state != Assignment.State.JOINED:
             if assignment.state not in Assignment.UNENDED or round_.state != Round.State.OPEN:

@@ -188,9 +188,9 @@ def _held(assignment: Assignment) -> Assignment:
     assignments = Assignment.objects.select_related("round__federation")
     if assignment.round.carries_on:
         active_round(assignment.round.federation, lock=True)
-        assignments = assignments.select_for_update(of=("self",))  # there may be no round now
+        assignments = assignments.select_for_update(of=("self",), no_key=True)  # there may be no round now
     else:
-        Round.objects.select_for_update().get(pk=assignment.round_id)
+        Round.objects.select_for_update(no_key=True).get(pk=assignment.round_id)
     return assignments.get(pk=assignment.pk)
 
 

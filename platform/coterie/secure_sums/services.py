@@ -369,7 +369,7 @@ def _vector_bytes(sum_: SecureSum) -> int:
 def _held(key: UUID) -> SecureSum:
     """The sum, with its row locked."""
     sums = SecureSum.objects.select_related("base_version__pair", "federation")
-    return sums.select_for_update(of=("self",)).get(pk=key)
+    return sums.select_for_update(of=("self",), no_key=True).get(pk=key)
 
 
 def _wake(sum_: SecureSum) -> None:

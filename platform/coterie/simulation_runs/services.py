@@ -80,7 +80,7 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
     """
     written = [msgspec.structs.replace(one, plan=plan_document(parse_plan(one.plan))) for one in wanted]
     keys = [key_of(one) for one in written]
-    runs = fleet.runs.select_for_update()
+    runs = fleet.runs.select_for_update(no_key=True)
     SimulationRun.objects.bulk_create(
         [
             SimulationRun(

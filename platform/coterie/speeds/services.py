@@ -75,7 +75,9 @@ def take_day(*, pair: ModelPair, day: date, now: datetime) -> None:
         for (by, band, work, form, charging), found in sums.items()
     ]
     with transaction.atomic():  # begun when all is read: a large fleet's figures take seconds, and nobody could write
-        ModelPair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # so that of two workers one waits
+        ModelPair.objects.select_for_update(of=("self",), no_key=True).get(
+            pk=pair.pk
+        )  # so that of two workers one waits
         SpeedDay.objects.filter(pair=pair, day=day).delete()
         SpeedDay.objects.bulk_create(rows)
 

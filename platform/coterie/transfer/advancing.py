@@ -82,7 +82,7 @@ def due_requests(*, now: datetime) -> list[UUID]:
 
 def held_request(request_id: UUID) -> HelpRequest | None:
     """The request as it is now, its row held until the transaction ends."""
-    HelpRequest.objects.select_for_update().filter(pk=request_id).first()
+    HelpRequest.objects.select_for_update(no_key=True).filter(pk=request_id).first()
     return HelpRequest.objects.select_related("federation", "device").filter(pk=request_id).first()
 
 

@@ -47,7 +47,9 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     assert standing is not None, "where devices help each other something stands"
     _check_classes(federation, ask.classes)
     _check_classes(federation, ask.profile.classes)
-    Device.objects.select_for_update().get(pk=device.pk)  # two requests of one device are processed one after the other
+    Device.objects.select_for_update(no_key=True).get(
+        pk=device.pk
+    )  # two requests of one device are processed one after the other
     request_id = UUID(ask.request)
     known = HelpRequest.objects.filter(pk=request_id).first()
     if known is not None:

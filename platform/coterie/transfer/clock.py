@@ -12,11 +12,15 @@ from coterie.transfer.models import HelpRequest, Transfer
 def follow_clock(*, now: datetime) -> None:
     """Count from `now` whatever began in the future: each keeps the time that it had."""
     ahead = now + SKEW
-    for request in HelpRequest.objects.select_for_update().filter(state__in=HelpRequest.LIVE, changed_at__gt=ahead):
+    for request in HelpRequest.objects.select_for_update(no_key=True).filter(
+        state__in=HelpRequest.LIVE, changed_at__gt=ahead
+    ):
         request.due_at -= request.changed_at - now
         request.changed_at, request.searched_at = now, None
         request.save(update_fields=["due_at", "changed_at", "searched_at"])
-    for transfer in Transfer.objects.select_for_update().filter(state__in=Transfer.LIVE, matched_at__gt=ahead):
+    for transfer in Transfer.objects.select_for_update(no_key=True).filter(
+        state__in=Transfer.LIVE, matched_at__gt=ahead
+    ):
         transfer.due_at -= transfer.matched_at - now
         transfer.matched_at = now
         transfer.save(update_fields=["due_at", "matched_at"])

@@ -58,7 +58,7 @@ def _is_cut_off(device: Device) -> bool:
 
 def _is_free(neighbour: Neighbour, rules: MatchRules) -> bool:
     """Whether the device may serve one more; its row is held, so that two requests do not both take its last place."""
-    Device.objects.select_for_update().get(pk=neighbour.device)
+    Device.objects.select_for_update(no_key=True).get(pk=neighbour.device)
     serving = Transfer.objects.filter(helper=neighbour.device, state__in=Transfer.WITH_HELPER)
     return serving.count() < rules.serves_at_once
 
