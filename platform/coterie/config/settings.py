@@ -215,7 +215,7 @@ CHANNEL_LAYERS = {
 }
 
 CELERY_BROKER_URL = "memory://embedded" if EMBEDDED else ENV.redis_url
-CELERY_BROKER_TRANSPORT = "coterie.config.event_transport.Transport" if EMBEDDED else "redis"
+CELERY_BROKER_TRANSPORT = f"coterie.config.{'event' if EMBEDDED else 'redis'}_transport.Transport"
 # seconds until a task that a killed worker held is sent again; the sweep is quicker
 CELERY_BROKER_TRANSPORT_OPTIONS = {} if EMBEDDED else {"visibility_timeout": 3600}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
