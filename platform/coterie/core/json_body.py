@@ -1,7 +1,8 @@
-"""The body of a REST request: JSON of bounded size and depth."""
+"""The body of a REST request: JSON of bounded size and depth, whose numbers are finite."""
 
+import json
+import math
 from collections.abc import Mapping
-from io import BytesIO
 from typing import IO, Any
 
 from django.conf import settings
@@ -11,17 +12,32 @@ from rest_framework.parsers import JSONParser
 
 
 class BoundedJSONParser(JSONParser):
-    """Django's own limit does not hold where a body is read as a stream, and a deep one ends its parser."""
+    """Django's own limit does not hold where a body is read as a stream; its parser dies of depth, and takes 1e400."""
 
     def parse(
-        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, object] | None = None
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,  # noqa: ARG002
+        parser_context: Mapping[str, object] | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:  # Any: as the framework declares it
-        """The parsed body. Raises ParseError or RequestDataTooBig."""
+        """The parsed body, in UTF-8. Raises ParseError or RequestDataTooBig."""
         limit_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(limit_bytes + 1)
         if len(body) > limit_bytes:
             raise RequestDataTooBig
         try:
-            return super().parse(BytesIO(body), media_type, parser_context)
+            parsed: dict[str, Any] = json.loads(body.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
         except RecursionError as error:
             raise ParseError("JSON parse error - it is nested too deeply") from error
+        except ValueError as error:
+            raise ParseError(f"JSON parse error - {error}") from error
+        return parsed
+
+
+def _finite(digits: str) -> float:
+    """Raises ValueError."""
+    number = float(digits)
+    if not math.isfinite(number):
+        message = f"{digits} is no finite number"
+        raise ValueError(message)
+    return number

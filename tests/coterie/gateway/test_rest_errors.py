@@ -22,6 +22,7 @@ def client() -> APIClient:
         (b"{", 400, "rest.malformed"),
         (b"\xff", 400, "rest.malformed"),
         (b"NaN", 400, "rest.malformed"),
+        (b'{"pair": 1e400}', 400, "rest.malformed"),
         (b"[]", 400, "rest.invalid"),
         (b"[" * 100_000, 400, "rest.malformed"),
         (b'{"name": "\\ud800"}', 400, "rest.invalid"),
