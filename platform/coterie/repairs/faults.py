@@ -541,7 +541,10 @@ def _silent_devices(now: datetime) -> Iterator[Repair]:
 def _foreign_keys(_now: datetime) -> Iterator[Repair]:
     """Devices that trust another signing key than the platform's take no version from it."""
     others = Device.objects.filter(state=Device.State.ENROLLED).exclude(trusted_key__in=("", verify_key().hex()))
-    others = others.exclude(pk__in=followers(others, Succession()).order_by().values("pk"))
+    succession = Succession()
+    others = others.exclude(pk__in=followers(others, succession).order_by().values("pk"))
+    replaced = succession.former_keys()
+    others = others.exclude(trusted_key__in=replaced, last_seen_at=None)  # whether these follow shows when they come
     count, latest = others.count(), others.order_by("-enrolled_at").first()
     if latest is not None:
         joined = "One device joined" if count == 1 else f"{count} devices joined"
@@ -552,7 +555,9 @@ def _foreign_keys(_now: datetime) -> Iterator[Repair]:
             sentence=f"{joined} while the platform had another signing key, the last {latest}: what the platform signs "
             "now is refused there.",
             advice="Put the former key back (the file signing-key of the state directory, or COTERIE_SIGNING_KEY), or "
-            "have these devices leave and join again.",
+            "have these devices leave and join again."
+            if others.exclude(trusted_key__in=replaced).exists()
+            else "Have these devices leave and join again: their agents are too old to take over the next key.",
             subject_kind="fleet.device",
             subject_id=str(latest.pk),
             subject_name=str(latest),

@@ -71,6 +71,16 @@ def test_devices_that_cannot_follow_are_named_and_the_others_are_not(enrol: Enro
     rotate()
     found = {repair.key: repair for repair in find_faults(now=now)}["signing_key_changed"]
     assert found.subject_id == str(old.pk)
+    assert found.advice.startswith("Have these devices leave and join again"), "the former key may have leaked"
+
+
+def test_a_device_that_was_never_there_is_not_told_to_join_again(enrol: Enrol, now: datetime) -> None:
+    device, _ = enrol()
+    rotate()
+    assert "signing_key_changed" not in {repair.key for repair in find_faults(now=now)}
+    message = CheckIn(protocol=PROTOCOL, conditions=Conditions(), capabilities=OLD_AGENT)
+    check_in(device=device, message=message, now=now)
+    assert "signing_key_changed" in {repair.key for repair in find_faults(now=now)}
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
