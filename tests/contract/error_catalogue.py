@@ -163,13 +163,13 @@ def agent_codes() -> tuple[str, ...]:
         code.value
         for module in _modules()
         for node in module.classes
-        if "AgentError" in map(_last_name, node.bases)
+        if {"AgentError", "StoreFailed"}.intersection(map(_last_name, node.bases))
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and _last_name(call.func) == "__init__"
         for code in call.args[:1]
         if isinstance(code, ast.Constant)
     }
-    return tuple(sorted(given.union(codes_given("AgentError", "RequestError", "refusal"))))
+    return tuple(sorted(given.union(codes_given("AgentError", "RequestError", "StoreFailed", "refusal"))))
 
 
 def sdk_codes() -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The SQLite file: its schema, its durability, and transactions."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from coterie_agent.errors import STORE_FULL, AgentError, Exit
+from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.renaming import with_reported
 from coterie_agent.store.sealing import teach_sqlite
 
@@ -304,15 +305,23 @@ SCHEMA_VERSION = len(_SCHEMAS)
 class StoreFailed(AgentError):
     """The file cannot be read or written: damaged, closed. Nothing that was acknowledged is lost."""
 
-    def __init__(self, detail: str, *, code: str = "store.failed") -> None:
-        super().__init__(code, detail)
-
 
 class StoreFull(StoreFailed):
     """The file cannot grow, as the disk is full; what it holds can be read."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"the disk is full, so {path} takes nothing more; make room on the device", code=STORE_FULL)
+        super().__init__("store.full", f"the disk is full, so {path} takes nothing more; make room on the device")
+
+
+class StoreReadOnly(StoreFailed):
+    """The file system takes no writing, which Linux does to one whose medium fails; SQLite then cannot even read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            "store.read_only",
+            f"{path} cannot be used, as its disk is mounted read-only; the system does so when a disk or flash memory "
+            "fails. Look into it, and start the device again",
+        )
 
 
 class StoreDamaged(StoreFailed):
@@ -320,11 +329,11 @@ class StoreDamaged(StoreFailed):
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
+            "store.damaged",
             f"the store {path} is damaged ({problem}); move it away and join again, and give the device its samples "
             "anew. Look into its flash memory or disk",
-            code="store.damaged",
+            exit_code=Exit.STORE_DAMAGED,
         )
-        self.exit_code = Exit.STORE_DAMAGED
 
 
 _NO_DAMAGE = frozenset(
@@ -340,6 +349,9 @@ _NO_DAMAGE = frozenset(
     }
 )
 """What SQLite fails with on a sound file; our statements are the same each time, and fail on no other."""
+_OF_DISK = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+_LEAST_FREE_BYTES = 64 << 10
+"""Less does not hold the index of the write-ahead log."""
 
 
 class Database:
@@ -419,9 +431,25 @@ class Database:
                 raise StoreFull(self._path) from error
             if _is_damage(error):
                 raise StoreDamaged(self._path, str(error)) from error
-            raise StoreFailed(f"the store {self._path} cannot be used: {error}") from error
+            failure = failure_of_disk(self._path, error, os.statvfs(self._path.parent))
+            if failure is not None:
+                raise failure from error
+            raise StoreFailed("store.failed", f"the store {self._path} cannot be used: {error}") from error
         except UnicodeDecodeError as error:  # of a message that quotes a damaged schema
             raise StoreDamaged(self._path, str(error)) from error
+
+
+def failure_of_disk(path: Path, error: sqlite3.Error, disk: os.statvfs_result) -> StoreFailed | None:
+    """What the state of the `disk` that `path` is on says about SQLite's failure; None: nothing.
+
+    Opening a store writes files beside it, and SQLite calls what fails there an I/O error or a file that cannot be
+    opened, whatever the reason.
+    """
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OF_DISK:
+        return None
+    if disk.f_flag & os.ST_RDONLY:
+        return StoreReadOnly(path)
+    return StoreFull(path) if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES else None
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -28,6 +28,7 @@ _OF_THE_PLATFORM = (
 """All that goes with the membership; what was told under noise stays on the owner's account."""
 
 
+_CREDENTIAL = re.compile(rb"[!-~]+")
 _DRAWN = re.compile(rb"cod_[A-Za-z0-9_-]{43}")
 """A credential as this side draws it: 256 random bits."""
 
@@ -120,11 +121,16 @@ class IdentityStore:
 
     def credential(self) -> str:
         """Raises AgentError ``agent.no_credential``."""
+        path = self._home.credential
         try:
-            return self._home.credential.read_text(encoding="ascii")
+            read = path.read_bytes()
         except OSError as error:
-            detail = f"cannot read {self._home.credential}: {error.strerror}; run as the user who joined"
+            detail = f"cannot read {path}: {error.strerror}; run as the user who joined"
             raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED) from error
+        if _CREDENTIAL.fullmatch(read) is None:
+            detail = f"{path} was damaged on the disk; run: coterie-agent leave --force, and join again"
+            raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED)
+        return read.decode("ascii")
 
     def draw_credential(self) -> str:
         """Another credential, which is on the disk when this returns; the one that was drawn before, where it was not

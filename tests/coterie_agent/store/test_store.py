@@ -1,17 +1,19 @@
 """The store: samples, work, residuals, journal."""
 
+import os
 import sqlite3
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, is_running
-from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull
+from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull, failure_of_disk
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
@@ -257,6 +259,35 @@ def test_a_full_disk_loses_nothing_that_was_stored(store: Store, home: Home) -> 
             with pytest.raises(StoreFull):
                 Samples(database).add([Row(bytes(1 << 20), 0)], max_samples=10, replace=True)
     assert store.samples.class_counts() == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "free_blocks", "flags", "told"),
+    [
+        (sqlite3.SQLITE_IOERR_SHMSIZE, 0, 0, "store.full"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, 1 << 20, 0, None),
+        (sqlite3.SQLITE_CANTOPEN, 1 << 20, os.ST_RDONLY, "store.read_only"),
+        (sqlite3.SQLITE_READONLY, 0, os.ST_RDONLY, "store.read_only"),
+        (sqlite3.SQLITE_BUSY, 0, os.ST_RDONLY, None),
+    ],
+)
+def test_a_disk_that_takes_nothing_is_named_where_sqlite_names_another_reason(
+    code: int, free_blocks: int, flags: int, told: str | None
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    disk = os.statvfs_result((4096, 4096, 1 << 20, free_blocks, free_blocks, 0, 0, 0, flags, 255))
+    failure = failure_of_disk(Path("store.sqlite3"), error, disk)
+    assert (failure and failure.code) == told
+
+
+@pytest.mark.parametrize("left", [b"", b"\xff\xfe", b"cod_\0\0"])
+def test_a_credential_that_the_disk_has_damaged_is_not_shown(store: Store, home: Home, left: bytes) -> None:
+    home.credential.write_bytes(left)
+    with pytest.raises(AgentError) as caught:
+        store.identity.credential()
+    assert (caught.value.code, caught.value.exit_code) == ("agent.no_credential", Exit.NOT_JOINED)
+    assert "--force" in caught.value.detail
 
 
 def test_a_running_agent_writes_while_a_file_is_read(store: Store, home: Home) -> None:
