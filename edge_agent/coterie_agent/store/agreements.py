@@ -45,7 +45,7 @@ class AgreementStore:
         self._database = database
 
     def editions(self) -> tuple[Agreement, ...]:
-        """Oldest first. One that the disk has damaged is left out; the one before it holds, or the owner is asked."""
+        """Oldest first. One that the disk has damaged is left out; where it is the newest, nothing holds."""
         with self._database.reading() as cursor:
             return _editions(cursor)
 
@@ -106,16 +106,20 @@ class AgreementStore:
                 self.ask(asked.federation, ())
 
 
+_ROWS = "SELECT content, seal IS seal(content) FROM agreement ORDER BY edition"
+
+
 def _editions(cursor: sqlite3.Cursor) -> tuple[Agreement, ...]:
-    rows = cursor.execute("SELECT content, seal IS seal(content) FROM agreement ORDER BY edition").fetchall()
+    rows = cursor.execute(_ROWS).fetchall()
     if not all(is_sound for _, is_sound in rows):
         log.warning("what the owner has agreed to was damaged on the disk, and does not count")
     return tuple(from_json(content, Agreement) for content, is_sound in rows if is_sound)
 
 
 def _scopes(cursor: sqlite3.Cursor) -> tuple[Scope, ...]:
-    editions = _editions(cursor)
-    return editions[-1].scopes if editions else ()
+    """Nothing where the newest edition is damaged: the owner may have taken a part back with it, and is asked."""
+    newest = cursor.execute(f"{_ROWS} DESC LIMIT 1").fetchone()
+    return from_json(newest[0], Agreement).scopes if newest is not None and newest[1] else ()
 
 
 def _withdrawn(cursor: sqlite3.Cursor) -> tuple[str, ...]:
