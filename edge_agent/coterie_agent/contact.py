@@ -80,7 +80,10 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Reported(NamedTuple):
-    """The fields of a check-in whose change is sent at once; counts and temperatures wait for the next check-in."""
+    """The fields of a check-in whose change is sent at once; counts, temperatures and idleness wait for the next one.
+
+    Where a plan or the owner asks for an idle device, a blocker changes with idleness.
+    """
 
     conditions: Conditions
     blockers: tuple[str, ...]
@@ -405,7 +408,7 @@ def _what(latency: Latency) -> tuple[str, str, str, str]:
 
 def _report_of(now: Now) -> Reported:
     return Reported(
-        conditions=msgspec.structs.replace(now.conditions, temperature_c=None),
+        conditions=msgspec.structs.replace(now.conditions, idle="unknown", temperature_c=None),
         blockers=tuple(reason.code for reason in now.blockers),
         assignment=now.progress.assignment if now.progress else None,
         stage=now.progress.stage if now.progress else None,

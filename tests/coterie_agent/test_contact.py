@@ -23,6 +23,7 @@ from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_agent.store.samples import Row
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.bundle import verify_key_of
+from coterie_wire.conditions import Conditions
 from coterie_wire.fallback import PlatformOffer
 from coterie_wire.helping import StandingPlan
 from coterie_wire.latency import Histogram, Latency
@@ -343,6 +344,21 @@ class Waiting(Situation):
         self.stop()
 
 
+class Changing(Waiting):
+    """Its conditions are others when the agent waits for the first time."""
+
+    def __init__(self, before: Conditions, after: Conditions) -> None:
+        super().__init__()
+        self._before, self._after = before, after
+        self.judge(before, ())
+
+    def wait(self, edition: int, timeout_s: float | None) -> None:
+        if self.now.conditions == self._before:
+            self.judge(self._after, ())
+        else:
+            super().wait(edition, timeout_s)
+
+
 def waits_s(store: Store, platform: Link, seed: int = 0) -> float:
     """How long an agent waits that has just started, after what it says at once."""
     situation = Waiting()
@@ -384,6 +400,20 @@ def test_what_the_platform_does_not_know_is_told_at_once_after_a_restart(store: 
     situation.hold("v-9", bundle.manifest.model)
     contact(store, situation, platform).run()
     assert platform.heard == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "check_ins"), [({"idle": "no"}, 1), ({"temperature_c": 50.0}, 1), ({"charging": "no"}, 2)]
+)
+def test_a_device_that_is_idle_and_in_use_by_turns_checks_in_no_oftener(
+    store: Store, changed: dict[str, Any], check_ins: int
+) -> None:
+    before = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=40.0)
+    platform, situation = Steering(None), Changing(before, msgspec.structs.replace(before, **changed))
+    one = contact(store, situation, platform)
+    one._socket_at = float("inf")
+    one.run()
+    assert platform.heard == check_ins
 
 
 def test_a_visit_that_was_missed_is_made_at_once(store: Store) -> None:
