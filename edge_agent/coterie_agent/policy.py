@@ -106,6 +106,10 @@ def judge_data(*, widths: Widths | None, classes: int, model: ModelSpec | None) 
         return (_reason("data.does_not_fit", f"samples have {found}, the model learns {asked}"),)
     if classes > model.classes:
         return (
-            _reason("data.does_not_fit", f"a label is {classes - 1}, the model's classes end at {model.classes - 1}"),
+            _reason(
+                "data.does_not_fit",
+                f"a label is {classes - 1}, the model's classes end at {model.classes - 1}; "
+                "correct the samples, and give them again with: coterie-agent ingest --replace FILE",
+            ),
         )
     return ()

@@ -2,13 +2,13 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from coterie_agent.budget import Budget
 from coterie_agent.config import PrivacySettings, load_config
-from coterie_agent.consent import reason_of_asked, reason_of_taken_back
+from coterie_agent.consent import NOT_AGREED, TAKEN_BACK, reason_of_asked, reason_of_taken_back
 from coterie_agent.home import Home, is_running
 from coterie_agent.promised import reason_of_raised
 from coterie_agent.store.agreements import AskedOfOwner
@@ -24,6 +24,8 @@ from coterie_learning.consent import Scope
 from coterie_wire.conditions import Reason
 
 _TOLD_OUTCOMES = 3
+AGREED_SINCE = Reason("owner.agreed_since", "you have agreed; the device takes part when the platform asks it again")
+"""A round that the device gave back goes on without it."""
 
 
 class Privacy(msgspec.Struct, frozen=True):
@@ -91,6 +93,11 @@ def make_report(home: Home, store: Store) -> Report:
     running = is_running(home)
     status = store.journal.status()
     asked, withdrawn = store.agreements.asked(), store.agreements.withdrawn()
+    own = (
+        *(reason_of_raised(raised) for raised in store.promises.raised()),
+        *(reason_of_asked(one.federation) for one in asked),
+        *(reason_of_taken_back(part) for part in withdrawn),
+    )
     return Report(
         device=identity.device,
         name=identity.name,
@@ -109,12 +116,7 @@ def make_report(home: Home, store: Store) -> Report:
         consent=Consented(store.agreements.scopes(), asked, withdrawn),
         neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
-        waits=(
-            *_waits(running, status),
-            *(reason_of_raised(raised) for raised in store.promises.raised()),
-            *(reason_of_asked(one.federation) for one in asked),
-            *(reason_of_taken_back(part) for part in withdrawn),
-        ),
+        waits=tuple(dict.fromkeys((*(_in_words_of_now(wait, own) for wait in _waits(running, status)), *own))),
     )
 
 
@@ -140,10 +142,9 @@ def status_lines(report: Report) -> list[str]:
         lines.append(f"samples that were damaged on the disk, and removed: {report.damaged_samples}")
     status = report.status
     if status is not None:
-        age_s = max(0, time.time() - status.at)
         conditions = status.conditions
         lines += [
-            f"last seen: {age_s:.0f} s ago, in contact over {status.link}",
+            _age_line(report.running, status),
             f"conditions: charging {conditions.charging}, network {conditions.network}, idle {conditions.idle}"
             + ("" if conditions.temperature_c is None else f", {conditions.temperature_c:.0f} °C"),
             f"model version: {status.version or 'none yet'}" + (", personal" if report.personal else ""),
@@ -182,11 +183,34 @@ def status_lines(report: Report) -> list[str]:
     return lines
 
 
+def _age_line(running: bool, status: Status) -> str:
+    """The agent writes its status when that changes, and when it ends."""
+    age = _span(max(0, time.time() - status.at))
+    if not running:
+        return f"last change: {age} ago"
+    contact = "not in contact with the platform" if status.link == "offline" else f"in contact over {status.link}"
+    return f"{contact}; nothing has changed for {age}"
+
+
+def _span(seconds: float) -> str:
+    """Minutes from two on, hours from two on."""
+    for unit, size_s in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def why_lines(report: Report) -> list[str]:
     """Why the device does not train, one reason a line."""
     if not report.waits:
         return ["nothing holds this device back"]
     return [f"{reason.sentence} [{reason.code}]" for reason in report.waits]
+
+
+def _in_words_of_now(wait: Reason, own: Sequence[Reason]) -> Reason:
+    """`wait`; where it was for the owner's word, and that has been given since (`own` is what he is asked now), so."""
+    is_past = wait.code in (NOT_AGREED, TAKEN_BACK) and wait.code not in {reason.code for reason in own}
+    return AGREED_SINCE if is_past else wait
 
 
 def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:

@@ -120,6 +120,11 @@ def test_samples_must_fit_the_model(widths: Widths | None, classes: int, code: s
     assert [reason.code for reason in judge_data(widths=widths, classes=classes, model=SPEC)] == [code]
 
 
+def test_the_owner_of_samples_with_a_class_too_many_is_told_what_to_do() -> None:
+    (reason,) = judge_data(widths=Widths(4, 0), classes=4, model=SPEC)
+    assert reason.sentence.startswith("a label is 3") and "ingest --replace" in reason.sentence
+
+
 def test_samples_that_fit_do_not_block() -> None:
     assert judge_data(widths=Widths(4, 0), classes=3, model=SPEC) == ()
     assert judge_data(widths=Widths(9, 0), classes=3, model=None) == ()

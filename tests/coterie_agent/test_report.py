@@ -1,8 +1,14 @@
 """What `status` and `why` tell people."""
 
-from coterie_agent.home import Home
+import time
+
+import msgspec
+import pytest
+
+from coterie_agent.consent import reason_of_asked
+from coterie_agent.home import Home, RunLock
 from coterie_agent.report import make_report, status_lines, why_lines
-from coterie_agent.store.journal import Status
+from coterie_agent.store.journal import Link, Status
 from coterie_agent.store.opened import Store
 from coterie_agent.store.serving import Counted, Serving
 from coterie_wire.conditions import Conditions, Reason
@@ -45,6 +51,46 @@ def test_what_a_secure_sum_waits_for_is_told(joined: Store, home: Home) -> None:
         )
     )
     assert "1 of 3 devices are there [secure_sum.gathering]" in why_lines(make_report(home, joined))
+
+
+def waiting_for(wait: Reason) -> Status:
+    """What the agent last wrote, where the platform says that it waits for this."""
+    return Status(
+        at=1.0,
+        link="https",
+        link_problem=None,
+        conditions=Conditions(),
+        blockers=(),
+        wait=wait,
+        progress=None,
+        version="v1",
+    )
+
+
+def test_what_the_owner_is_asked_is_told_once_and_no_more_once_he_has_agreed(joined: Store, home: Home) -> None:
+    wait = reason_of_asked("digits")
+    joined.journal.write_status(waiting_for(wait))
+    joined.agreements.ask("digits", ("readable",))
+    codes = [reason.code for reason in make_report(home, joined).waits]
+    assert codes == ["agent.not_running", "owner.not_agreed"]
+    joined.agreements.agree(("readable",), how="terminal", read="")
+    codes = [reason.code for reason in make_report(home, joined).waits]
+    assert codes == ["agent.not_running", "owner.agreed_since"], "the platform repeats why the device gave a round back"
+
+
+@pytest.mark.parametrize(
+    ("link", "told"), [("socket", "in contact over socket"), ("offline", "not in contact with the platform")]
+)
+def test_an_agent_that_runs_is_not_taken_for_one_that_was_last_seen_long_ago(
+    joined: Store, home: Home, link: Link, told: str
+) -> None:
+    status = waiting_for(Reason("rounds.no_federation", "no federation that is running asks this device"))
+    joined.journal.write_status(msgspec.structs.replace(status, link=link, at=time.time() - 7200))
+    assert "last change: 2 h ago" in status_lines(make_report(home, joined))
+    lock = RunLock(home.lock)
+    lock.acquire()
+    assert f"{told}; nothing has changed for 2 h" in status_lines(make_report(home, joined))
+    lock.release()
 
 
 def test_answers_of_the_platform_are_told_where_it_was_asked(home: Home, joined: Store) -> None:

@@ -11,7 +11,7 @@ import urllib3
 
 from coterie_agent import VERSION
 from coterie_agent.link.failure import CERTIFICATE_REFUSED, CREDENTIAL_UNKNOWN, Refused, Unreachable
-from coterie_agent.link.tls import client_context, cuts_connection, refuses_certificate
+from coterie_agent.link.tls import client_context, cuts_connection, refuses_certificate, speaks_no_tls
 from coterie_agent.link.tracing import TraceHeader
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
@@ -278,4 +278,6 @@ def _problem(status: int, body: bytes) -> Problem:
 
 def _sentence(error: urllib3.exceptions.HTTPError) -> str:
     """The cause, without the objects that urllib3 prints in front of it."""
+    if speaks_no_tls(error):
+        return "it does not speak TLS; in a network that you trust, an address with http:// does without"
     return str(getattr(error, "reason", error)).rpartition(">: ")[2] or type(error).__name__

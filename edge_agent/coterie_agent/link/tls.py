@@ -30,6 +30,12 @@ def refuses_certificate(error: urllib3.exceptions.HTTPError) -> bool:
     return isinstance(name, str) and "ALERT" in name and ("CERTIFICATE" in name or "UNKNOWN_CA" in name)
 
 
+def speaks_no_tls(error: urllib3.exceptions.HTTPError) -> bool:
+    """Whether the other side has answered the handshake with something else."""
+    cause = error.__context__
+    return isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER"
+
+
 def cuts_connection(error: urllib3.exceptions.HTTPError) -> bool:
     """Whether there was a connection, which the other side has ended without an answer."""
     return isinstance(error, urllib3.exceptions.ProtocolError) or isinstance(error.__context__, ssl.SSLEOFError)

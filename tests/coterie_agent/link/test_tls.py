@@ -78,3 +78,20 @@ def test_without_a_certificate_and_with_a_damaged_one_none_is_shown(server: tupl
     (tmp_path / "damaged").write_bytes(b"-----BEGIN PRIVATE KEY-----\n")
     assert link_to(server, tmp_path / "damaged", asked).call(Leave(), Done) == Done()
     assert asked == []
+
+
+def test_an_address_with_https_of_a_server_without_tls_is_said_to_be_one() -> None:
+    def answer(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        link = HttpLink(url, credential="x", record_sent=lambda _what, _bytes: None)
+        with pytest.raises(Unreachable, match="does not speak TLS"):
+            link.call(Leave(), Done)
+        thread.join()
