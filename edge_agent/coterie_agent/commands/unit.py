@@ -7,7 +7,14 @@ from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.versions.standing import Versions
 
-FINAL = (Exit.USAGE, Exit.NOT_JOINED, Exit.BAD_CONFIG, Exit.ALREADY_RUNNING, Exit.REVOKED)
+FINAL = (
+    Exit.USAGE,
+    Exit.NOT_JOINED,
+    Exit.BAD_CONFIG,
+    Exit.ALREADY_RUNNING,
+    Exit.REVOKED,
+    Exit.STORE_DAMAGED,
+)
 """How the agent ends where starting it again would change nothing."""
 UNIT = """\
 [Unit]

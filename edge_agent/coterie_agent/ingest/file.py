@@ -46,6 +46,8 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
             header = next(reader, None)
             if header is None:
                 raise refusal("ingest.empty", f"{path.name} is empty")
+            if header.count(LABEL) > 1:
+                raise refusal("ingest.malformed", f"{path.name}: the first line names several columns {LABEL!r}")
             label = header.index(LABEL) if LABEL in header else None
             targets = [place for place, name in enumerate(header) if name.startswith(TARGET)]
             if label is None and not targets and check.labelled:

@@ -48,6 +48,7 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, write: Callable[[Path]
     [
         ("a.csv", "", "ingest.empty", "a.csv"),
         ("a.csv", "a,b\n1,2\n", "ingest.no_label", "first line"),
+        ("a.csv", "a,label,label\n1,0,0\n", "ingest.malformed", "several columns"),
         ("a.csv", "a,label\n1,0\nx,1\n", "ingest.not_a_number", "line 3"),
         ("a.csv", "a,label\nnan,0\n", "ingest.not_a_number", "line 2"),
         ("a.csv", "a,label\n1e39,0\n", "ingest.not_a_number", "line 2"),
