@@ -125,6 +125,11 @@ def _samples(arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: 
         raise MalformedDataset(detail=f"{name} is missing")
     if array.shape != (count, *spec.shape):
         raise MalformedDataset(detail=f"{name} is {list(array.shape)}, expected {[count, *spec.shape]}")
+    return typed(name, array, spec)
+
+
+def typed(name: str, array: Numbers, spec: TensorSpec) -> Array:
+    """The samples `array`, which messages call `name`, in the dtype of `spec`. Raises MalformedDataset."""
     wanted: type[np.generic] = {"float32": np.number, "bool": np.bool_}.get(spec.dtype, np.integer)
     if not np.issubdtype(array.dtype, wanted):
         raise MalformedDataset(detail=f"{name} holds {array.dtype}, expected {spec.dtype}")

@@ -216,6 +216,8 @@ def simulate_fleet(
     executor: Literal["auto", "batched", "exact"] = "auto",
     workers: int = 1,
     batch_size: int = BATCH_SIZE,
+    held_out_share: float = 0.2,
+    evaluate_every: int = 1,
     fleet: str | Path | None = None,
     drift: str | None = None,
     cloud: nn.Module | None = None,
@@ -228,7 +230,8 @@ def simulate_fleet(
 
     `data` are arrays of as many rows: ``y`` with classes, ``x`` or the model's inputs by their names, and what else
     tells samples apart. `split` divides them: ``iid``, ``dirichlet:0.3``, ``pathological:2`` or ``by:user``; with
-    `each`, every device draws so many with replacement. A fifth is held out, on which versions are judged. `executor`
+    `each`, every device draws so many with replacement. The `held_out_share` (a fifth) is nobody's: versions are judged
+    on it, one in `evaluate_every`, and the last. `executor`
     trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``).
     `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. With a `drift` samples come
     evenly over the `days`, as plans need whose devices help each other: ``steady``, ``introduced:0.3`` (on so many
@@ -241,7 +244,9 @@ def simulate_fleet(
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
-        asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
+        asked = Asked(
+            split, devices, each, rounds, days, seed, executor, workers, batch_size, held_out_share, evaluate_every
+        )
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         if on == "here":
             outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))

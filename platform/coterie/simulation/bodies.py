@@ -26,10 +26,10 @@ def export_body(task: Task, *, body: Body, hidden: int, seed: int) -> ExportedPr
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module = _mlp(spec.shape, hidden, task.classes) if body == "mlp" else _cnn(spec.shape, hidden, task.classes)
-    return export_module(_Named(module), (torch.zeros(2, *spec.shape),))
+    return export_module(Named(module), (torch.zeros(2, *spec.shape),))
 
 
-class _Named(nn.Module):
+class Named(nn.Module):
     """Gives the input the name that the task has for it."""
 
     def __init__(self, layers: nn.Module) -> None:

@@ -21,7 +21,7 @@ from coterie.simulation.bodies import export_body
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.learners.pair import why_not_simulated
+from coterie.simulation.learners.pair import why_not_over_time
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.scenario import Bootstrap
 from coterie_learning.device_plan import CODEC
@@ -82,7 +82,7 @@ class CloudModel:
             file.flush()
             found = cls(load_upload(Path(file.name)), Bootstrap())
         spec = found.graphs.spec
-        problem = why_not_simulated(spec)
+        problem = why_not_over_time(spec)
         if problem is not None:
             raise DoesNotFit(detail=f"simulations do not take this cloud model yet: {problem}")
         if _mapped(spec) != _mapped(device):

@@ -11,12 +11,28 @@ import numpy as np
 
 from coterie.cloud.root_update import root_update
 from coterie.evaluation.datasets import Dataset
-from coterie_learning.cohort import Figures, Weight, admit, discounted, ordinary_norm, shortened, weights_of_figures
+from coterie_learning.cohort import (
+    Figures,
+    Weight,
+    admit,
+    discounted,
+    ordinary_norm,
+    shortened,
+    weights,
+    weights_of_figures,
+)
 from coterie_learning.contribution import Contents as SummedContents
 from coterie_learning.contribution import Measured
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.fold import (
+    Aggregation,
+    Counted,
+    Release,
+    fold_in_memory,
+    fold_statistics,
+    partial_aggregate,
+)
 from coterie_learning.merge import ServerState
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.pace import FULL_WEIGHT
@@ -28,6 +44,7 @@ from coterie_learning.secure_sum.vector import added as added_vectors
 from coterie_learning.tally import tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import gathered
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors, encode_tensors
 
@@ -63,6 +80,7 @@ class Standing(NamedTuple):
     """A version, and what the platform keeps beside it."""
 
     parameters: Tensors
+    """With its running statistics, where it has some."""
     number: int = 0
     """Each is one more than that of the version before."""
     state: ServerState | None = None
@@ -100,6 +118,11 @@ class Lineage:
         state = self.newest.state
         return {} if state is None or not self._plan.merge.sends else state.tensors
 
+    @property
+    def _statistics(self) -> Tensors:
+        """The running statistics of the newest version."""
+        return {spec.name: self.newest.parameters[spec.name] for spec in gathered(self._contents.model)}
+
     def weights(self, cohort: Sequence[Figures], discounts: Sequence[int]) -> Sequence[Weight]:
         """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
         places = [place for place, one in enumerate(cohort) if one.samples]
@@ -112,7 +135,10 @@ class Lineage:
         return weights
 
     def merge_sums(self, sums: Sums, weights: Sequence[Weight], norms: Sequence[float]) -> bool:
-        """The next version, of the `sums` of updates of these `weights` and `norms`; whether there is one."""
+        """The next version, of the `sums` of updates of these `weights` and `norms`; whether there is one.
+
+        The model gathers no running statistics: of these there are no such sums.
+        """
         counted = [one for one in weights if one.weight]
         if not counted or self._plan.merge.too_few(len(counted)) is not None:
             return False
@@ -139,7 +165,9 @@ class Lineage:
         if masking is not None and updates:
             updates = [self._summed(updates, masking)]
         opens = [partial(self._opened, one) for one in updates]
-        admission = admit(opens, model, {}, lambda _place: None, bound=bound, ordinary=self.newest.ordinary)
+        admission = admit(
+            opens, model, self._statistics, lambda _place: None, bound=bound, ordinary=self.newest.ordinary
+        )
         kept, norms = admission.kept, admission.norms
         if not kept or merge.too_few(len(kept)) is not None:
             return Merged()
@@ -152,6 +180,12 @@ class Lineage:
         if not counting:
             return Merged()
         places, wanted, discounts = zip(*counting, strict=True)
+        measured = weights([updates[place].samples for place in places])
+        statistics = fold_statistics(
+            model.statistics,
+            [Counted(opens[place], weight) for place, weight in zip(places, measured, strict=True)],
+            self._statistics,
+        )
         release = self._release([updates[place] for place in places])
         direct, partials = self._relayed(
             [
@@ -165,6 +199,7 @@ class Lineage:
             share=found.share,
             release=release,
             ordinary=admission.ordinary,
+            statistics=statistics,
         )
         if release is not None and release.digest:
             self.digests.append(release.digest)
@@ -181,6 +216,7 @@ class Lineage:
         share: float,
         release: Release | None,
         ordinary: float,
+        statistics: Tensors = MappingProxyType({}),
     ) -> bool:
         """The next version; whether it is finite, and therefore is one. `ordinary` goes with it, as `Standing` says."""
         local, model, before = self._contents.local, self._contents.model, self.newest
@@ -199,7 +235,7 @@ class Lineage:
                 partials=partials,
             ),
         )
-        merged = folded.parameters
+        merged = {**folded.parameters, **statistics}
         if not all(np.isfinite(tensor).all() for tensor in merged.values()):
             return False
         after = Standing(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
@@ -212,14 +248,15 @@ class Lineage:
     def _summed(self, updates: Sequence[Sent], masking: Masking) -> Sent:
         """The mean of the updates: masks would leave the same sum, bit for bit."""
         contents = self._contents
+        base = self._statistics
         what = SummedContents(contents.model, contents.local, masking, members=len(updates), seed=self.newest.number)
         vectors = []
         for one in updates:
             update = contents.open(InMemory(one.payload), ())
             measured, key = Measured(one.samples, 0.0, 0.0, None), random_bytes(SECRET_BYTES, one.seed, "noise")
-            vectors.append(what.vector(update, measured, {}, seed=one.seed, key=key))
+            vectors.append(what.vector(update, measured, base, seed=one.seed, key=key))
         total = added_vectors(vectors)
-        summed = what.summed(total.numbers, total.tail, len(vectors), {}, contents.codec)
+        summed = what.summed(total.numbers, total.tail, len(vectors), base, contents.codec)
         return Sent(summed.payload, summed.samples, (), devices=summed.devices)
 
     def _relayed(self, counted: Sequence[Counted]) -> tuple[Sequence[Counted], Sequence[PartialSum]]:

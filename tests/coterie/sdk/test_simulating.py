@@ -73,6 +73,43 @@ def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
         simulate_fleet(*given, split="users", progress=False)
 
 
+class Table(nn.Module):
+    """Numbers beside categories, as rows of a table have them, with batch normalisation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(3, 2)
+        self.norm = nn.BatchNorm1d(6)
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, numbers: torch.Tensor, categories: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(self.norm(torch.cat([numbers, self.embedding(categories[:, 0])], 1)))
+        return logits
+
+
+def test_inputs_of_several_dtypes_and_batch_normalisation_are_simulated_by_split() -> None:
+    numbers = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    categories = np.arange(200)[:, None] % 3
+    found = simulate_fleet(
+        FEW,
+        Table(),
+        (torch.zeros(2, 4), torch.zeros(2, 1, dtype=torch.int64)),
+        {"numbers": numbers, "categories": categories, "y": categories[:, 0]},
+        split="iid",
+        devices=9,
+        rounds=8,
+        batch_size=4,
+        held_out_share=0.5,
+        evaluate_every=3,
+        progress=False,
+    )
+    assert found.outcome.accuracy > 0.9
+    assert found.outcome.held_out == 100
+    assert [accuracy is not None for accuracy in found.rounds.column("accuracy")] == [
+        number % 3 == 0 or number == 8 for number in range(1, 9)
+    ]
+
+
 FEW = plan("fedavg", pace={"target_updates": 4, "min_updates": 2, "pause_s": 1.0})
 RATES = {"local.learning_rate": [0.0001, 0.3]}
 

@@ -1,5 +1,6 @@
 """Samples of the user's own: an NPZ file, a Parquet file, or a directory of such files."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.evaluation.datasets import MAX_BYTES, Dataset
+from coterie.evaluation.datasets import MAX_BYTES, Dataset, MalformedDataset, typed
 from coterie.simulation.errors import MalformedFile, MissingPackage
 from coterie_wire.archives import read_arrays
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
+from coterie_wire.tensors import Array
 
 LABELS, INPUT, FILE = "y", "x", "file"
 Column = NDArray[np.generic]
@@ -99,12 +101,14 @@ READERS = {".npz": _read_npz, ".parquet": _read_parquet}
 def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> Samples:
     labels = arrays.get(LABELS)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu" or not len(labels):
-        raise MalformedFile(path=str(path), detail="it has no column y of whole numbers, one class a sample")
+        found = f"it has {', '.join(arrays)}" if labels is None else f"y is {labels.dtype} {list(labels.shape)}"
+        detail = f"it has no column {LABELS} of whole numbers, one class a sample, from 0 on: {found}"
+        raise MalformedFile(path=str(path), detail=detail)
     if labels.min() < 0 or labels.max() >= model.classes:
         found = f"from {labels.min()} to {labels.max()}"
         raise MalformedFile(path=str(path), detail=f"its classes go {found}, the model tells {model.classes} apart")
     count = len(labels)
-    if any(len(array) != count for array in arrays.values()):
+    if any(array.shape[:1] != (count,) for array in arrays.values()):
         raise MalformedFile(path=str(path), detail="its columns must all have one row a sample")
     inputs, used = {}, {LABELS}
     for spec in model.inputs:
@@ -130,14 +134,21 @@ def _names_of(
     ] or [INPUT]
 
 
-def _shaped(path: Path, numbers: Column | None, spec: TensorSpec, count: int) -> NDArray[np.float32]:
-    size = int(np.prod(spec.shape))
-    if numbers is None or numbers.dtype.kind not in "iufb" or numbers.size != count * size:
+def _shaped(path: Path, numbers: Column | None, spec: TensorSpec, count: int) -> Array:
+    if numbers is None or numbers.dtype.kind not in "iufb" or not _is_laid_out(numbers.shape[1:], spec.shape):
         given = "missing" if numbers is None else f"{numbers.dtype} {list(numbers.shape[1:])}"
         raise MalformedFile(
             path=str(path), detail=f"the model takes {spec.name} {list(spec.shape)}, the samples are {given}"
         )
-    values = numbers.reshape(count, *spec.shape).astype(np.float32)
-    if not np.isfinite(values).all():
-        raise MalformedFile(path=str(path), detail=f"{spec.name} holds numbers that are not finite")
-    return values
+    if numbers.dtype.kind == "b" and spec.dtype == "float32":
+        numbers = numbers.astype(np.float32)
+    try:
+        return typed(spec.name, numbers.reshape(count, *spec.shape), spec)
+    except MalformedDataset as error:
+        raise MalformedFile(path=str(path), detail=str(error.fields["detail"])) from error
+
+
+def _is_laid_out(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a sample's numbers stand in the order of `wanted`: axes of one apart the same, or all in one row."""
+    one, other = ([size for size in shape if size != 1] for shape in (found, wanted))
+    return one == other or (math.prod(found) == math.prod(wanted) and min(len(one), len(other)) == 1)

@@ -113,7 +113,7 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
             raise DoesNotFit(detail="the file does not tell how its devices are")
         graphs = Graphs.of(spec, train_step=found[TRAIN_STEP].tobytes(), predict=found[PREDICT].tobytes())
         inputs = {tensor.name: found[f"{INPUT}{tensor.name}"] for tensor in spec.inputs}
-        parameters = {tensor.name: cast(Float32, found[f"{PARAMETER}{tensor.name}"]) for tensor in spec.parameters}
+        parameters = {tensor.name: cast(Float32, found[f"{PARAMETER}{tensor.name}"]) for tensor in spec.version}
         labels = cast(Int64, found[LABELS])
         cloud = _cloud(found, spec)
     except (WireError, *UNREADABLE, KeyError) as error:

@@ -171,7 +171,7 @@ class SideBySide:
                 if f"{role}.{tensor.name}" in self.inputs
             },
             **{name: np.empty((), np.float32) for name in spec.scalars},
-            **{one.name: np.empty((*shape, *one.shape), np.float32) for one in spec.inputs},
+            **{one.name: np.empty((*shape, *one.shape), one.dtype) for one in spec.inputs},
             TARGET: np.empty(shape, np.int64),
             "sample_weight": np.empty(shape, np.float32),
         }
@@ -224,6 +224,8 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
         raise OneByOne(f"under local {local.name} devices go on with models of their own")
     if not local.scope().is_whole:
         raise OneByOne(f"local {local.name} trains a part of the model")
+    if spec.statistics:
+        raise OneByOne("the model gathers running statistics while it trains")
     if spec.seeded:
         raise OneByOne("the model draws at random while it trains")
 

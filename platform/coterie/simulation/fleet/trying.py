@@ -120,7 +120,7 @@ def _cloud(arguments: SimulationArguments) -> GivenCloud | None:
 
 
 def _parameters(path: Path, spec: ModelSpec) -> Tensors:
-    found = decode_tensors(path.read_bytes(), expected=spec.parameters)
+    found = decode_tensors(path.read_bytes(), expected=spec.version)
     return {name: array.astype(np.float32, copy=False) for name, array in found.items()}
 
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from coterie.compile.compiled import CompiledModel
 
 
-SIMULATED = {"float32", "int64"}
-"""Dtypes of inputs that simulations take."""
-
-
 class Pair(LearnerKind, frozen=True, tag="pair"):
     """A classifier, compiled as the platform does it without a recipe; it begins with the parameters in the file."""
 
@@ -87,14 +83,22 @@ def _without_collections() -> Iterator[None]:
 
 
 def why_not_simulated(spec: ModelSpec) -> str | None:
-    """Why simulations do not take such a model yet; None: they do."""
+    """Why simulations do not take such a model yet; None: those of rounds on samples that devices have do."""
     if spec.task != "classes" or spec.length is not UNSET:
         return "they simulate classifiers of samples that have one shape"
-    if spec.statistics or spec.frozen:
-        return "they simulate models without running statistics, all of whose parameters are trained"
-    if len(dtypes_of(spec)) != 1 or not dtypes_of(spec) <= SIMULATED:
-        return "its inputs are not all float32, or all int64"
+    if spec.frozen:
+        return "they simulate models all of whose parameters are trained"
     return None
+
+
+def why_not_over_time(spec: ModelSpec) -> str | None:
+    """Why simulations do not take such a model yet whose devices do more than rounds on samples that they have."""
+    if spec.statistics:
+        return (
+            "models that gather running statistics, as batch normalisation does, are simulated where devices hold "
+            "rounds on samples that they have from the beginning (--split, without --drift, --cloud and meetings)"
+        )
+    return why_not_simulated(spec)
 
 
 def dtypes_of(spec: ModelSpec) -> set[str]:

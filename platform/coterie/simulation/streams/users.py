@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from coterie.evaluation.datasets import MAX_BYTES, Dataset
+from coterie.evaluation.datasets import MAX_BYTES, Dataset, MalformedDataset, typed
 from coterie.simulation.errors import DoesNotFit, MalformedFile
 from coterie.simulation.learner import Task
 from coterie.simulation.streams import Drawn, Stream
 from coterie_wire.archives import Numbers, read_arrays
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
+from coterie_wire.tensors import Array
 
 LABELS = "y"
 
@@ -39,11 +40,7 @@ class Users(Stream, frozen=True, tag="users"):
         found = np.unique(users)
         if devices > len(found):
             raise DoesNotFit(detail=f"{self.file} has samples of {len(found)} users, {devices} devices are asked for")
-        inputs = {
-            self.input if name == "x" else name: array.astype(self.dtype)
-            for name, array in arrays.items()
-            if name not in (LABELS, self.user)
-        }
+        inputs = self._inputs(arrays)
         whole = Dataset(inputs, labels)
         by_user = [whole.take(np.flatnonzero(users == user)) for user in found[:devices]]
         ticks = max(-(-len(one.labels) // self.batch_size) for one in by_user)
@@ -60,6 +57,18 @@ class Users(Stream, frozen=True, tag="users"):
             ),
         )
 
+    def _inputs(self, arrays: Mapping[str, Numbers]) -> Mapping[str, Array]:
+        found: dict[str, Array] = {}
+        for name, array in arrays.items():
+            if name in (LABELS, self.user):
+                continue
+            spec = TensorSpec(self.input if name == "x" else name, self.dtype, array.shape[1:])
+            try:
+                found[spec.name] = typed(name, array, spec)
+            except MalformedDataset as error:
+                raise MalformedFile(path=self.file, detail=str(error.fields["detail"])) from error
+        return found
+
     def users(self) -> int:
         """How many there are. Raises MalformedFile."""
         return len(np.unique(self._arrays()[self.user]))
@@ -72,7 +81,11 @@ class Users(Stream, frozen=True, tag="users"):
         for name in (LABELS, self.user):
             if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
                 raise MalformedFile(path=self.file, detail=f"it has no array {name} of whole numbers, one a sample")
-        if len(arrays) < 3 or len({len(array) for array in arrays.values()}) != 1 or not len(arrays[LABELS]):
+        if (
+            len(arrays) < 3
+            or {array.shape[:1] for array in arrays.values()} != {arrays[LABELS].shape}
+            or not len(arrays[LABELS])
+        ):
             raise MalformedFile(path=self.file, detail="its arrays must be of the same length, one of them an input")
         labels = arrays[LABELS]
         if labels.min() < 0 or (self.classes and labels.max() >= self.classes):

@@ -4,10 +4,13 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+import torch
+from torch import nn
 
-from coterie.compile.compiled import CompiledModel
+from coterie.compile.compiled import CompiledModel, compile_model
+from coterie.compile.program import export_module
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.bodies import Body, compile_body
+from coterie.simulation.bodies import Body, Named, compile_body
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
@@ -25,13 +28,23 @@ PLAN: dict[str, object] = {
 }
 
 
+NORMALISED = "normalised"
+"""A network that gathers running statistics."""
+Network = Body | Literal["normalised"]
+
+
 @cache
-def compiled(body: Body = "mlp") -> CompiledModel:
+def compiled(body: Network = "mlp") -> CompiledModel:
+    if body == NORMALISED:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, CLASSES))
+        return compile_model(export_module(Named(layers), (torch.zeros(2, *IMAGE),)), batch_size=5)
     task = Task((TensorSpec("x", "float32", IMAGE),), CLASSES)
     return compile_body(task, body=body, hidden=8, batch_size=5, seed=0)
 
 
-def graphs(body: Body = "mlp") -> Graphs:
+def graphs(body: Network = "mlp") -> Graphs:
     model = compiled(body)
     return Graphs.of(model.spec, train_step=model.train_step, predict=model.predict)
 
@@ -46,7 +59,7 @@ def samples(count: int = SAMPLES) -> Samples:
 
 
 def run(
-    body: Body = "mlp",
+    body: Network = "mlp",
     *,
     executor: Literal["exact", "batched", "auto"] = "auto",
     workers: int = 1,

@@ -1,13 +1,14 @@
 """Samples of one's own, as NPZ, Parquet or a directory of either."""
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from coterie.simulation.errors import MalformedFile
 from coterie.simulation.fleet.samples import read_samples
-from coterie_wire.bundle import ModelSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, compiled
 
 COUNT = 12
@@ -69,16 +70,48 @@ def test_a_parquet_file_of_lists_or_of_columns(model: ModelSpec, tmp_path: Path)
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
-        ({"y": None}, "no column y"),
+        ({"y": None}, "no column y .*: it has x, user"),
+        ({"y": np.arange(COUNT) / 2}, r"whole numbers.*: y is float64 \[12\]"),
         ({"y": np.full(COUNT, CLASSES)}, "classes go from 4 to 4"),
         ({"x": np.zeros((COUNT, 3), np.float32)}, r"takes x \[1, 8, 8\]"),
+        ({"x": np.zeros((COUNT, 4, 16), np.float32)}, r"takes x \[1, 8, 8\], the samples are float32 \[4, 16\]"),
         ({"x": np.full((COUNT, *IMAGE), np.nan, np.float32)}, "not finite"),
         ({"user": np.zeros(3, np.int64)}, "one row a sample"),
+        ({"rate": np.float32(0.1)}, "one row a sample"),
     ],
 )
 def test_what_cannot_be_used_is_told(model: ModelSpec, tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
     with pytest.raises(MalformedFile, match=wrong):
         read_samples(npz(tmp_path / "s.npz", **changes), model)
+
+
+def spec(shape: tuple[int, ...], dtype: Literal["float32", "int64"] = "float32") -> ModelSpec:
+    inputs = (TensorSpec("x", dtype, shape),)
+    return ModelSpec.of_classifier(inputs=inputs, classes=CLASSES, batch_size=5, parameters=())
+
+
+def test_channels_at_the_end_are_not_taken_for_channels_at_the_front(tmp_path: Path) -> None:
+    last = npz(tmp_path / "s.npz", x=np.zeros((COUNT, 4, 4, 3), np.float32))
+    with pytest.raises(MalformedFile, match=r"takes x \[3, 4, 4\], the samples are float32 \[4, 4, 3\]"):
+        read_samples(last, spec((3, 4, 4)))
+
+
+@pytest.mark.parametrize("found", [(1, 8, 8), (8, 8), (8, 8, 1), (64,)])
+@pytest.mark.parametrize("wanted", [(1, 8, 8), (64,)])
+def test_axes_of_one_may_be_left_out_and_all_numbers_may_stand_in_a_row(
+    found: tuple[int, ...], wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    x = arrays()["x"]
+    read = read_samples(npz(tmp_path / "s.npz", x=x.reshape(COUNT, *found)), spec(wanted))
+    np.testing.assert_array_equal(read.data.inputs["x"], x.reshape(COUNT, *wanted))
+
+
+def test_tokens_are_whole_numbers(tmp_path: Path) -> None:
+    words = npz(tmp_path / "words.npz", x=np.arange(COUNT * 3, dtype=np.int32).reshape(COUNT, 3))
+    assert read_samples(words, spec((3,), "int64")).data.inputs["x"].dtype == np.int64
+    numbers = npz(tmp_path / "numbers.npz", x=np.zeros((COUNT, 3)))
+    with pytest.raises(MalformedFile, match="x holds float64, expected int64"):
+        read_samples(numbers, spec((3,), "int64"))
 
 
 def test_a_directory_without_samples(model: ModelSpec, tmp_path: Path) -> None:

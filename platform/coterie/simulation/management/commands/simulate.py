@@ -90,7 +90,7 @@ class Command(BaseCommand):
         fleet = parser.add_argument_group(
             "fleets", "with --split devices hold rounds on samples of yours, or learn while these come (--drift)"
         )
-        fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:CLASSES or by:COLUMN")
+        fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:SHARDS or by:COLUMN")
         for one in BEYOND_ROUNDS:
             fleet.add_argument(one.flag, type=Path if one.is_file else str, metavar=one.metavar, help=one.help)
         fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")

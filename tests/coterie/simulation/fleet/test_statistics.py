@@ -1,0 +1,74 @@
+"""Models that gather running statistics hold rounds: these travel with updates, and are merged as the platform does."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.drifts.steady import Steady
+from coterie.simulation.fleet.keeping import load
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
+from coterie.simulation.lineage import Lineage, Sent
+from coterie.simulation.progress import unreported
+from coterie_learning.plan import parse_plan
+from coterie_learning.updates import join_update
+from coterie_wire.contract import gathered
+from tests.coterie.simulation.fleet.fleets import CLASSES, NORMALISED, PLAN, compiled, run
+
+ALONE = {"kind": "sync", "target_updates": 12, "min_updates": 10}
+UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
+
+
+def test_a_version_has_the_mean_of_means_and_the_variance_of_all_values() -> None:
+    plan, model = parse_plan(PLAN), compiled(NORMALISED).spec
+    (pair,), begun = model.statistics, compiled(NORMALISED).parameters
+    lineage = Lineage(plan, model, begun, fleet=2, seed=0)
+    zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in model.parameters}
+    delta = plan.codec.encode(zeros, seed=0).payload
+
+    def sent(mean: float, variance: float) -> Sent:
+        told = {
+            pair.mean.name: np.full(pair.mean.shape, mean, np.float32),
+            pair.variance.name: np.full(pair.variance.shape, variance, np.float32),
+        }
+        return Sent(join_update(told, delta), samples=10, seen=())
+
+    assert lineage.merge([sent(0.0, 1.0), sent(2.0, 3.0)]).is_version
+    merged = lineage.newest.parameters
+    assert merged.keys() == {spec.name for spec in model.version}
+    np.testing.assert_allclose(merged[pair.mean.name], 1.0)
+    np.testing.assert_allclose(merged[pair.variance.name], 2.0 + 1.0)
+
+
+def test_devices_learn_together_and_their_statistics_are_kept(tmp_path: Path) -> None:
+    given = run(NORMALISED, rounds=8)
+    outcome = simulate_fleet(given, report=unreported, keep=tmp_path)
+    assert outcome.accuracy > 0.8 > 1 / CLASSES
+    assert (outcome.executor, "running statistics" in outcome.executor_reason) == ("exact", True)
+    kept = load(tmp_path)
+    assert kept is not None
+    for spec in gathered(given.model.spec):
+        assert not np.allclose(kept.newest.parameters[spec.name], given.parameters[spec.name])
+
+
+def test_under_masks_they_are_hidden_in_the_sum_and_the_same() -> None:
+    masks = {"kind": "secure_aggregation", "min_devices": 10, "norm": 10}
+    plain, masked = (
+        simulate_fleet(run(NORMALISED, merge=UNIFORM, pace=ALONE, **slots), report=unreported)
+        for slots in ({}, {"privacy": masks})
+    )
+    assert masked.accuracy == pytest.approx(plain.accuracy, abs=0.05)
+    assert masked.loss == pytest.approx(plain.loss, rel=0.05)
+
+
+def test_noise_which_does_not_cover_them_is_refused() -> None:
+    noise = {"kind": "central_noise", "norm": 0.1}
+    with pytest.raises(DoesNotFit, match="does not cover running statistics"):
+        simulate_fleet(run(NORMALISED, merge=UNIFORM, privacy=noise), report=unreported)
+
+
+def test_devices_that_do_more_than_rounds_do_not_take_them_yet() -> None:
+    with pytest.raises(DoesNotFit, match="batch normalisation"):
+        simulate_fleet(replace(run(NORMALISED), drift=Steady()), report=unreported)
