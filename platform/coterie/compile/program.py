@@ -2,8 +2,8 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -64,6 +64,18 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
     return _exported(module, tuple(map(_doubled, example)), shapes, around)
 
 
+@contextmanager
+def in_mode(module: nn.Module, *, training: bool) -> Iterator[None]:
+    """All parts of `module` in one mode, and afterwards each in the mode that it was in."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.train(training)
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
 def _check_example(module: nn.Module, example: Sequence[Tensor]) -> None:
     """Raises ExportFailed where `example` is not what ``forward`` takes."""
     problem = None
@@ -122,7 +134,8 @@ def _exported(
         with warnings.catch_warnings(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            program = torch.export.export(module.train(), example, dynamic_shapes=shapes)
+            with in_mode(module, training=True):
+                program = torch.export.export(module, example, dynamic_shapes=shapes)
         program = without_autocast(detached_blocks(program), owner)
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module, loss) from error

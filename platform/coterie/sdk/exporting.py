@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from coterie.compile.program import export_loss, export_module
+from coterie.compile.program import export_loss, export_module, in_mode
 from coterie.core.errors import CoterieError
 from coterie.sdk.errors import Rejected
 from coterie_wire.length import Length
@@ -31,9 +31,10 @@ def write_programs(
 ) -> Mapping[str, Path]:
     """Files of ``torch.export.save`` in `directory`: of each of `models` by its role, and of the loss, if there is one.
 
-    Modules are traced in training mode, with a dynamic batch, and with the `length` in which samples differ, if they
-    do; it names arguments of ``forward``, the same in all models. A loss is traced with the outputs of the first model
-    and with `target`, examples of targets. Raises Rejected, or ValueError where `loss` comes without `target`.
+    Modules are traced in training mode, and left in the mode that they are in, with a dynamic batch, and with the
+    `length` in which samples differ, if they do; it names arguments of ``forward``, the same in all models. A loss is
+    traced with the outputs of the first model and with `target`, examples of targets. Raises Rejected, or ValueError
+    where `loss` comes without `target`.
     """
     if (loss is None) != (target is None):
         raise ValueError("a loss of your own and examples of its targets go together: loss=function, target=tensor")
@@ -64,6 +65,6 @@ def _write(program: ExportedProgram, path: Path) -> Path:
 
 
 def _output(module: nn.Module, inputs: Sequence[Tensor]) -> Tensor | Sequence[Tensor]:
-    with torch.no_grad():
-        output: Tensor | Sequence[Tensor] = module.eval()(*inputs)  # so that running statistics stay as they are
+    with torch.no_grad(), in_mode(module, training=False):  # so that running statistics stay as they are
+        output: Tensor | Sequence[Tensor] = module(*inputs)
     return output

@@ -36,3 +36,20 @@ def test_samples_may_differ_in_the_length_of_an_argument(tmp_path: Path) -> None
         signature = check_signature(load_upload(paths[role]), CrossEntropy())
         assert signature.length == SENTENCES
         assert str(signature) == "float32 [2], int64 [1 to 9] to [3]"
+
+
+def test_a_module_is_left_in_the_mode_that_it_is_in(tmp_path: Path) -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(), nn.Linear(4, 2)).eval()
+    module[2].train()
+    modes = [part.training for part in module.modules()]
+    targets = torch.zeros(2, dtype=torch.int64)
+    paths = write_programs(
+        tmp_path, {"device": module}, torch.zeros(2, 3), loss=_surprise, target=targets, tell=lambda _: None
+    )
+    assert [part.training for part in module.modules()] == modes
+    operators = {str(node.target) for node in load_upload(paths["device"]).graph.nodes}
+    assert any("dropout" in one for one in operators), "it was traced as it trains"
+
+
+def _surprise(output: Tensor, target: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(output, target, reduction="none")
