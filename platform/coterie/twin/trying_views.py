@@ -47,7 +47,7 @@ class TryPlanSerializer(serializers.Serializer[None]):
     split = serializers.RegexField(
         SPLIT,
         default="dirichlet:0.5",
-        help_text="how a data set is divided among devices: iid, dirichlet:ALPHA or pathological:CLASSES",
+        help_text="how a data set is divided among devices: iid, dirichlet:ALPHA or pathological:SHARDS",
     )
     each = serializers.IntegerField(
         min_value=1,

@@ -11401,7 +11401,7 @@ export interface components {
              */
             seed: number;
             /**
-             * @description how a data set is divided among devices: iid, dirichlet:ALPHA or pathological:CLASSES
+             * @description how a data set is divided among devices: iid, dirichlet:ALPHA or pathological:SHARDS
              * @default dirichlet:0.5
              * @example dirichlet:0.3
              */
