@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from coterie.simulation.errors import DamagedSimulation, OtherSimulation
+from coterie.simulation.errors import DamagedSimulation, MalformedFile, OtherSimulation
 from coterie.simulation.fleet.cohort import Coming, Delivery
 from coterie.simulation.fleet.columns import Columns
 from coterie.simulation.fleet.device_states import Moment
@@ -62,12 +62,17 @@ class Kept(NamedTuple):
 
 
 def identify(directory: Path, identity: Mapping[str, str]) -> None:
-    """Make `directory` that of the simulation with this `identity`. Raises OtherSimulation, where it has another."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Make `directory` that of the simulation with this `identity`. Raises OtherSimulation, where it has another, or
+    MalformedFile where nothing can be written.
+    """
     path = directory / IDENTITY
-    if not path.exists():
-        _replace(path, msgspec.json.encode(identity))
-        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _replace(path, msgspec.json.encode(identity))
+            return
+    except OSError as error:
+        raise MalformedFile(path=str(directory), detail=f"nothing can be kept there: {error}") from error
     try:
         found = from_json(path.read_bytes(), dict[str, str])
     except (*UNREADABLE, OSError) as error:

@@ -105,8 +105,8 @@ def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside:
         detail = f"it has no column {LABELS} of whole numbers, one class a sample, from 0 on: {found}"
         raise MalformedFile(path=str(path), detail=detail)
     if labels.min() < 0 or labels.max() >= model.classes:
-        found = f"from {labels.min()} to {labels.max()}"
-        raise MalformedFile(path=str(path), detail=f"its classes go {found}, the model tells {model.classes} apart")
+        found, last = f"from {labels.min()} to {labels.max()}", model.classes - 1
+        raise MalformedFile(path=str(path), detail=f"its classes go {found}, those of the model from 0 to {last}")
     count = len(labels)
     if any(array.shape[:1] != (count,) for array in arrays.values()):
         raise MalformedFile(path=str(path), detail="its columns must all have one row a sample")

@@ -61,8 +61,8 @@ def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -
     """Hold the rounds; the same run gives the same outcome, with any number of workers, killed and gone on or not.
 
     `keep` is a directory for what going on takes; the same run in the same directory goes on where it was.
-    Raises DoesNotFit, also with `keep` where devices go through time one by one, OtherSimulation, DamagedSimulation or
-    WorkerLost.
+    Raises DoesNotFit, also with `keep` where devices go through time one by one, MalformedFile where nothing can be
+    kept there, OtherSimulation, DamagedSimulation or WorkerLost.
     """
     _check(run)
     if keep is not None and run.is_on_a_clock:

@@ -1,7 +1,7 @@
 """A fleet that is simulated in a second or two."""
 
 from functools import cache
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -28,14 +28,14 @@ PLAN: dict[str, object] = {
 }
 
 
-NORMALISED = "normalised"
+NORMALISED: Final = "normalised"
 """A network that gathers running statistics."""
 Network = Body | Literal["normalised"]
 
 
 @cache
 def compiled(body: Network = "mlp") -> CompiledModel:
-    if body == NORMALISED:
+    if body == "normalised":
         with torch.random.fork_rng():
             torch.manual_seed(0)
             layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, CLASSES))

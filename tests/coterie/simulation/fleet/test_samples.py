@@ -72,7 +72,7 @@ def test_a_parquet_file_of_lists_or_of_columns(model: ModelSpec, tmp_path: Path)
     [
         ({"y": None}, "no column y .*: it has x, user"),
         ({"y": np.arange(COUNT) / 2}, r"whole numbers.*: y is float64 \[12\]"),
-        ({"y": np.full(COUNT, CLASSES)}, "classes go from 4 to 4"),
+        ({"y": np.full(COUNT, CLASSES)}, "classes go from 4 to 4, those of the model from 0 to 3"),
         ({"x": np.zeros((COUNT, 3), np.float32)}, r"takes x \[1, 8, 8\]"),
         ({"x": np.zeros((COUNT, 4, 16), np.float32)}, r"takes x \[1, 8, 8\], the samples are float32 \[4, 16\]"),
         ({"x": np.full((COUNT, *IMAGE), np.nan, np.float32)}, "not finite"),

@@ -16,7 +16,7 @@ from coterie.privacy.accounting import epsilon_of as charged
 from coterie.privacy.models import DEFAULT_DELTA
 from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
-from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
+from coterie.simulation.errors import DamagedSimulation, DoesNotFit, MalformedFile, OtherSimulation
 from coterie.simulation.fleet import side_by_side
 from coterie.simulation.fleet.block import Base, Block, Found, Member, encode_version
 from coterie.simulation.fleet.fleet_run import FleetRun
@@ -197,6 +197,13 @@ def test_a_directory_is_of_one_simulation(tmp_path: Path) -> None:
     outcome_of(run(rounds=1), tmp_path)
     with pytest.raises(OtherSimulation, match="seed"):
         outcome_of(replace(run(rounds=1), seed=1), tmp_path)
+
+
+def test_where_nothing_can_be_kept_it_does_not_begin(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(MalformedFile, match="nothing can be kept there"):
+        outcome_of(run(rounds=1), path)
 
 
 def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
