@@ -13,12 +13,12 @@ from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.program import export_module
 from coterie.compile.recipe import parse_recipe
 from coterie_agent.alliance.halves import OnnxLower, OnnxUpper
-from coterie_agent.alliance.table import Table
+from coterie_agent.alliance.table import PeopleTable
 from coterie_agent.blobs import BlobCache
 from coterie_agent.training.model import Model
 from coterie_learning.vertical.letters import Letter
-from coterie_learning.vertical.party import ColumnsParty, LabelsParty, Party, Standing
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.party import ColumnsParty, LabelsParty, Party, PartyState
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_recipes.two_parties.generator import CLASSES, Population, draw_population
 from coterie_recipes.two_parties.generator import Party as Known
 from coterie_recipes.two_parties.models import (
@@ -71,21 +71,21 @@ def model_of(compiled: CompiledModel, folder: Path) -> Model:
     return Model(manifest, blobs)
 
 
-def table_of(known: Known, needs: np.ndarray | None = None) -> Table:
+def table_of(known: Known, needs: np.ndarray | None = None) -> PeopleTable:
     """An organisation's table, its columns standardised as those of a file are; class -1 has no label."""
     names = tuple(f"c{number}" for number in range(known.columns.shape[1]))
     columns = (known.columns - known.columns.mean(axis=0)) / known.columns.std(axis=0)
     labels = () if needs is None else tuple(CLASSES[need] if need >= 0 else "" for need in needs)
-    return Table(known.identifiers, names, columns.astype(np.float32), labels)
+    return PeopleTable(known.identifiers, names, columns.astype(np.float32), labels)
 
 
-def beginning(number: int) -> Standing:
+def beginning(number: int) -> PartyState:
     """Of party `number`, the same whenever it is asked for."""
     return Party.beginning(salt=b"salt", secret=hashlib.sha512(bytes([number])).digest())
 
 
 def parties(
-    population: Population, terms: Terms, folder: Path, *, needs: np.ndarray | None = None, seed: int = 0
+    population: Population, terms: VerticalTerms, folder: Path, *, needs: np.ndarray | None = None, seed: int = 0
 ) -> tuple[ColumnsParty, LabelsParty]:
     """Both, before anything is said."""
     lower, upper = compiled_halves(seed)

@@ -17,7 +17,7 @@ from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
 from coterie_agent.store.questions import QuestionOutcome
-from coterie_wire.asking import Asked
+from coterie_wire.asking import OpenQuestion
 from coterie_wire.errors import WireError
 
 if TYPE_CHECKING:  # they load NumPy
@@ -52,13 +52,13 @@ class AnsweringThread:
             else:
                 self._attempt(asked)
 
-    def _due(self, now: Now) -> Asked | None:
+    def _due(self, now: Now) -> OpenQuestion | None:
         asked = now.directive.question if now.directive else None
         if asked is None or self.situation.is_offline() or self.store.questions.is_finished(asked.answer):
             return None
         return asked
 
-    def _attempt(self, asked: Asked) -> None:
+    def _attempt(self, asked: OpenQuestion) -> None:
         try:
             self._answer(asked)
             self._retrying.succeed()
@@ -70,7 +70,7 @@ class AnsweringThread:
             if self._retrying.give_back(asked.answer, error):
                 self._finish(asked, "declined", error.detail)
 
-    def _answer(self, asked: Asked) -> None:
+    def _answer(self, asked: OpenQuestion) -> None:
         """Raises what the owner does not agree to, what the budget does not pay for, and what `SecureSum.run` does."""
         # Only here: NumPy takes 20 MB, and most devices are asked rarely.
         from coterie_agent.secure_sum import SecureSum
@@ -116,7 +116,7 @@ class AnsweringThread:
             return
         raise AgentError("question.not_agreed", f"{detail} (agent.toml, [questions])")
 
-    def _vector(self, asked: Asked, question: "Question", members: int) -> "Vector":
+    def _vector(self, asked: OpenQuestion, question: "Question", members: int) -> "Vector":
         """What the device adds to the sum of so many; it is charged before that can leave."""
         from coterie_agent.own_facts import own_facts
         from coterie_learning.answers import Encoding
@@ -128,8 +128,8 @@ class AnsweringThread:
 
     @property
     def _budget(self) -> Budget:
-        return Budget(self.config.privacy, self.store.told)
+        return Budget(self.config.privacy, self.store.privacy_ledger)
 
-    def _finish(self, asked: Asked, outcome: QuestionOutcome, sentence: str) -> None:
+    def _finish(self, asked: OpenQuestion, outcome: QuestionOutcome, sentence: str) -> None:
         self.store.questions.finish(asked, outcome, sentence, now=time.time())
         log.info("question of %s: %s: %s", asked.federation, outcome, sentence)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from coterie_agent.config import PrivacySettings
 from coterie_agent.errors import AgentError
-from coterie_agent.store.told import ToldStore
+from coterie_agent.store.privacy_ledger import PrivacyLedgerStore
 from coterie_learning.accounting import cost_of, epsilon_of, most_of, pays
 
 OUT_OF_BUDGET = "privacy.device_budget"
@@ -15,12 +15,12 @@ class Budget:
     """What the owner allows in all, and what has been told of it."""
 
     settings: PrivacySettings
-    told: ToldStore
+    privacy_ledger: PrivacyLedgerStore
 
     def check(self, noise_multiplier: float, participations: int = 1) -> None:
         """Raises AgentError ``privacy.device_budget`` where it does not pay for such a release."""
         cost = cost_of(noise_multiplier, participations)
-        if not pays(self._most, self.told.spent(), cost):
+        if not pays(self._most, self.privacy_ledger.spent(), cost):
             raise self._refusal(cost)
 
     def charge(
@@ -31,12 +31,12 @@ class Budget:
         Raises AgentError ``privacy.device_budget`` where the budget does not pay for it.
         """
         cost = cost_of(noise_multiplier, participations)
-        if not self.told.charge(release, federation, cost, most=self._most, now=now):
+        if not self.privacy_ledger.charge(release, federation, cost, most=self._most, now=now):
             raise self._refusal(cost)
 
     def spent_epsilon(self) -> float:
         """What was told so far amounts to; infinite where the disk has damaged the account."""
-        return epsilon_of(self.told.spent(), self.settings.delta)
+        return epsilon_of(self.privacy_ledger.spent(), self.settings.delta)
 
     @property
     def _most(self) -> float:

@@ -20,7 +20,7 @@ APART_S = 15.0
 """Least seconds between two attempts: a refused certificate is noticed by every thread that talks to the platform."""
 
 
-class Link(Protocol):
+class CertificateLink(Protocol):
     """The way to the platform, which shows the certificate as soon as it is stored."""
 
     def call(self, message: Message, reply: type[R]) -> R: ...
@@ -29,7 +29,7 @@ class Link(Protocol):
 class Certifying:
     """What changes the certificate of this device."""
 
-    def __init__(self, files: CertificateFiles, link: Link) -> None:
+    def __init__(self, files: CertificateFiles, link: CertificateLink) -> None:
         self._files, self._link = files, link
         self._lock = threading.Lock()
         self._not_before = 0.0  # on the monotonic clock

@@ -20,7 +20,7 @@ import msgspec
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import DEFAULT_HOME, Home
 from coterie_agent.loopback import Address
-from coterie_agent.serving.messages import Answer
+from coterie_agent.serving.messages import PredictionAnswer
 from coterie_agent.store.serving import Serving
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.messages import Problem
@@ -68,7 +68,9 @@ class Predictions:
         self._connection: http.client.HTTPConnection | None = None
         self._headers: dict[str, str] = {}
 
-    def predict(self, samples: Sequence[Features], *, deadline_ms: float | None = None, stream: str = "") -> Answer:
+    def predict(
+        self, samples: Sequence[Features], *, deadline_ms: float | None = None, stream: str = ""
+    ) -> PredictionAnswer:
         """What the model on this device says about `samples`, 256 at most.
 
         `deadline_ms`: within what the answer must come; without one agent.toml says it. `stream`: of what the samples
@@ -80,7 +82,7 @@ class Predictions:
         ask: dict[str, object] = {"samples": [{"x": sample} for sample in samples], "stream": stream}
         if deadline_ms is not None:
             ask["deadline_ms"] = deadline_ms
-        return from_json(self._call("POST", "/predict", msgspec.json.encode(ask)), Answer)
+        return from_json(self._call("POST", "/predict", msgspec.json.encode(ask)), PredictionAnswer)
 
     def status(self) -> Serving:
         """Which model predicts, and what has happened since the service began.

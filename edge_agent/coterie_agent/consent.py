@@ -72,7 +72,7 @@ class Consent:
         return self.store.agree(asked.scopes, how=how, read=question_of(asked))
 
 
-class Part(msgspec.Struct, frozen=True):
+class ConsentPart(msgspec.Struct, frozen=True):
     """Something that the owner may take back."""
 
     part: str
@@ -80,14 +80,14 @@ class Part(msgspec.Struct, frozen=True):
     is_withdrawn: bool
 
 
-def parts_of(store: AgreementStore, *, federations: Collection[str]) -> tuple[Part, ...]:
+def parts_of(store: AgreementStore, *, federations: Collection[str]) -> tuple[ConsentPart, ...]:
     """All that the owner can take back or give again: what was agreed to, `federations`, and to be asked for labels."""
     withdrawn = store.withdrawn()
     known = {*withdrawn, *(FEDERATION + name for name in federations), *((LABELS,) if store.editions() else ())}
     scopes = store.scopes()
     ordered = (*sorted(known - {*SCOPES, LABELS}), *(one for one in SCOPES if one in known or one in scopes))
     ordered += (LABELS,) if LABELS in known else ()
-    return tuple(Part(part, words_of(part), part in withdrawn) for part in ordered)
+    return tuple(ConsentPart(part, words_of(part), part in withdrawn) for part in ordered)
 
 
 def _check_part(part: str) -> None:

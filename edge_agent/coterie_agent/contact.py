@@ -19,6 +19,7 @@ from coterie_agent.renewing import Renewing
 from coterie_agent.sharing import Telling, has_profile_noise, share_counts
 from coterie_agent.situation import Now, Situation, comes_back
 from coterie_agent.store.agreements import AgreementStore
+from coterie_agent.store.check_ins import CheckInStore, NextCheckIn
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.labelling import LabellingStore
@@ -26,8 +27,7 @@ from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.platform_offer import PlatformOfferStore
 from coterie_agent.store.promises import PromiseStore
-from coterie_agent.store.samples import Samples
-from coterie_agent.store.visits import Visit, VisitStore
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.store.work import WorkStore
 from coterie_learning.consent import LABELS
 from coterie_learning.kind_names import own_kinds
@@ -71,7 +71,7 @@ OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
 """Opens a socket that calls its first argument when the platform has news, its second when it has closed."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class ReportedState(msgspec.Struct, frozen=True):
     """What the platform knows of the device when it starts again."""
 
     conditions: Conditions
@@ -100,7 +100,7 @@ class Contact:
     """The thread that checks in."""
 
     situation: Situation
-    samples: Samples
+    samples: SampleStore
     labelling: LabellingStore
     peers: PeersStore
     work: WorkStore
@@ -108,7 +108,7 @@ class Contact:
     promises: PromiseStore
     journal: Journal
     latencies: LatencyStore
-    visits: VisitStore
+    check_ins: CheckInStore
     capabilities: Capabilities
     https: Caller
     open_socket: OpenSocket
@@ -171,7 +171,7 @@ class Contact:
 
     def _go_on(self) -> None:
         """Come back when it was drawn before the agent was stopped, unless there is work in hand."""
-        visit = self.visits.find()
+        visit = self.check_ins.find()
         if visit is None:
             return
         self._spread_s, self.check_in_s = visit.spread_s, visit.interval_s
@@ -260,12 +260,12 @@ class Contact:
         if window is None:
             if self._spread_s:
                 self._spread_s = 0.0
-                self.visits.drop()
+                self.check_ins.drop()
             return self.rng.uniform(0.8, 1.0) * self.check_in_s
         self._spread_s = window.within_s
         wait_s = max(_SHORTEST_S, window.after_s + self.rng.uniform(0, window.within_s))
-        self.visits.keep(
-            Visit(
+        self.check_ins.keep(
+            NextCheckIn(
                 due_at=time.time() + wait_s,
                 interval_s=self.check_in_s,
                 spread_s=window.within_s,
@@ -421,4 +421,4 @@ def _report_of(now: Now) -> Reported:
 
 def _known_of(now: Now) -> bytes:
     report = _report_of(now)
-    return msgspec.json.encode(Known(report.conditions, report.blockers, report.version))
+    return msgspec.json.encode(ReportedState(report.conditions, report.blockers, report.version))

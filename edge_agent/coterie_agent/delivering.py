@@ -10,12 +10,12 @@ import msgspec
 
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.work import WorkStore
-from coterie_agent.upload import Delivery
+from coterie_agent.supernode_upload import NeighbourRefused, SupernodeUpload
+from coterie_agent.upload import UploadInParts
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.errors import WireError
 from coterie_wire.island import read_island
@@ -76,7 +76,7 @@ class Delivering:
             outcome = self._hand_over(assignment, offer, route)
             if outcome is not None:
                 return outcome
-        delivery = Delivery(link=self.link, offer=offer, read=self.work.read_payload, chunk_bytes=self.chunk_bytes)
+        delivery = UploadInParts(link=self.link, offer=offer, read=self.work.read_payload, chunk_bytes=self.chunk_bytes)
         return delivery.run(stop=self.situation.is_offline)
 
     def _hand_over(self, assignment: Assignment, offer: OfferUpdate, route: Route) -> Literal["held"] | Ended | None:
@@ -84,7 +84,7 @@ class Delivering:
 
         Raises Unreachable where the platform does not answer, or the supernode does not and may yet.
         """
-        from coterie_agent.training.vouching import fingerprints_of  # it loads NumPy
+        from coterie_agent.training.fingerprints import fingerprints_of  # it loads NumPy
 
         way = (assignment.assignment, route.epoch)
         try:
@@ -164,11 +164,11 @@ class Delivering:
                 return None
             raise Unreachable(error.detail) from error
 
-    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Peer | None = None) -> HandingOver:
+    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Peer | None = None) -> SupernodeUpload:
         """To the supernode of the route, or to a voter of the island while the platform is away."""
         if to is not None:
             route = msgspec.structs.replace(route, supernode=to.device, key=to.key, address=to.address)
-        return HandingOver(
+        return SupernodeUpload(
             route=route,
             what="update to a supernode",
             sha256=offer.sha256,

@@ -11,7 +11,7 @@ from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink
 from coterie_agent.report import Report, make_report
 from coterie_agent.store.agreements import Agreement
-from coterie_agent.store.contents import Table
+from coterie_agent.store.contents import StoreTable
 from coterie_agent.store.journal import SentOnDay
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Helped
@@ -48,7 +48,7 @@ class DeviceExport(msgspec.Struct, frozen=True):
     """How the latest assignments ended, newest first."""
     helped: tuple[Helped, ...]
     """Whom it helped, and how its own requests ended."""
-    stored: tuple[Table, ...]
+    stored: tuple[StoreTable, ...]
     """What its store keeps, in rows and bytes: samples among them, which the owner has."""
     folders: tuple[Folder, ...]
     """Downloads, portions, and what neighbours have left with it."""

@@ -19,17 +19,17 @@ from coterie_wire.structs import from_json
 UNKNOWN = "owners.unknown_receipt"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RetainedData(msgspec.Struct, frozen=True):
     """What the device keeps when everything else of the platform is gone."""
 
     url: str
     receipt: str
 
 
-def kept_receipt(home: Home) -> Kept | None:
+def kept_receipt(home: Home) -> RetainedData | None:
     """The number under which the device was, or is to be, forgotten; None: nobody has asked."""
     try:
-        return from_json(home.receipt.read_bytes(), Kept)
+        return from_json(home.receipt.read_bytes(), RetainedData)
     except FileNotFoundError:
         return None
     except UNREADABLE as error:
@@ -81,7 +81,7 @@ class Forgetter:
         """Have the platform forget the device; here everything stays. Raises Unreachable or Refused."""
         identity, kept = self.store.identity.get(), kept_receipt(self.home)
         if kept is None or kept.url != identity.url:
-            kept = Kept(identity.url, str(uuid.uuid4()))
+            kept = RetainedData(identity.url, str(uuid.uuid4()))
             write_private(self.home.receipt, msgspec.json.encode(kept))
         return self._ask(kept)
 
@@ -94,7 +94,7 @@ class Forgetter:
             raise AgentError("agent.not_forgotten", detail, exit_code=Exit.USAGE)
         return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)
 
-    def _ask(self, kept: Kept) -> ForgetNews:
+    def _ask(self, kept: RetainedData) -> ForgetNews:
         try:
             credential = self.store.identity.credential()
             return self._link(kept.url, credential).call(Forget(receipt=kept.receipt), ForgetNews)
@@ -103,7 +103,7 @@ class Forgetter:
                 raise
             return self._read_after_the_end(kept, error)
 
-    def _read_after_the_end(self, kept: Kept, ended: Refused) -> ForgetNews:
+    def _read_after_the_end(self, kept: RetainedData, ended: Refused) -> ForgetNews:
         """The credential has ended: because the platform has heard this before, or because of something else."""
         try:
             return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)

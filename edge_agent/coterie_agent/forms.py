@@ -9,7 +9,7 @@ from coterie_agent.config import Config
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
 from coterie_agent.situation import Now, Situation
-from coterie_agent.store.latencies import DAY_S, Measured
+from coterie_agent.store.latencies import DAY_S, MeasuredDurations
 from coterie_agent.store.opened import Store
 from coterie_agent.variants import FLOAT32, take_forms
 from coterie_wire.bundle import Manifest, SignedManifest
@@ -107,7 +107,7 @@ class Forms:
         """Keep how long something took, and under which conditions."""
         conditions = self.situation.now.conditions
         self.store.latencies.add(
-            Measured(
+            MeasuredDurations(
                 pair=manifest.pair,
                 version=manifest.version,
                 work=work,

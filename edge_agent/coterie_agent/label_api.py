@@ -62,8 +62,8 @@ class Waiting(msgspec.Struct, frozen=True):
     """Samples without a label on the device now."""
 
 
-class Question(msgspec.Struct, frozen=True):
-    """Which class is this?"""
+class LabelQuestion(msgspec.Struct, frozen=True):
+    """A sample whose class the owner is asked for."""
 
     id: int
     shown: str
@@ -77,7 +77,7 @@ class Question(msgspec.Struct, frozen=True):
 class LabelView(msgspec.Struct, frozen=True):
     """``GET /labels``: the question that is open, or that has just been opened, and what there is besides."""
 
-    question: Question | None
+    question: LabelQuestion | None
     left_today: int
     unlabelled: int
     snoozed_until: float
@@ -224,7 +224,7 @@ class LabelApi:
         return None if state.open is None else self.local.store.labelling.find(state.open)
 
     def _choose(self, model: ModelSpec) -> Unlabelled | None:
-        from coterie_learning.certainty import most_uncertain  # only here: NumPy takes 17 MB
+        from coterie_learning.uncertainty import most_uncertain  # only here: NumPy takes 17 MB
 
         held = self.local.held()
         found = self.local.store.labelling.newest(COMPARED, x_bytes=FLOAT_BYTES * features(model))
@@ -235,11 +235,11 @@ class LabelApi:
         return next(one for one in found if one.id == number)
 
 
-def _question(one: Unlabelled, manifest: Manifest) -> Question:
+def _question(one: Unlabelled, manifest: Manifest) -> LabelQuestion:
     model = manifest.model
     labels = [*manifest.labels, *map(str, range(len(manifest.labels), model.classes))]
     x = array("f", one.x).tolist()
-    return Question(id=one.id, shown=one.shown, picture=_picture_of(model, len(x)), x=x, options=labels)
+    return LabelQuestion(id=one.id, shown=one.shown, picture=_picture_of(model, len(x)), x=x, options=labels)
 
 
 def _picture_of(model: ModelSpec, numbers: int) -> tuple[int, int, int] | None:

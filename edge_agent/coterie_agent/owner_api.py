@@ -9,8 +9,9 @@ from typing import Annotated, Protocol
 import msgspec
 from msgspec import Meta
 
+from coterie_agent.budget_consent import Agreed, BudgetConsent
 from coterie_agent.config import Config
-from coterie_agent.consent import Consent, Part, parts_of
+from coterie_agent.consent import Consent, ConsentPart, parts_of
 from coterie_agent.device_log.owner_view import LogsView, SayOnLog, hear_on_log, logs_view
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exporting import DeviceExport, export_device, read_section
@@ -18,7 +19,6 @@ from coterie_agent.forgetting import Forgetter
 from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink, RecordSent
 from coterie_agent.model import held_manifest
-from coterie_agent.promised import Agreed, Promised
 from coterie_agent.report import Report, make_report
 from coterie_agent.site import RequestError, Route, decode
 from coterie_agent.situation import Situation
@@ -55,7 +55,7 @@ class SentTold(msgspec.Struct, frozen=True):
     """Under a plan with secure sums."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class ConsentQuestion(msgspec.Struct, frozen=True):
     """What a federation asks beyond what the owner has agreed to."""
 
     asked: AskedOfOwner
@@ -87,11 +87,11 @@ class OwnerView(msgspec.Struct, frozen=True):
     """The federation that has the platform answer them; None: none does."""
     updates: UpdatesView
     """The agent itself."""
-    questions: tuple[Question, ...]
+    questions: tuple[ConsentQuestion, ...]
     """What federations ask beyond what the owner has agreed to."""
     agreed: tuple[Agreement, ...]
     """What he has, oldest first."""
-    parts: tuple[Part, ...]
+    parts: tuple[ConsentPart, ...]
     """What of it he can take back, or has taken back."""
     logs: LogsView
     """Its log."""
@@ -128,7 +128,7 @@ class ChangePart(Protocol):
     def __call__(self, part: str, *, how: How) -> Agreement: ...
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Confirmation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``POST /leave`` and ``POST /forget``: the owner's word, so that no request does it by mistake."""
 
     name: Annotated[str, Meta(max_length=100)]
@@ -179,7 +179,9 @@ class OwnerApi:
             shows_samples=self.config.page.on_network and self.config.page.show_samples,
             answered_for=None if offer is None else offer.federation,
             updates=updates_view(self.home, self.config.updates, self.situation.now),
-            questions=tuple(Question(one, tuple(WORDS[scope] for scope in one.scopes)) for one in report.consent.asked),
+            questions=tuple(
+                ConsentQuestion(one, tuple(WORDS[scope] for scope in one.scopes)) for one in report.consent.asked
+            ),
             agreed=self.store.agreements.editions(),
             parts=parts_of(self.store.agreements, federations=self._federations()),
             logs=logs_view(self.config.logs, self.store.log_requests),
@@ -202,7 +204,7 @@ class OwnerApi:
         """Agree that a federation may tell more. Raises RequestError ``privacy.nothing_asked``."""
         federation = decode(body, Agreeing).federation
         try:
-            budget = Promised(self.config.privacy, self.store.promises).agree(federation)
+            budget = BudgetConsent(self.config.privacy, self.store.promises).agree(federation)
         except AgentError as error:
             raise RequestError(HTTPStatus.CONFLICT, error.code, error.detail) from error
         return Agreed(federation, budget.epsilon, budget.delta)
@@ -258,7 +260,7 @@ class OwnerApi:
 
     def leave(self, body: bytes) -> Left:
         """Leave the platform; the samples stay. Raises Unreachable or Refused."""
-        self._check(decode(body, Asked))
+        self._check(decode(body, Confirmation))
         url = self.store.identity.get().url
         self.link.call(Leave(), Done)
         self._part("agent.left", "its owner has had this device leave the platform")
@@ -266,7 +268,7 @@ class OwnerApi:
 
     def forget(self, body: bytes) -> ForgetNews:
         """Leave the platform and be forgotten there. Raises Unreachable or Refused."""
-        self._check(decode(body, Asked))
+        self._check(decode(body, Confirmation))
         forgetter = Forgetter(
             home=self.home, store=self.store, ca_file=self.config.ca_file, record_sent=self.record_sent
         )
@@ -274,7 +276,7 @@ class OwnerApi:
         self._part("agent.forgotten", "its owner has had this device forgotten")
         return news
 
-    def _check(self, asked: Asked) -> None:
+    def _check(self, asked: Confirmation) -> None:
         name = self.store.identity.get().name
         if asked.name != name:
             detail = f"this device is called {name!r}, not {asked.name!r}"

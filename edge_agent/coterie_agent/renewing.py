@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 
 
-class Link(Protocol):
+class CredentialLink(Protocol):
     """The way to the platform that shows the credential."""
 
     def call(self, message: Message, reply: type[R]) -> R: ...
@@ -29,7 +29,7 @@ class Link(Protocol):
 class Renewing:
     """What changes the credential of a running agent."""
 
-    def __init__(self, identity: IdentityStore, link: Link) -> None:
+    def __init__(self, identity: IdentityStore, link: CredentialLink) -> None:
         self._identity, self._link = identity, link
         self._lock = threading.Lock()
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from coterie_agent.budget import Budget
+from coterie_agent.budget_consent import reason_of_raised
 from coterie_agent.config import PrivacySettings, load_config
 from coterie_agent.consent import NOT_AGREED, TAKEN_BACK, reason_of_asked, reason_of_taken_back
 from coterie_agent.home import Home, is_running
-from coterie_agent.promised import reason_of_raised
 from coterie_agent.store.agreements import AskedOfOwner
-from coterie_agent.store.journal import IslandStatus, Sent, Status
+from coterie_agent.store.journal import IslandStatus, SentBytes, Status
 from coterie_agent.store.neighbours import Neighbour
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Helped, PeersStatus, Tuned
@@ -71,7 +71,7 @@ class Report(msgspec.Struct, frozen=True):
     """Whom the device has helped, how its own requests ended, what replaced its personal model, newest first."""
     personal: bool
     """Whether the device has a personal model, which predicts instead of the version it holds."""
-    sent: tuple[Sent, ...]
+    sent: tuple[SentBytes, ...]
     """Everything that has left the device, by kind."""
     questions: tuple[AnsweredQuestion, ...]
     """What the device was asked about itself, and how that ended, newest first."""
@@ -121,12 +121,12 @@ def make_report(home: Home, store: Store) -> Report:
 
 
 def _privacy(store: Store, allowed: PrivacySettings) -> Privacy:
-    spent = Budget(allowed, store.told).spent_epsilon()
+    spent = Budget(allowed, store.privacy_ledger).spent_epsilon()
     return Privacy(
         epsilon=None if math.isinf(spent) else spent,
         allowed_epsilon=allowed.epsilon,
         delta=allowed.delta,
-        federations={name: epsilon_of(mu2, allowed.delta) for name, mu2 in store.told.spent_by_federation()},
+        federations={name: epsilon_of(mu2, allowed.delta) for name, mu2 in store.privacy_ledger.spent_by_federation()},
         raised=tuple(raised.federation for raised in store.promises.raised()),
     )
 

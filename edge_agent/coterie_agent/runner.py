@@ -23,11 +23,11 @@ from coterie_agent.discovery.book import AddressBook, Door
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.forgetting import forget_platform
-from coterie_agent.gossip.desk import MAX_BODY_BYTES
+from coterie_agent.gossip.handler import MAX_BODY_BYTES
 from coterie_agent.gossip.opened import Gossip, open_gossip
 from coterie_agent.gossip.signalling import PeerSignalling
 from coterie_agent.home import Home, load_peer_key
-from coterie_agent.island.membership import Membership
+from coterie_agent.island.membership import IslandMembership
 from coterie_agent.island.thread import IslandThread
 from coterie_agent.label_api import LabelApi
 from coterie_agent.link.http import HttpLink
@@ -40,12 +40,11 @@ from coterie_agent.network_page.routes import network_routes
 from coterie_agent.network_page.thread import NetworkPage
 from coterie_agent.owner_api import OwnerApi
 from coterie_agent.owner_page.files import OWNER_PAGE, pages
-from coterie_agent.peer_door import Desk as PeerDesk
-from coterie_agent.peer_door import PeerDoor
-from coterie_agent.peers.at_hand import AtHand
-from coterie_agent.peers.portion_desk import PortionDesk
+from coterie_agent.peer_server import PeerHandler, PeerServer
+from coterie_agent.peers.context import PeersContext
+from coterie_agent.peers.portion_handler import PortionHandler
 from coterie_agent.peers.thread import PeersThread
-from coterie_agent.relay.desk import Desk as RelayDesk
+from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.relay.load import LoadWatch, measure_load
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.renewing import Renewing
@@ -57,9 +56,9 @@ from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
 from coterie_agent.threads import start_guarded
-from coterie_agent.updating.ability import takes_updates
+from coterie_agent.updating.support import takes_updates
 from coterie_agent.updating.thread import UpdatingThread
-from coterie_agent.watch import PERIOD_S, Watch
+from coterie_agent.watch import PERIOD_S, ProbeThread
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.discovery import RECORDS_PATH
@@ -117,8 +116,8 @@ class Runner:
         discovery = self._discovery(identity, link, exclusions)
         book = None if discovery is None else discovery.book
         island = self._island(identity, exclusions) if self.config.relay.serve else None
-        relay_desk = None if island is None else self._relay_desk(identity, island)
-        watch = self._watch(relay_desk)
+        relay_handler = None if island is None else self._relay_handler(identity, island)
+        watch = self._watch(relay_handler)
         watch.look()  # so that the first check-in has current values
         owner = OwnerApi(
             home=self.home,
@@ -134,13 +133,13 @@ class Runner:
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
-        beside: dict[str, PeerDesk[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.desk}
+        beside: dict[str, PeerHandler[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.handler}
         gossip, door = self._gossip(identity, exclusions), None
         if gossip is not None:
             door = self._meetings_door(gossip, beside)
-            self._start("meetings-door", door.run)
-        portions = self._portion_desk() if self.config.direct.connect else None
-        paths = None if portions is None else self._paths(identity, link, portions, relay_desk, gossip)
+            self._start("meetings-server", door.run)
+        portions = self._portion_handler() if self.config.direct.connect else None
+        paths = None if portions is None else self._paths(identity, link, portions, relay_handler, gossip)
         threads = [
             self._start("contact", self._contact(identity, link, renewing, certifying, exclusions).run),
             self._start("worker", self._worker(identity, link, exclusions, gossip, book, paths).run),
@@ -154,12 +153,12 @@ class Runner:
         if paths is not None:
             threads.append(self._start("direct-signals", partial(paths.attend, self.situation)))
         relay = None
-        if relay_desk is not None and island is not None:
-            relay = self._relay(relay_desk, link, book, paths, {**beside, ISLAND_PATH: island})
+        if relay_handler is not None and island is not None:
+            relay = self._relay(relay_handler, link, book, paths, {**beside, ISLAND_PATH: island})
             voting = IslandThread(membership=island, situation=self.situation, record_sent=self._record_sent, book=book)
             self._start("island", voting.run)
         if relay is not None:
-            self._start("relay-door", relay.run)
+            self._start("relay-server", relay.run)
         if discovery is not None:
             self._start("seeking", discovery.seeking.run)
         log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
@@ -199,8 +198,8 @@ class Runner:
                 if known is not None and known.version == manifest.version:
                     self.situation.know_forms(known.digest)
 
-    def _watch(self, relay_desk: RelayDesk | None) -> Watch:
-        watch = Watch(
+    def _watch(self, relay_handler: RelayHandler | None) -> ProbeThread:
+        watch = ProbeThread(
             situation=self.situation,
             read=self.read_conditions,
             owner=self.config.policy,
@@ -210,10 +209,10 @@ class Runner:
             free_bytes=lambda: shutil.disk_usage(self.home.root).free,
             period_s=self.look_every_s,
         )
-        if relay_desk is not None:
+        if relay_handler is not None:
             watch.look_at_load = LoadWatch(
                 measure=partial(measure_load, self.home.state),
-                held=relay_desk.holds,
+                held=relay_handler.holds,
                 max_load=self.config.relay.max_load,
                 spare_bytes=self.config.spare_bytes,
             ).look
@@ -295,19 +294,19 @@ class Runner:
             is_relay=self.config.relay.serve,
         )
 
-    def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerDesk[Any]]) -> PeerDoor:
+    def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerHandler[Any]]) -> PeerServer:
         """Raises AgentError ``relay.port_taken``."""
-        others = {path: desk for path, desk in gossip.desks.items() if path != MEETINGS_PATH}
-        return PeerDoor(
+        others = {path: handler for path, handler in gossip.handlers.items() if path != MEETINGS_PATH}
+        return PeerServer(
             self.config.gossip.port,
-            gossip.desk,
+            gossip.handler,
             path=MEETINGS_PATH,
             max_body_bytes=MAX_BODY_BYTES,
             beside={**beside, **others},
         )
 
-    def _island(self, identity: Identity, exclusions: Exclusions) -> Membership:
-        return Membership(
+    def _island(self, identity: Identity, exclusions: Exclusions) -> IslandMembership:
+        return IslandMembership(
             device=identity.device,
             trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
@@ -315,8 +314,8 @@ class Runner:
             exclusions=exclusions,
         )
 
-    def _relay_desk(self, identity: Identity, island: Membership) -> RelayDesk:
-        return RelayDesk(
+    def _relay_handler(self, identity: Identity, island: IslandMembership) -> RelayHandler:
+        return RelayHandler(
             device=identity.device,
             trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
@@ -329,16 +328,16 @@ class Runner:
 
     def _relay(
         self,
-        desk: RelayDesk,
+        handler: RelayHandler,
         link: HttpLink,
         book: AddressBook | None,
         paths: "DirectPaths | None",
-        beside: Mapping[str, PeerDesk[Any]],
-    ) -> PeerDoor:
+        beside: Mapping[str, PeerHandler[Any]],
+    ) -> PeerServer:
         """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
-        server = PeerDoor(self.config.relay.port, desk, path=PATH, beside=beside)
+        server = PeerServer(self.config.relay.port, handler, path=PATH, beside=beside)
         thread = RelayThread(
-            desk=desk,
+            handler=handler,
             link=link,
             situation=self.situation,
             chunk_bytes=self.config.chunk_bytes,
@@ -382,7 +381,7 @@ class Runner:
             promises=self.store.promises,
             journal=self.store.journal,
             latencies=self.store.latencies,
-            visits=self.store.visits,
+            check_ins=self.store.check_ins,
             capabilities=capabilities(),
             https=link,
             open_socket=lambda on_wake, on_close: open_socket(
@@ -406,32 +405,32 @@ class Runner:
             sends_log=sends_log(self.config.logs),
         )
 
-    def _portion_desk(self) -> PortionDesk:
-        return PortionDesk(store=self.store.peers, secret=load_peer_key(self.home), record_sent=self._record_sent)
+    def _portion_handler(self) -> PortionHandler:
+        return PortionHandler(store=self.store.peers, secret=load_peer_key(self.home), record_sent=self._record_sent)
 
     def _paths(
         self,
         identity: Identity,
         link: HttpLink,
-        portions: PortionDesk,
-        relay_desk: RelayDesk | None,
+        portions: PortionHandler,
+        relay_handler: RelayHandler | None,
         gossip: Gossip | None,
     ) -> "DirectPaths":
         """Raises AgentError ``direct.no_aioice``."""
         from coterie_agent.direct.paths import DirectPaths, check_installed  # only here: it loads asyncio
 
         check_installed()
-        desks: dict[str, PeerDesk[Any]] = {PORTIONS_PATH: portions}
-        if relay_desk is not None:
-            desks[PATH] = relay_desk
+        handlers: dict[str, PeerHandler[Any]] = {PORTIONS_PATH: portions}
+        if relay_handler is not None:
+            handlers[PATH] = relay_handler
         paths = DirectPaths(
             own=identity.device,
             secret=load_peer_key(self.home),
             send=partial(_send_signal, link),
-            desks=desks,
+            handlers=handlers,
         )
         if gossip is not None:
-            desks.update(gossip.desks)
+            handlers.update(gossip.handlers)
             signalling = PeerSignalling(
                 own=identity.device,
                 reaching=gossip.reaching,
@@ -444,11 +443,11 @@ class Runner:
         return paths
 
     def _companion(
-        self, identity: Identity, link: HttpLink, paths: "DirectPaths | None", desk: PortionDesk | None
+        self, identity: Identity, link: HttpLink, paths: "DirectPaths | None", handler: PortionHandler | None
     ) -> PeersThread:
         blobs, portions = BlobCache(self.home.blobs), BlobCache(self.home.portions)
-        at_hand = AtHand(self.config, self.store, blobs, portions, link, self.situation, paths, desk)
-        return PeersThread(identity=identity, agent=at_hand)
+        context = PeersContext(self.config, self.store, blobs, portions, link, self.situation, paths, handler)
+        return PeersThread(identity=identity, agent=context)
 
     def _answering(self, identity: Identity, link: HttpLink) -> AnsweringThread:
         return AnsweringThread(

@@ -19,12 +19,12 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Situation
 from coterie_agent.store.identity_log import IdentityLogStore
 from coterie_agent.store.secure_sum import Remembered, SecureSumStore
-from coterie_agent.upload import Delivery
+from coterie_agent.upload import UploadInParts
 from coterie_learning.secure_sum import party
 from coterie_learning.secure_sum.identities import EMPTY, check_logged, next_head
 from coterie_learning.secure_sum.members import MemberList, decode_members, member_list
 from coterie_learning.secure_sum.party import PartyState
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Vector, encode_vector
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -54,7 +54,7 @@ class SecureSum:
     assignment: str
     device: str
     identity: SigningKey
-    terms: Terms
+    terms: SumTerms
     """What the plan promises; the device checks each of it."""
     vector: Callable[[int], Vector]
     """What the device adds to a sum of so many members."""
@@ -205,9 +205,9 @@ class SecureSum:
         state, held = self._state(news)
         offer = held.offer or self._masked(state, news)
         self.store.check_vector(offer)
-        outcome = Delivery(link=self.link, offer=offer, read=self.store.read_vector, chunk_bytes=self.chunk_bytes).run(
-            stop=self.situation.is_offline
-        )
+        outcome = UploadInParts(
+            link=self.link, offer=offer, read=self.store.read_vector, chunk_bytes=self.chunk_bytes
+        ).run(stop=self.situation.is_offline)
         if outcome == "stopped":
             return None
         return outcome if isinstance(outcome, Refused) else self._ask()

@@ -27,7 +27,7 @@ class _Help(msgspec.Struct, frozen=True):
     noise_multiplier: float = 0.0
 
 
-class _Standing(msgspec.Struct, frozen=True):
+class _SharingPlan(msgspec.Struct, frozen=True):
     """The part of a device plan that is wanted here; parsing all of it would load NumPy."""
 
     help: _Help = _Help()
@@ -38,7 +38,7 @@ def has_profile_noise(standing: StandingPlan | None) -> bool:
     if standing is None:
         return False
     try:
-        return from_json(standing.plan, _Standing).help.noise_multiplier > 0
+        return from_json(standing.plan, _SharingPlan).help.noise_multiplier > 0
     except UNREADABLE:
         return True
 

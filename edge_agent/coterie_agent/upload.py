@@ -15,7 +15,7 @@ _WRONG_OFFSET = "upload.wrong_offset"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivery:
+class UploadInParts:
     """An update, masked or not, a portion or a partial aggregate on its way."""
 
     link: HttpLink

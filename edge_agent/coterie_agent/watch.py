@@ -11,7 +11,7 @@ from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.policy import PAUSED, judge, judge_data, judge_space
 from coterie_agent.situation import Situation
 from coterie_agent.store.choices import ChoicesStore
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.store.work import WorkStore
 from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.errors import UNREADABLE
@@ -30,13 +30,13 @@ PERIOD_S = 1.0
 
 
 @dataclass(kw_only=True)
-class Watch:
+class ProbeThread:
     """The thread that reads the probes."""
 
     situation: Situation
     read: ReadConditions
     owner: Requirements
-    samples: Samples
+    samples: SampleStore
     work: WorkStore
     choices: ChoicesStore
     free_bytes: Callable[[], int]

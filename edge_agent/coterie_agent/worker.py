@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.budget import OUT_OF_BUDGET, Budget
+from coterie_agent.budget_consent import BudgetConsent
 from coterie_agent.config import Config
 from coterie_agent.consent import Consent
 from coterie_agent.decide import (
@@ -39,7 +40,6 @@ from coterie_agent.gossip.opened import Gossip
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, parts
-from coterie_agent.promised import Promised
 from coterie_agent.retrying import Retrying
 from coterie_agent.shadowing import Shadowing
 from coterie_agent.situation import Now, Situation
@@ -266,7 +266,7 @@ class Worker:
         check_turn(assignment, plan.privacy, self.store.work)
         spent = release_cost(plan.privacy)
         if assignment.budget is not None:
-            Promised(self.config.privacy, self.store.promises).check(assignment.federation, assignment.budget)
+            BudgetConsent(self.config.privacy, self.store.promises).check(assignment.federation, assignment.budget)
         if spent is not None:
             self._budget.check(*spent)
         self.situation.overspend(None)
@@ -333,7 +333,7 @@ class Worker:
         return GossipTraining(
             training=training,
             gathering=newest,
-            desk=gossip.desk,
+            handler=gossip.handler,
             calls_in=calls_in,
             wait=lambda at_most_s: self.situation.wait(self.situation.now.edition, at_most_s),
         ).run
@@ -393,7 +393,7 @@ class Worker:
 
     @property
     def _budget(self) -> Budget:
-        return Budget(self.config.privacy, self.store.told)
+        return Budget(self.config.privacy, self.store.privacy_ledger)
 
     def _deliver(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan") -> None:
         """Bring the update to the platform, as it is."""
@@ -409,7 +409,7 @@ class Worker:
         elif isinstance(outcome, Refused):
             is_uncounted = outcome.code == _CLOSED
             if is_uncounted and plan.privacy.releases == "sums":  # the platform's noise would have been on the sum
-                self.store.told.take_back(assignment.assignment)
+                self.store.privacy_ledger.take_back(assignment.assignment)
             self._finish(assignment, "dropped", outcome.detail, is_uncounted=is_uncounted)
 
     def _sum(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan", masking: "Masking") -> None:

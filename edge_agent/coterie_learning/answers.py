@@ -24,7 +24,7 @@ FURTHEST = 10.0
 """Standard deviations of the noise on a cell for which there is room: it wraps with a probability of 1e-23."""
 
 
-class Answer(NamedTuple):
+class FleetAnswer(NamedTuple):
     """What a fleet answers."""
 
     counts: Float64
@@ -80,7 +80,7 @@ class Encoding(NamedTuple):
         numbers = (levels & ((1 << BITS) - 1)).astype(np.uint32)
         return Vector(BITS, numbers, np.ones(1, np.uint64))
 
-    def answer(self, total: Vector, devices: int) -> Answer:
+    def answer(self, total: Vector, devices: int) -> FleetAnswer:
         """What the sum of the vectors of so many `devices` says.
 
         Raises WireError ``secure_sum.wrong_sum`` where it is the sum of no such vectors.
@@ -94,7 +94,7 @@ class Encoding(NamedTuple):
         most = devices * self.question.count.sensitivity
         if self.question.noise_multiplier is None and (levels.min() < 0 or levels.sum() > most):
             raise WireError("secure_sum.wrong_sum", f"{devices} devices cannot count that much")
-        return Answer(counts, self.error(devices), devices)
+        return FleetAnswer(counts, self.error(devices), devices)
 
     def error(self, devices: int) -> float:
         """Standard deviation of the noise on a cell of the sum of so many `devices`, in counts: rounding included."""

@@ -142,14 +142,14 @@ def weights(counted: Sequence[int]) -> tuple[int, ...]:
     return tuple(max(1, count * (MOST_WEIGHT // 2) // total) for count in capped)
 
 
-class Figures(NamedTuple):
+class UpdateFigures(NamedTuple):
     """What is known of an update that was verified elsewhere."""
 
     samples: int
     norm: float
 
 
-def weights_of_figures(merge: Merge, cohort: Sequence[Figures], ordinary: float) -> Sequence[int]:
+def weights_of_figures(merge: Merge, cohort: Sequence[UpdateFigures], ordinary: float) -> Sequence[int]:
     """What each update of a merge of sums weighs, none of which is stale; 0: it is left out, as `admit` leaves it out.
 
     The same as that of updates which are read.

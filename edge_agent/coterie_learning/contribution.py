@@ -40,7 +40,7 @@ _FIGURES = ("loss_before", "loss_after", "accuracy_before", "measured_accuracy")
 _WEIGHT, _SAMPLES = 0, 1
 
 
-class Measured(NamedTuple):
+class DeviceFigures(NamedTuple):
     """What a device measured while it made an update."""
 
     samples: int
@@ -104,7 +104,7 @@ class Contents(NamedTuple):
         return full if most is None else max(1, min(samples, most) * full // most)
 
     def vector(
-        self, update: UpdateFile, measured: Measured, base: Tensors, *, seed: int, key: bytes | None = None
+        self, update: UpdateFile, measured: DeviceFigures, base: Tensors, *, seed: int, key: bytes | None = None
     ) -> Vector:
         """What the device of `update` adds to the sum; `base` are the running statistics of the version it began with.
 
@@ -235,7 +235,7 @@ class Contents(NamedTuple):
         return found * weight
 
     @staticmethod
-    def _figures(measured: Measured) -> Float64:
+    def _figures(measured: DeviceFigures) -> Float64:
         accuracy = measured.accuracy_before
         return np.array([measured.loss_before, measured.loss_after, accuracy or 0.0, accuracy is not None], np.float64)
 

@@ -17,7 +17,7 @@ _DIGEST_BYTES = 32
 
 
 class State(NamedTuple):
-    """One slot's state."""
+    """What one slot's kind remembers on the device from round to round."""
 
     tensors: Mapping[str, Array] = {}
     values: Mapping[str, object] = {}

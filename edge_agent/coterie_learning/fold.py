@@ -30,7 +30,7 @@ from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.noise import digest_of, release_key
 from coterie_learning.partial_sums import PartialSum, Sums, key_of
 from coterie_learning.payloads import row_length, row_spans
-from coterie_learning.privacy import Int64, Place, Privacy
+from coterie_learning.privacy import Int64, Privacy, ReleasedElements
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import RunningMoments, Shape, TensorSpec
 from coterie_wire.tensors import Float32, Tensors
@@ -47,7 +47,7 @@ Read = Callable[[str, int, int], Float32]
 """Elements [start, stop) of the flattened tensor of a name."""
 
 
-class Counted(NamedTuple):
+class CountedUpdate(NamedTuple):
     """An update that counts."""
 
     open: Callable[[], AbstractContextManager[UpdateFile]]
@@ -91,7 +91,7 @@ class Remembered(NamedTuple):
     notes: Mapping[str, Note]
 
 
-class Span(NamedTuple):
+class ElementSpan(NamedTuple):
     """Elements [start, stop) of the flattened tensor `name`."""
 
     name: str
@@ -109,7 +109,7 @@ class Span(NamedTuple):
 class Block(NamedTuple):
     """New parameters, and the state that belongs to them; both flat and by name."""
 
-    spans: Mapping[str, Span]
+    spans: Mapping[str, ElementSpan]
     parameters: Tensors
     state: ServerState
 
@@ -138,7 +138,7 @@ DELTAS = Aggregation()
 def fold_parameters(
     merge: Merge,
     specs: Sequence[TensorSpec],
-    updates: Sequence[Counted],
+    updates: Sequence[CountedUpdate],
     base: Read,
     state: Remembered | None,
     aggregation: Aggregation = DELTAS,
@@ -186,7 +186,7 @@ class Folded(NamedTuple):
 def fold_in_memory(
     merge: Merge,
     specs: Sequence[TensorSpec],
-    updates: Sequence[Counted],
+    updates: Sequence[CountedUpdate],
     base: Tensors,
     state: ServerState | None,
     aggregation: Aggregation = DELTAS,
@@ -222,7 +222,7 @@ def _whole(tensors: Tensors, name: str, start: int, stop: int) -> Float32:
     return tensors[name].reshape(-1)[start:stop]
 
 
-def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[Counted], base: Tensors) -> Tensors:
+def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[CountedUpdate], base: Tensors) -> Tensors:
     """The running statistics of all devices together; their weights are those of their samples.
 
     Raises OSError or WireError where an update can no longer be read.
@@ -236,22 +236,22 @@ def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[Coun
     return merged_moments(total, statistics, base)
 
 
-def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span]]:
+def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, ElementSpan]]:
     """Divides tensors into blocks of at most `most` elements; each has at most one span of a tensor."""
-    spans: dict[str, Span] = {}
+    spans: dict[str, ElementSpan] = {}
     room = most
     for spec in specs:
         for start, stop in row_spans(spec.shape, most):
             if spans and (stop - start > room or spec.name in spans):
                 yield spans
                 spans, room = {}, most
-            spans[spec.name] = Span(spec.name, start, stop, min(row_length(spec.shape), stop - start))
+            spans[spec.name] = ElementSpan(spec.name, start, stop, min(row_length(spec.shape), stop - start))
             room -= stop - start
     if spans:
         yield spans
 
 
-def summed(part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Int64]:
+def summed(part: str, spans: Mapping[str, ElementSpan], updates: Sequence[CountedUpdate]) -> Mapping[str, Int64]:
     """The exact sums of the updates times their weights, in multiples of the grid's step.
 
     Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
@@ -284,7 +284,7 @@ def _add(total: Int64, updates: Sequence[tuple[UpdateFile, int]], part: str, nam
         add_numbers(total, numbers)
 
 
-def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[Counted], *, parts: Sequence[str]) -> Sums:
+def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[CountedUpdate], *, parts: Sequence[str]) -> Sums:
     """The sums of whole updates, none of them stale, for a merge elsewhere. Raises what `summed` raises."""
     sums = {key_of(part, spec.name): np.zeros(math.prod(spec.shape), np.int64) for part in parts for spec in specs}
     for spans in blocks(specs, BLOCK):
@@ -298,8 +298,8 @@ def _sums(
     aggregation: Aggregation,
     cohort: Cohort,
     part: str,
-    spans: Mapping[str, Span],
-    updates: Sequence[Counted],
+    spans: Mapping[str, ElementSpan],
+    updates: Sequence[CountedUpdate],
 ) -> Mapping[str, Float64]:
     """The weighted means of the updates, as they are released, times their share."""
     release, totals = aggregation.release, summed(part, spans, updates)
@@ -312,17 +312,19 @@ def _sums(
     weight = sum(full)
     if release is not None:
         totals = {
-            name: _released(release, total, Place(f"{part}.{name}", spans[name].start, max(full) << GRID_BITS), cohort)
+            name: _released(
+                release, total, ReleasedElements(f"{part}.{name}", spans[name].start, max(full) << GRID_BITS), cohort
+            )
             for name, total in totals.items()
         }
     return {name: mean(total, weight) * aggregation.share for name, total in totals.items()}
 
 
-def _released(release: Release, total: Int64, place: Place, cohort: Cohort) -> Int64:
+def _released(release: Release, total: Int64, place: ReleasedElements, cohort: Cohort) -> Int64:
     return release.privacy.release(total, seed=release.seed, place=place, cohort=cohort, earlier=release.earlier)
 
 
-def _scalars(names: Sequence[str], updates: Sequence[Counted]) -> Mapping[str, float]:
+def _scalars(names: Sequence[str], updates: Sequence[CountedUpdate]) -> Mapping[str, float]:
     """The weighted means of the updates' scalars."""
     if not names:
         return {}
@@ -334,7 +336,9 @@ def _scalars(names: Sequence[str], updates: Sequence[Counted]) -> Mapping[str, f
     return {name: mean_scalar([one[name] for one in found], weights) for name in names}
 
 
-def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+def _columns(
+    merge: Merge, part: str, spans: Mapping[str, ElementSpan], updates: Sequence[CountedUpdate]
+) -> Mapping[str, Float64]:
     """The result of the merge on the updates' numbers, sorted in each column: the order of updates has no effect."""
     columns = {name: np.empty((len(updates), span.stop - span.start), np.float32) for name, span in spans.items()}
     for index, update in enumerate(updates):
@@ -347,7 +351,7 @@ def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequen
     return {name: merge.combine(numbers) for name, numbers in columns.items()}
 
 
-def _recalled(merge: Merge, state: Remembered, spans: Mapping[str, Span]) -> ServerState:
+def _recalled(merge: Merge, state: Remembered, spans: Mapping[str, ElementSpan]) -> ServerState:
     kinds = merge.init({}).tensors
     tensors = {
         kind: {name: state.read(kind, name, span.start, span.stop) for name, span in spans.items()} for kind in kinds

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from coterie_learning.fold import Span, blocks
+from coterie_learning.fold import ElementSpan, blocks
 from coterie_learning.local import DELTA
 from coterie_learning.merge import Float64, Geometry
 from coterie_learning.update_files import UpdateFile
@@ -50,7 +50,7 @@ def geometry(
     return Geometry(np.sqrt(squares), _between(squares, total) if distances else np.empty((0, 0)))
 
 
-def _numbers(part: str, spans: Mapping[str, Span], updates: Opens) -> Float32:
+def _numbers(part: str, spans: Mapping[str, ElementSpan], updates: Opens) -> Float32:
     """[updates, parameters] of a block."""
     numbers = np.empty((len(updates), sum(span.stop - span.start for span in spans.values())), np.float32)
     for index, update in enumerate(updates):

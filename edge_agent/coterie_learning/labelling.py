@@ -1,4 +1,4 @@
-"""When a device asks its owner to label a sample: few a day, none twice. Which one: `coterie_learning.certainty`.
+"""When a device asks its owner to label a sample: few a day, none twice. Which one: `coterie_learning.uncertainty`.
 
 Pure: the device keeps a `Labelling`, and replaces it by what a function here returns.
 """

@@ -19,7 +19,7 @@ Numbers: TypeAlias = (
 Float64: TypeAlias = NDArray[np.float64]
 
 
-class Measured(NamedTuple):
+class SampleFigures(NamedTuple):
     """Figures of samples, [n] each."""
 
     losses: Float64
@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
 def measure(
     task: Task, output: Numbers, target: Numbers, *, padding: int | None = None, own: Numbers | None = None
-) -> Measured:
+) -> SampleFigures:
     """`output` [n, *output] against `target` [n, *target]; the tokens that are `padding` do not count.
 
     `own` are the losses [n] by a loss of the model's own, where it has one.
@@ -39,24 +39,24 @@ def measure(
         if own is None:
             return _plainly(task, output, target, padding)
         if task == "values":  # whose targets may have any shape
-            return Measured(own.astype(np.float64), None)
-        return Measured(own.astype(np.float64), _plainly(task, output, target, padding).right)
+            return SampleFigures(own.astype(np.float64), None)
+        return SampleFigures(own.astype(np.float64), _plainly(task, output, target, padding).right)
 
 
-def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) -> Measured:
+def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) -> SampleFigures:
     match task:
         case "classes":
-            return Measured(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
+            return SampleFigures(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
         case "tokens":
             present, right = target != padding, output.argmax(axis=2) == target
-            return Measured(_mean(_surprise(output, target), present), _mean(right, present))
+            return SampleFigures(_mean(_surprise(output, target), present), _mean(right, present))
         case "labels":
             wide, wanted = output.astype(np.float64), target.astype(np.float64)
             losses = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide))) - wanted * wide
-            return Measured(losses.mean(axis=1), ((wide > 0) == (wanted > 0.5)).mean(axis=1))
+            return SampleFigures(losses.mean(axis=1), ((wide > 0) == (wanted > 0.5)).mean(axis=1))
         case _:
             off = output.astype(np.float64) - target.astype(np.float64)
-            return Measured((off * off).reshape(len(off), -1).mean(axis=1), None)
+            return SampleFigures((off * off).reshape(len(off), -1).mean(axis=1), None)
 
 
 def log_softmax(logits: Numbers) -> Float64:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie_learning.help import MatchRules
 from coterie_learning.profile import Counts, Float64
-from coterie_learning.unmatched import Unfit
+from coterie_learning.unmatched import UnmatchedTensors
 
 _FEWEST = 64
 """Devices that memory is allocated for at first."""
@@ -142,7 +142,7 @@ class NeighbourIndex:
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
 
-    def unfit(self, wanted: Wanted, rules: MatchRules, *, exclude: Collection[str] = ()) -> Unfit:
+    def unfit(self, wanted: Wanted, rules: MatchRules, *, exclude: Collection[str] = ()) -> UnmatchedTensors:
         """Of the devices that cannot help one in need, how many for which reason: the first of those that apply.
 
         Raises ValueError where the counts are of another number of classes.
@@ -161,7 +161,7 @@ class NeighbourIndex:
         for qualifies in (known, self._willing[:count], self._well[:count], better, near, free):
             found.append(int((left & ~qualifies).sum()))
             left &= qualifies
-        return Unfit(*found)
+        return UnmatchedTensors(*found)
 
     def nearest(self, prior: Float64, *, limit: int, exclude: Collection[str] = ()) -> tuple[Match, ...]:
         """The `limit` devices whose class shares are most like `prior` [classes], whether they can help or not.

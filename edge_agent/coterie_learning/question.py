@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from coterie_learning.privacy import Spend
 from coterie_learning.secure_sum.graph import Adversary
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.secure_sum import MOST_MEMBERS
 from coterie_wire.structs import from_json, from_values
@@ -175,9 +175,9 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step_s: Annotated[float, Meta(ge=1, le=3600, description="seconds that a step waits for devices at most")] = 30.0
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> SumTerms:
         """What the sum promises."""
-        return Terms(self.min_devices, self.corrupted, self.dropped, self.adversary)
+        return SumTerms(self.min_devices, self.corrupted, self.dropped, self.adversary)
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ class Watched(msgspec.Struct, frozen=True):
     """Epochs since it was reached."""
 
 
-class Judged(msgspec.Struct, frozen=True):
+class StoppingDecision(msgspec.Struct, frozen=True):
     """What follows from an epoch's loss."""
 
     watched: Watched
@@ -32,10 +32,10 @@ def is_over(watched: Watched, stopping: Stopping) -> bool:
     return watched.waited >= stopping.patience
 
 
-def judge_epoch(watched: Watched, loss: float, stopping: Stopping) -> Judged:
+def judge_epoch(watched: Watched, loss: float, stopping: Stopping) -> StoppingDecision:
     """The state after an epoch with `loss` on the samples held back; a loss that is not finite is never the best."""
     epochs = watched.epochs + 1
     if math.isfinite(loss) and (watched.best_loss is None or loss < watched.best_loss):
-        return Judged(Watched(epochs, loss, 0), is_best=True, stop=False)
+        return StoppingDecision(Watched(epochs, loss, 0), is_best=True, stop=False)
     next_ = Watched(epochs, watched.best_loss, watched.waited + 1)
-    return Judged(next_, is_best=False, stop=is_over(next_, stopping))
+    return StoppingDecision(next_, is_best=False, stop=is_over(next_, stopping))

@@ -109,7 +109,7 @@ class Wanted(NamedTuple, Generic[Share]):
     """Supernodes that send it their sums."""
 
 
-class Asked(NamedTuple, Generic[Share]):
+class RequestedSum(NamedTuple, Generic[Share]):
     """A sum that a supernode was asked for, and that is not void."""
 
     wanted: Wanted[Share]
@@ -123,7 +123,7 @@ class Asked(NamedTuple, Generic[Share]):
 
 
 class Fault(NamedTuple):
-    """What is due."""
+    """A sum that has not come, and what the platform does about it."""
 
     supernode: Name
     act: Literal["give_up", "cut"]
@@ -144,7 +144,7 @@ def wanted_sums(
     return {name: Wanted(shares.get(name, ()), frozenset(parts[name])) for name in shares.keys() | parts.keys()}
 
 
-def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, Asked[Share]]) -> frozenset[Name]:
+def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> frozenset[Name]:
     """Supernodes that were asked for what is wanted of them, as were all whose sums go into theirs."""
 
     def is_good(name: Name) -> bool:
@@ -158,7 +158,7 @@ def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, Asked[
 
 
 def faults(
-    asked: Mapping[Name, Asked[Share]], *, gone: Collection[Name], now_s: float, patience_s: float
+    asked: Mapping[Name, RequestedSum[Share]], *, gone: Collection[Name], now_s: float, patience_s: float
 ) -> Iterator[Fault]:
     """What is due for sums that have not come; `gone` are the supernodes that are not there any more.
 
@@ -179,7 +179,7 @@ def faults(
             yield Fault(name, "cut", "parent_away")
 
 
-def are_all_in(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, Asked[Share]]) -> bool:
+def are_all_in(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> bool:
     """Whether the platform has the sum of every update."""
     good = still_good(wanted, asked)
     return good == wanted.keys() and all(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coterie_learning.detectors import AnyDriftState
 from coterie_learning.help import WatchRules
-from coterie_learning.seen import FEWEST, Seen
+from coterie_learning.prediction_counts import FEWEST, PredictionCounts
 
 USUAL = 0.99
 """Share of the device's own samples that are not unlike."""
@@ -33,7 +33,7 @@ class Unlabelled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups_drifted: Annotated[int, Meta(ge=0)] | None = None
     """Groups of predictions since either rose; None: never, or too long ago to matter."""
 
-    def observe(self, rules: WatchRules, seen: Seen) -> Self:
+    def observe(self, rules: WatchRules, seen: PredictionCounts) -> Self:
         """The state after one group of predictions."""
         more = round(max(0.0, seen.doubt - self.usual_doubt * seen.samples))
         doubted = self.confidence.observe(min(more, seen.samples), seen.samples)
@@ -46,7 +46,7 @@ class Unlabelled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, confidence=doubted.state, inputs=unlike.state, groups_drifted=drifted)
 
 
-def observe_unlabelled(state: Unlabelled | None, rules: WatchRules, seen: Seen) -> Unlabelled:
+def observe_unlabelled(state: Unlabelled | None, rules: WatchRules, seen: PredictionCounts) -> Unlabelled:
     """The state after `seen`; it begins anew with another model, and under another detector."""
     if state is None or state.model != seen.model or state.confidence.settings != rules.detector:
         begun = rules.detector.begin()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from coterie_wire.conditions import Reason
 
 
-class Unfit(NamedTuple):
+class UnmatchedTensors(NamedTuple):
     """How many devices cannot help, by the first reason that applies to each."""
 
     ignorant: int
@@ -25,7 +25,7 @@ class Unfit(NamedTuple):
         return sum(self)
 
 
-def nobody_qualifies(unfit: Unfit, classes: Sequence[int], *, tried: int) -> Reason:
+def nobody_qualifies(unfit: UnmatchedTensors, classes: Sequence[int], *, tried: int) -> Reason:
     """For a request for help with `classes`, after `tried` devices were asked in vain."""
     troubled = f"class{'' if len(classes) == 1 else 'es'} {', '.join(map(str, classes))}"
     after = f"; {tried} tried already" if tried else ""

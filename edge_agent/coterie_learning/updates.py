@@ -22,7 +22,7 @@ DRAW = "subset"
 DRAW_SPEC = TensorSpec(DRAW, "int64", ())
 
 
-class Parts(NamedTuple):
+class UpdateParts(NamedTuple):
     """The parts of an update."""
 
     statistics: Tensors
@@ -38,7 +38,7 @@ def join_update(statistics: Tensors, *encoded: bytes) -> bytes:
     return b"".join((encode_tensors(dict(statistics)) if statistics else b"", *encoded))
 
 
-def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 1) -> Parts:
+def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 1) -> UpdateParts:
     """An uploaded update of `model` that has so many `parts`, taken apart; nothing of them is read but where they end.
 
     Raises WireError ``update.malformed`` or ``update.not_finite``.
@@ -50,7 +50,7 @@ def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 
         encoded.append(rest[:end])
         rest = rest[end:]
     first, *others = (*encoded, rest)
-    return Parts(statistics, first, tuple(others))
+    return UpdateParts(statistics, first, tuple(others))
 
 
 def encode_scalars(scalars: Mapping[str, float]) -> bytes:

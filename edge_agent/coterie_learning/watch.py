@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from coterie_learning.detectors import AnyDriftState
 from coterie_learning.help import WatchRules
+from coterie_learning.prediction_counts import PredictionCounts
 from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_shannon
 from coterie_learning.profile_noise import noised
-from coterie_learning.seen import Seen
 from coterie_learning.unlabelled import Unlabelled, observe_unlabelled
 
 
@@ -23,7 +23,7 @@ class Request(NamedTuple):
     """Of its newest batches."""
 
 
-class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a device's evaluation of its personal model; it can be stored and restored."""
 
     drift: AnyDriftState
@@ -62,7 +62,7 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             batches_drifted=drifted,
         )
 
-    def predicted(self, rules: WatchRules, seen: Seen) -> Self:
+    def predicted(self, rules: WatchRules, seen: PredictionCounts) -> Self:
         """The state after predictions for samples whose labels nobody knows."""
         return msgspec.structs.replace(self, unlabelled=observe_unlabelled(self.unlabelled, rules, seen))
 
@@ -146,6 +146,6 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Counts(samples, wrong)
 
 
-def begin_watch(rules: WatchRules, classes: int) -> Watch:
+def begin_watch(rules: WatchRules, classes: int) -> DriftWatch:
     """The state for a model of `classes` classes, before any batch."""
-    return Watch(drift=rules.detector.begin(), profile=ClassProfile(classes=classes, keep=rules.window_batches))
+    return DriftWatch(drift=rules.detector.begin(), profile=ClassProfile(classes=classes, keep=rules.window_batches))

@@ -27,7 +27,7 @@ class OfferToAnswer(Message, frozen=True):
     """Devices that are summed at least."""
 
 
-class Asked(Message, frozen=True):
+class OpenQuestion(Message, frozen=True):
     """A question that the device is asked, until it has answered or declined."""
 
     answer: Identifier

@@ -91,7 +91,7 @@ class Enquiry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The asking device's own, to be kept and passed on; None: it only looks."""
 
 
-class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KnownRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The reply, sealed."""
 
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]

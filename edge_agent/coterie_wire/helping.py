@@ -12,7 +12,7 @@ from msgspec import Meta
 from coterie_wire.bundle import BlobRef, Sha256
 from coterie_wire.conditions import Reason
 from coterie_wire.message import Count, Identifier, Message, Seconds, Share
-from coterie_wire.relaying import Way
+from coterie_wire.relaying import DirectPeer
 
 MAX_REPORTED_CLASSES = 256
 """Of one profile, the most frequent; keeps a report small however many classes a model has."""
@@ -101,7 +101,7 @@ class Portion(Message, frozen=True):
     content: BlobRef
     remaining_s: Seconds
     """Until the device must have judged it."""
-    direct: Way | None = None
+    direct: DirectPeer | None = None
     """The helper, which gives it away itself; None: it is at the platform."""
 
 
@@ -126,7 +126,7 @@ class Serve(Message, frozen=True):
     classes: Classes
     remaining_s: Seconds
     """Until the portion must have arrived; another device is asked then."""
-    direct: Way | None = None
+    direct: DirectPeer | None = None
     """The device that asked, which tries to fetch the portion from this one: it is announced and not uploaded, until
     `DIRECT_S` have passed or the platform says so; None: it is uploaded."""
 

@@ -56,7 +56,7 @@ class Holding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of the log."""
+    """One entry of the replicated log (Raft)."""
 
     term: Count
     holding: Holding | None = None

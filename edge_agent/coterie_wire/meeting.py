@@ -69,7 +69,7 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sender: Identifier
 
 
-class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MeetingCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """From one device to another, sealed; its body is a share where it brings one."""
 
     sender: Identifier
@@ -87,7 +87,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exclusions: ExclusionNews = ExclusionNews()
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MeetingReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The reply, sealed; its body is what was asked for, or empty while it is not there."""
 
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]

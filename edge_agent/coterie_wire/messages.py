@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from coterie_wire.allying import Alliance, ExchangeLetters, JoinAlliance, LettersNews
-from coterie_wire.asking import Asked, OfferToAnswer
+from coterie_wire.alliances import Alliance, ExchangeLetters, JoinAlliance, LettersNews
+from coterie_wire.asking import OfferToAnswer, OpenQuestion
 from coterie_wire.bundle import Difference, Sha256, SignedManifest
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
@@ -281,7 +281,7 @@ class Directive(Message, frozen=True):
     next_keys: Annotated[tuple[SignedManifest, ...], Meta(max_length=MAX_NEXT_KEYS)] = ()
     """How the platform came from the key that the device trusts to the one that it signs with, the oldest first: each a
     `coterie_wire.platform_keys.NextKey`. The device follows them before it reads anything else."""
-    question: Asked | None = None
+    question: OpenQuestion | None = None
     """What the device is to count for a sum, until it has answered or declined."""
     evaluate: Evaluate | None = None
     """A version that the device is to measure beside its assignment, until it has told the outcome."""

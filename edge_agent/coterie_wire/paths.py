@@ -14,7 +14,7 @@ from msgspec import Meta
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.message import Identifier, Message
-from coterie_wire.relaying import Way
+from coterie_wire.relaying import DirectPeer
 
 SIGNAL_S = 60.0
 """So long a signal is passed on: whoever sent it has given up by then."""
@@ -41,7 +41,7 @@ class Signal(Message, frozen=True):
     """What another device has sent this one."""
 
     path: PathName
-    way: Way
+    way: DirectPeer
     """To the device that sent it."""
     sealed: Annotated[bytes, Meta(max_length=MAX_SIGNAL_BYTES)]
 
@@ -56,8 +56,8 @@ class Candidates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     candidates: Annotated[tuple[Annotated[str, Meta(max_length=250)], ...], Meta(max_length=MAX_CANDIDATES)]
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Over a path, before the body: which desk is to answer."""
+class PathRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Over a path, before the body: which path of the device is to answer."""
 
     desk: Annotated[str, Meta(pattern="^/[a-z]{1,40}$")]
 

@@ -80,7 +80,7 @@ class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     address: Address
 
 
-class Way(Message, frozen=True):
+class DirectPeer(Message, frozen=True):
     """Another device, which may be reached by a direct path."""
 
     device: Identifier
@@ -104,7 +104,7 @@ class Route(Message, frozen=True):
     """What further fingerprints are drawn from, by which supernodes check the sums of others: each knows its own."""
     island: SignedManifest | None = None
     """A signed `coterie_wire.island.Island`, of which one takes the update while the platform is away."""
-    direct: Way | None = None
+    direct: DirectPeer | None = None
     """The same supernode, which opens direct paths: where it does not answer at its address."""
 
 
@@ -145,7 +145,7 @@ class Weighed(Message, frozen=True):
     """0: it is left out."""
 
 
-class Part(Message, frozen=True):
+class ChildSum(Message, frozen=True):
     """The sum of another supernode, which goes into one's own."""
 
     fold: Identifier
@@ -168,7 +168,7 @@ class SumRoute(Message, frozen=True):
     epoch: Count
     ticket: SignedManifest
     """A signed `Ticket`."""
-    direct: Way | None = None
+    direct: DirectPeer | None = None
     """The same supernode, which opens direct paths: where it does not answer at its address."""
 
 
@@ -177,7 +177,7 @@ class Order(Message, frozen=True):
 
     fold: Identifier
     shares: Annotated[tuple[Weighed, ...], Meta(max_length=MAX_MEMBERS)]
-    parts: Annotated[tuple[Part, ...], Meta(max_length=MAX_MEMBERS)] = ()
+    parts: Annotated[tuple[ChildSum, ...], Meta(max_length=MAX_MEMBERS)] = ()
     """They come from other supernodes."""
     route: SumRoute | None = None
     """None: the sum goes to the platform."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from coterie_wire.leaving import LEAVES, Told
+from coterie_wire.leaving import LEAVES, Disclosure
 from coterie_wire.messages import EXCHANGES
 
 _UPDATE = ("update: parameters", "update: running statistics", "update: numbers of the algorithm")
@@ -31,7 +31,7 @@ def fields_of(message: str) -> Sequence[str]:
     return list(dict.fromkeys(_fields_in(EXCHANGES[message].request)))
 
 
-def told_in(what: str) -> Sequence[Told]:
+def told_in(what: str) -> Sequence[Disclosure]:
     """What tells a message or file that an agent counts under this name; nothing where it only asks for something."""
     names = fields_of(what) if what in EXCHANGES else FILES_SENT.get(what, ())
     return [LEAVES[name] for name in names]

@@ -37,7 +37,7 @@ class Fit(Message, frozen=True):
     """Share that is right; None: the task has no right and wrong."""
 
 
-class Compared(Message, frozen=True):
+class TrialFigures(Message, frozen=True):
     """Both versions on the same samples."""
 
     samples: Annotated[int, Meta(ge=1, le=2**53)]
@@ -60,7 +60,7 @@ class ReportTrial(Message, frozen=True):
     """The outcome of a device's trial: a comparison, or why the candidate cannot be used there; told once."""
 
     rollout: Identifier
-    compared: Compared | None = None
+    compared: TrialFigures | None = None
     fault: Reason | None = None
     shadowed: Shadowed | None = None
     """Where the candidate has answered beside; None: it has not, or nobody has asked."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from coterie.privacy.accounting import most_of
-from coterie_learning.answers import Answer, Encoding
+from coterie_learning.answers import Encoding, FleetAnswer
 from coterie_learning.question import Classes, Histogram, OwnFacts, Question, Words
 from coterie_learning.secure_sum.vector import Vector
 from tests.benchmarks.report import Figure
@@ -92,7 +92,7 @@ def asked(count: Classes | Histogram | Words, epsilon: float | None) -> Question
     return Question(count, noise_multiplier=noise, min_devices=FEWEST, corrupted=0.05, dropped=0.1)
 
 
-def answer(question: Question, fleet: list[OwnFacts], turn: int) -> Answer:
+def answer(question: Question, fleet: list[OwnFacts], turn: int) -> FleetAnswer:
     """That of all devices: what masks leave of a sum is the sum of the vectors."""
     encoding = Encoding(question, len(fleet))
     numbers = np.zeros(encoding.layout.length, np.uint32)

@@ -37,7 +37,7 @@ from coterie_learning.clipping import MOST_ASKED, most_agreed
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.meetings import decode_whole, encode_whole, groups_of
 from coterie_learning.merge.fed_avg import FedAvg
@@ -211,7 +211,7 @@ def come_home(run: Run, models: Models, there: Sequence[str], meeting: int) -> i
         update = {part: models[name][part] - run.version[part] for part in run.version}
         payload = join_update({}, run.codec.encode(update, seed=derive_seed(run.seed, "up", name, meeting)).payload)
         sent_bytes += len(payload)
-        counted.append(Counted(partial(nullcontext, contents.open(InMemory(payload), ())), run.weight(name)))
+        counted.append(CountedUpdate(partial(nullcontext, contents.open(InMemory(payload), ())), run.weight(name)))
     run.version = fold_in_memory(FedAvg(), run.specs, counted, run.version, None).parameters
     models.update(dict.fromkeys(models, run.version))
     return sent_bytes

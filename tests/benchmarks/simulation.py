@@ -27,8 +27,8 @@ from coterie.simulation.fleet.drifts.introduced import Introduced
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.population import Drawn
-from coterie.simulation.fleet.profile import Profile, read_profile
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.profile import FleetProfile, read_profile
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
@@ -93,7 +93,7 @@ def _over_time() -> Iterator[Figure]:
             plan=parse_plan({**ALONE, "help": help_}),
             model=Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict),
             parameters=compiled.parameters,
-            samples=Samples(Dataset({"x": images}, labels), {}),
+            samples=FleetSamples(Dataset({"x": images}, labels), {}),
             split=Iid(),
             devices=OVER_TIME,
             each=COMING * compiled.spec.batch_size,
@@ -308,14 +308,14 @@ def _held(workers: int, rounds: int) -> Large:
         plan=parse_plan(PLAN),
         model=Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict),
         parameters=compiled.parameters,
-        samples=Samples(Dataset({"x": images}, labels), {}),
+        samples=FleetSamples(Dataset({"x": images}, labels), {}),
         split=Dirichlet(0.3),
         devices=LARGE,
         each=EACH,
         rounds=rounds,
         days=DAYS,
         workers=workers,
-        fleet=Profile(habits=Habits(charging=(21.0, 8.0), spread_h=6.0)),
+        fleet=FleetProfile(habits=Habits(charging=(21.0, 8.0), spread_h=6.0)),
     )
     started = time.perf_counter()
     outcome = simulate_fleet(run, report=unreported)

@@ -20,7 +20,7 @@ import numpy as np
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory, partial_aggregate
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.partial_sums import PartialFile, PartialSum, added, encode_sums, fingerprint, sum_specs
@@ -178,11 +178,11 @@ def _opened(codec: Codec, payload: bytes) -> UpdateFile:
     return Contents(MODEL, codec, LOCAL).open(InMemory(payload), ())
 
 
-def _counted(update: UpdateFile, weight: int) -> Counted:
-    return Counted(lambda: nullcontext(update), weight)
+def _counted(update: UpdateFile, weight: int) -> CountedUpdate:
+    return CountedUpdate(lambda: nullcontext(update), weight)
 
 
-def _merged(updates: Sequence[Counted], partials: Sequence[PartialSum]) -> list[bytes]:
+def _merged(updates: Sequence[CountedUpdate], partials: Sequence[PartialSum]) -> list[bytes]:
     base: dict[str, Float32] = {spec.name: np.zeros(spec.shape, np.float32) for spec in MODEL.parameters}
     merged = fold_in_memory(FedAvg(), MODEL.parameters, updates, base, None, Aggregation(partials=partials))
     return [tensor.tobytes() for tensor in merged.parameters.values()]

@@ -12,7 +12,7 @@ from statistics import mean, pstdev
 import torch
 
 from coterie.recipes.shipped import expected_of, plan_of
-from coterie.recipes.trial import NEW, NEW_PEOPLE, Trial, untrained
+from coterie.recipes.trial import NEW, NEW_PEOPLE, RecipeTrial, untrained
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie_learning.random import derive_seed
 from coterie_recipes import Recipe, load
@@ -58,12 +58,12 @@ def _figures(recipe: Recipe, way: str, training: Mapping[str, object] | None) ->
         yield Figure(way, name, mean(values), "", f"seeds {each}; deviation {pstdev(values):.3f}")
 
 
-def _trial(recipe: Recipe, seed: int, *, random: bool) -> Trial:
+def _trial(recipe: Recipe, seed: int, *, random: bool) -> RecipeTrial:
     people = [recipe.draw(seed, number) for number in range(recipe.people)]
     new = [recipe.draw(seed, NEW + number) for number in range(NEW_PEOPLE)]
     plan = plan_of(recipe, devices=len(people))
     first = untrained(recipe, plan, seed=seed)
-    return Trial(
+    return RecipeTrial(
         recipe, seed=seed, people=people, new=new, plan=plan, first=_at_random(first, seed) if random else first
     )
 

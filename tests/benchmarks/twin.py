@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.twin.calibration import STATED, Judged
+from coterie.twin.calibration import STATED, ComparedForecast
 from coterie.twin.replay import Past, Ready, forecast
 from coterie.twin.trace import Trace
 from coterie_learning.plan import parse_plan
@@ -78,8 +78,8 @@ class Live(NamedTuple):
 class Half(NamedTuple):
     """How good forecasts of rounds from an earlier half are."""
 
-    duration_s: Sequence[Judged]
-    lost: Sequence[Judged]
+    duration_s: Sequence[ComparedForecast]
+    lost: Sequence[ComparedForecast]
 
 
 def measure() -> list[Figure]:
@@ -126,8 +126,8 @@ def second_half(live: Live) -> Half:
         here = sorted({*ready.at(opened_s), *asked})
         expected = forecast(plan, past, here, update_bytes, number=round_["number"], seed=round_["number"])
         lost = sum(part.ending == "lost" for part in live.trace.parts if opened_s - 1 <= part.asked_s <= closed_s)
-        durations.append(Judged(*expected.duration_s, closed_s - opened_s))
-        losses.append(Judged(*expected.lost, lost))
+        durations.append(ComparedForecast(*expected.duration_s, closed_s - opened_s))
+        losses.append(ComparedForecast(*expected.lost, lost))
     return Half(durations, losses)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from coterie_learning.random import epoch_order
 from coterie_learning.vertical.letters import Backward, Divided, Forward, Letter
 from coterie_learning.vertical.party import LabelsParty
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_recipes.two_parties.generator import CLASSES, draw_population
 from coterie_recipes.two_parties.models import BATCH_SIZE, WIDTH, Lower, Upper
 from tests.benchmarks.report import Figure
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 def measure() -> list[Figure]:
     alone = [in_one_place(seed) for seed in range(SEEDS)]
-    together = {noise: [run(seed, noise) for seed in range(SEEDS)] for noise in (0.0, Terms().noise)}
+    together = {noise: [run(seed, noise) for seed in range(SEEDS)] for noise in (0.0, VerticalTerms().noise)}
     figures = [_figure(WHOLE, name, [one[name] for one in alone]) for name in alone[0]]
     for noise, found in together.items():
         case = f"{WHOLE}, noise {noise:g}"
@@ -52,7 +52,7 @@ def measure() -> list[Figure]:
         figures.append(_figure(case, "labels guessed from epochs' means", [one.all_epochs for one in found]))
     figures.append(Figure(WHOLE, "passed the platform, sealed", together[0.0][0].sent_bytes / 1e6, "MB"))
     figures.append(Figure(WHOLE, "letters", float(together[0.0][0].letters), ""))
-    protected = [one.accuracy for one in together[Terms().noise]]
+    protected = [one.accuracy for one in together[VerticalTerms().noise]]
     better = [max(one[BANK], one[INSURER]) for one in alone]
     over = [mine - theirs for mine, theirs in zip(protected, better, strict=True)]
     under = [one[BOTH] - mine for one, mine in zip(alone, protected, strict=True)]
@@ -61,7 +61,7 @@ def measure() -> list[Figure]:
     figures.append(_figure(WHOLE, "under all in one place, protected", under))
     figures.append(_figure(WHOLE, "what protection costs", cost, promise="target <= 0.02"))
     for common in (100, 300):
-        few = [run(seed, Terms().noise, common=common, attack=False).accuracy for seed in range(SEEDS)]
+        few = [run(seed, VerticalTerms().noise, common=common, attack=False).accuracy for seed in range(SEEDS)]
         own = [in_one_place(seed, common=common)[INSURER] for seed in range(SEEDS)]
         case = f"{common} people known to both"
         figures.append(_figure(case, "accuracy together", few, promise=f"the insurer alone {mean(own):.3f}"))
@@ -76,7 +76,7 @@ def _figure(case: str, metric: str, values: Sequence[float], *, promise: str = "
 def run(seed: int, noise: float, *, common: int = 1500, attack: bool = True) -> Found:
     """Train by letters, through compiled halves."""
     population = draw_population(seed, common=common)
-    terms = Terms(epochs=EPOCHS, learning_rate=RATE, noise=noise, least_rows=20, seed=seed)
+    terms = VerticalTerms(epochs=EPOCHS, learning_rate=RATE, noise=noise, least_rows=20, seed=seed)
     gradients: dict[int, np.ndarray] = {}
     sizes = [0, 0]
 
@@ -101,7 +101,7 @@ def run(seed: int, noise: float, *, common: int = 1500, attack: bool = True) -> 
     return Found(accuracy, *guesses, sizes[0], sizes[1])
 
 
-def guessed(insurer: LabelsParty, gradients: dict[int, np.ndarray], terms: Terms) -> tuple[float, float]:
+def guessed(insurer: LabelsParty, gradients: dict[int, np.ndarray], terms: VerticalTerms) -> tuple[float, float]:
     """What the bank makes of all gradients that it was sent, by k-means; each cluster stands for the best class."""
     rows = np.frombuffer(insurer.standing.rows, np.int64)
     train = rows[np.frombuffer(insurer.standing.train, np.int64)]

@@ -20,7 +20,7 @@ from coterie_learning.portions.payload import decode_portion, encode_portion, me
 from coterie_learning.profile import Counts, jensen_shannon
 from coterie_learning.profile_noise import noised, sample_noise
 from coterie_learning.random import derive_seed
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import DriftWatch, begin_watch
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.tensors import Float32, Tensors, encode_tensors
 
@@ -129,7 +129,7 @@ def _watched(number: int, given: Document) -> Document:
     return {"plan": document, "classes": CLASSES, "batches": batches, "end": _state(watch)}
 
 
-def _state(watch: Watch) -> Document:
+def _state(watch: DriftWatch) -> Document:
     return {
         "profile": msgspec.to_builtins(watch.profile.batches),
         "batches_unreported": watch.batches_unreported,

@@ -7,7 +7,6 @@ from typing import get_args
 import msgspec
 import numpy as np
 
-from coterie_learning.certainty import most_uncertain
 from coterie_learning.labelling import (
     AskPolicy,
     How,
@@ -20,6 +19,7 @@ from coterie_learning.labelling import (
     undo,
 )
 from coterie_learning.random import part_seed
+from coterie_learning.uncertainty import most_uncertain
 
 OUTPUTS: Sequence[Sequence[Sequence[float]]] = (
     ((2.0, 1.0, 0.0), (2.0, 1.9, -5.0), (1.0, 1.0, 1.0)),

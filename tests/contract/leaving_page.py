@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from coterie_wire.leaving import LEAVES, Told
+from coterie_wire.leaving import LEAVES, Disclosure
 from coterie_wire.messages import EXCHANGES
 from coterie_wire.sent_fields import fields_of
 
@@ -42,5 +42,5 @@ def _paragraphs() -> Iterator[str]:
             yield "\n".join((HEAD, *(_row(field, LEAVES[field]) for field in sent)))
 
 
-def _row(name: str, told: Told) -> str:
+def _row(name: str, told: Disclosure) -> str:
     return f"| `{name}` | {told.what} | {told.local_noise} | {told.masked} |"

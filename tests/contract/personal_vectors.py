@@ -11,7 +11,7 @@ from coterie_agent.peers.personal_training import seed_of
 from coterie_learning.client.personal import choose, is_due, still_answers
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.local import Stopping
-from coterie_learning.metrics import Measured
+from coterie_learning.metrics import SampleFigures
 from coterie_learning.stopping import Watched, is_over, judge_epoch
 
 _LOCAL: Mapping[str, object] = {
@@ -124,7 +124,7 @@ def _choice(
 ) -> Mapping[str, object]:
     """Where nothing is right or wrong, the losses decide."""
     figures = [
-        None if hits is None else Measured(np.array(losses), np.array(hits, np.float64) if has_right else None)
+        None if hits is None else SampleFigures(np.array(losses), np.array(hits, np.float64) if has_right else None)
         for hits, losses in zip(right, _LOSSES, strict=True)
     ]
     version, trained, before = figures

@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 
 from coterie_learning.teacher import Teacher, sign_teacher
-from coterie_wire.allying import Alliance, AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
-from coterie_wire.asking import Asked, OfferToAnswer
+from coterie_wire.alliances import Alliance, AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
+from coterie_wire.asking import OfferToAnswer, OpenQuestion
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_content, sign_manifest, verify_key_of
 from coterie_wire.certificates import AskCertificate, Certified
 from coterie_wire.conditions import Conditions, Reason, Requirements
@@ -78,7 +78,7 @@ from coterie_wire.secure_sum import (
     SumNews,
 )
 from coterie_wire.tensors import Tensors
-from coterie_wire.trial import Compared, Fit, ReportTrial, Shadowed, ShadowTrial, Trial
+from coterie_wire.trial import Fit, ReportTrial, Shadowed, ShadowTrial, Trial, TrialFigures
 from coterie_wire.updating import AgentUpdate, ReportUpdate
 from coterie_wire.variants import Variant, Variants, digest_of, sign_variants
 
@@ -215,7 +215,7 @@ MESSAGES: tuple[Message, ...] = (
         requirements=REQUIREMENTS,
         wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
         variants=VARIANTS,
-        question=Asked(
+        question=OpenQuestion(
             answer="q-1",
             federation="digits",
             question=msgspec.Raw(b'{"count":{"kind":"classes","classes":3,"most":50},"noise_multiplier":2.5}'),
@@ -282,7 +282,9 @@ MESSAGES: tuple[Message, ...] = (
     GiveVerdict(transfer="t-1", kept=True, accuracy_before=0.5, accuracy_after=0.875, samples=32),
     ReportTrial(
         rollout="r-1",
-        compared=Compared(samples=24, champion=Fit(loss=0.5, accuracy=0.875), candidate=Fit(loss=0.25, accuracy=0.9)),
+        compared=TrialFigures(
+            samples=24, champion=Fit(loss=0.5, accuracy=0.875), candidate=Fit(loss=0.25, accuracy=0.9)
+        ),
         shadowed=Shadowed(0.984375, champion=Histogram((0, 900, 100)), candidate=Histogram((1000,))),
     ),
     ReportPersonal(

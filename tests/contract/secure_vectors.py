@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from nacl.signing import SigningKey
 
-from coterie_learning.contribution import Contents, Measured
+from coterie_learning.contribution import Contents, DeviceFigures
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.privacy import Masking
 from coterie_learning.secure_sum import masks, party
@@ -21,7 +21,7 @@ from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_learning.secure_sum.members import MemberList, encode_members, member_list
 from coterie_learning.secure_sum.party import PartyState
 from coterie_learning.secure_sum.shamir import PRIME, SHARE_BYTES
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Vector, encode_vector, pack
 from coterie_learning.update_files import Contents as UpdateContents
 from coterie_learning.updates import encode_scalars, join_update
@@ -35,10 +35,10 @@ from tests.contract.samples import MANIFEST, SEED, UPDATE
 SESSION = "zwölf-sums"
 DIGEST = hashlib.sha256(b"a list").digest()
 TERMS = (
-    Terms(3, 0.0, 0.25, "curious"),
-    Terms(10, 0.1, 0.2, "curious"),
-    Terms(10, 0.1, 0.2, "split_view"),
-    Terms(3, 0.45, 0.45, "split_view"),
+    SumTerms(3, 0.0, 0.25, "curious"),
+    SumTerms(10, 0.1, 0.2, "curious"),
+    SumTerms(10, 0.1, 0.2, "split_view"),
+    SumTerms(3, 0.45, 0.45, "split_view"),
 )
 MEMBERS = (2, 3, 4, 10, 49, 50, 120, 500, 2500)
 SGD: Mapping[str, object] = {"kind": "sgd"}
@@ -126,7 +126,7 @@ def _share(polynomial: Sequence[int], point: int) -> bytes:
     return value.to_bytes(SHARE_BYTES, "big")
 
 
-def _graph(terms: Terms, members: int) -> Mapping[str, object]:
+def _graph(terms: SumTerms, members: int) -> Mapping[str, object]:
     asked = {"terms": terms._asdict(), "members": members}
     try:
         return {**asked, "graph": terms.graph(members)._asdict()}
@@ -152,7 +152,7 @@ def _contribution(privacy: Mapping[str, object], local: Mapping[str, object]) ->
     encoded = [plan.codec.encode(plan.privacy.protect(part, seed=0), seed=SEED).payload for part in parts]
     if plan.local.scalars:
         encoded.append(encode_scalars({name: NUMBERS[name] for name in plan.local.scalars}))
-    measured = Measured(37, 2.5, 1.25, 0.625 if "bits" in privacy else None)
+    measured = DeviceFigures(37, 2.5, 1.25, 0.625 if "bits" in privacy else None)
     model = NORMALISED if masking.noise_multiplier is None else MANIFEST.model
     payload = join_update(GATHERED if model.statistics else {}, *encoded)
     update = UpdateContents(model, plan.codec, plan.local).open(InMemory(payload), ())

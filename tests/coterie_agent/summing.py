@@ -14,7 +14,7 @@ from coterie_agent.store.opened import open_store
 from coterie_learning.secure_sum import recovery
 from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_learning.secure_sum.members import MemberList, member_list
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout, Vector, open_vector
 from coterie_wire.message import Message
 from coterie_wire.messages import UploadState
@@ -38,7 +38,7 @@ from coterie_wire.tensor_files import InMemory
 class Platform:
     """Goes on to the next step when all devices that are not lost have done one."""
 
-    def __init__(self, count: int, terms: Terms, layout: Layout, session: str = "session") -> None:
+    def __init__(self, count: int, terms: SumTerms, layout: Layout, session: str = "session") -> None:
         self.count, self.terms, self.layout, self.session = count, terms, layout, session
         self.lost: set[str] = set()
         self.members: dict[str, Member] = {}
@@ -180,7 +180,7 @@ class Turn(Situation):
 class Device:
     """One that has trained. Its store is opened anew for each turn, as after a restart."""
 
-    def __init__(self, home: Home, link: Link, vector: Callable[[int], Vector], terms: Terms) -> None:
+    def __init__(self, home: Home, link: Link, vector: Callable[[int], Vector], terms: SumTerms) -> None:
         self.name, self.home, self.link, self.vector, self.terms = link.device, home, link, vector, terms
         self.computed = 0
         """How often its vector was."""

@@ -22,7 +22,7 @@ from coterie_agent.store.samples import Row
 from coterie_learning.accounting import cost_of
 from coterie_learning.answers import Encoding
 from coterie_learning.question import Classes, Question
-from coterie_wire.asking import Asked
+from coterie_wire.asking import OpenQuestion
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, ReleaseAssignment
@@ -66,7 +66,7 @@ def answering(home: Path, name: str, platform: Platform, question: bytes, config
             store.samples.add(rows, max_samples=1000)
         situation = Situation()
         situation.judge(Conditions(network="wifi"), ())
-        directive = Directive(check_in_s=1.0, question=Asked(f"of-{name}", "digits", msgspec.Raw(question)))
+        directive = Directive(check_in_s=1.0, question=OpenQuestion(f"of-{name}", "digits", msgspec.Raw(question)))
         situation.direct(directive, at=monotonic())
         thread = threading.Thread(
             target=AnsweringThread(
@@ -104,7 +104,7 @@ def test_what_is_summed_is_what_the_devices_have(tmp_path: Path) -> None:
         answer = Encoding(NOISY, 3).answer(platform.sum(), 3)
         truth = np.sum([store.samples.class_counts() for store in stores], axis=0)
         assert np.abs(answer.counts - truth).max() < 6 * answer.deviation
-        assert [store.told.spent() for store in stores] == [cost_of(2.0)] * 3
+        assert [store.privacy_ledger.spent() for store in stores] == [cost_of(2.0)] * 3
         assert all(store.question_sum.find(f"of-{name}") is None for store, name in zip(stores, names, strict=True))
 
 
@@ -118,7 +118,7 @@ def test_without_noise_nothing_is_charged_and_the_sum_is_exact(tmp_path: Path) -
         assert [ended(store) for store in stores] == ["answered"] * 3
         truth = np.sum([store.samples.class_counts() for store in stores], axis=0)
         assert Encoding(EXACT, 3).answer(platform.sum(), 3).counts.tolist() == truth.tolist()
-        assert [store.told.spent() for store in stores] == [0.0] * 3
+        assert [store.privacy_ledger.spent() for store in stores] == [0.0] * 3
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_owner_says_no_before_the_device_joins(
         assert ended(store) == "declined"
         assert platform.declined["device-1"].code == code
         assert not platform.members
-        assert store.told.spent() == 0.0
+        assert store.privacy_ledger.spent() == 0.0
 
 
 def test_a_question_that_a_newer_platform_knows_is_declined(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from coterie_learning.accounting import cost_of, epsilon_of
 
 def test_a_release_is_charged_once_and_refused_when_it_would_be_too_much(tmp_path: Path) -> None:
     with open_store(Home(tmp_path)) as store:
-        budget = Budget(PrivacySettings(epsilon=2.0), store.told)
+        budget = Budget(PrivacySettings(epsilon=2.0), store.privacy_ledger)
         for _ in range(3):
             budget.charge("a", "digits", 4.0, now=1.0)
         assert budget.spent_epsilon() == pytest.approx(epsilon_of(cost_of(4.0), 1e-6))
@@ -27,33 +27,33 @@ def test_a_release_is_charged_once_and_refused_when_it_would_be_too_much(tmp_pat
         assert refused.value.code == OUT_OF_BUDGET
         with pytest.raises(AgentError):
             budget.charge("c", "digits", 3.0, now=3.0)
-        assert store.told.spent_by_federation() == (("digits", cost_of(4.0)), ("voices", cost_of(4.0)))
+        assert store.privacy_ledger.spent_by_federation() == (("digits", cost_of(4.0)), ("voices", cost_of(4.0)))
 
 
 def test_what_was_told_is_known_after_a_restart_and_under_a_lower_budget(tmp_path: Path) -> None:
     with open_store(Home(tmp_path)) as store:
-        Budget(PrivacySettings(epsilon=2.0), store.told).charge("a", "digits", 4.0, now=1.0)
+        Budget(PrivacySettings(epsilon=2.0), store.privacy_ledger).charge("a", "digits", 4.0, now=1.0)
     with open_store(Home(tmp_path)) as store:
-        lowered = Budget(PrivacySettings(epsilon=0.5), store.told)
+        lowered = Budget(PrivacySettings(epsilon=0.5), store.privacy_ledger)
         with pytest.raises(AgentError):
             lowered.check(1000.0)
         lowered.charge("a", "digits", 4.0, now=1.0)  # what has been told before is no news
-        Budget(PrivacySettings(epsilon=2.0), store.told).check(4.0)
+        Budget(PrivacySettings(epsilon=2.0), store.privacy_ledger).check(4.0)
 
 
 def test_an_owner_who_allows_nothing_is_told_of_nothing(tmp_path: Path) -> None:
     with open_store(Home(tmp_path)) as store, pytest.raises(AgentError):
-        Budget(PrivacySettings(epsilon=0), store.told).check(1000.0)
+        Budget(PrivacySettings(epsilon=0), store.privacy_ledger).check(1000.0)
 
 
 def test_a_damaged_account_pays_for_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path)
     with open_store(home) as store:
-        Budget(PrivacySettings(), store.told).charge("a", "digits", 400.0, now=1.0)
+        Budget(PrivacySettings(), store.privacy_ledger).charge("a", "digits", 400.0, now=1.0)
     with sqlite3.connect(home.database) as connection:
         connection.execute("UPDATE told SET mu2 = 0")
     with open_store(home) as store:
-        budget = Budget(PrivacySettings(), store.told)
+        budget = Budget(PrivacySettings(), store.privacy_ledger)
         assert budget.spent_epsilon() == float("inf")
         with pytest.raises(AgentError):
             budget.charge("b", "digits", 400.0, now=1.0)
@@ -68,7 +68,7 @@ def test_no_order_of_releases_exceeds_the_budget(
     tmp_path_factory: pytest.TempPathFactory, releases: list[tuple[int, float]], epsilon: float
 ) -> None:
     with open_store(Home(tmp_path_factory.mktemp("home"))) as store:
-        budget = Budget(PrivacySettings(epsilon=epsilon), store.told)
+        budget = Budget(PrivacySettings(epsilon=epsilon), store.privacy_ledger)
         charged: dict[str, float] = {}
         for number, noise in releases:
             try:
@@ -77,4 +77,4 @@ def test_no_order_of_releases_exceeds_the_budget(
                 continue
             charged.setdefault(str(number), cost_of(noise))
         assert budget.spent_epsilon() <= epsilon * (1 + 1e-6)
-        assert store.told.spent() == pytest.approx(sum(charged.values()))
+        assert store.privacy_ledger.spent() == pytest.approx(sum(charged.values()))

@@ -17,7 +17,7 @@ from coterie_agent.model import held_manifest
 from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Situation
 from coterie_agent.store.certificates import CertificateFiles
-from coterie_agent.store.latencies import Measured
+from coterie_agent.store.latencies import MeasuredDurations
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_agent.store.samples import Row
@@ -122,7 +122,7 @@ def contact(store: Store, situation: Situation, platform: "Link", *, asks_platfo
         promises=store.promises,
         journal=store.journal,
         latencies=store.latencies,
-        visits=store.visits,
+        check_ins=store.check_ins,
         capabilities=CAPABILITIES,
         https=platform,
         open_socket=no_socket,
@@ -188,7 +188,9 @@ def test_counts_by_class_are_not_told_where_profiles_have_noise(
 def test_nothing_that_a_plan_hides_in_a_sum_is_told_before_the_first_round_either(joined: Store) -> None:
     joined.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
     joined.journal.measure("train_step_s", 0.5)
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((0, 1000))), now=0.0)
+    joined.latencies.add(
+        MeasuredDurations("digits", "v1", "predict", "float32", "yes", None, Histogram((0, 1000))), now=0.0
+    )
     platform = Platform(ignores_unknown=True, hides=True)
     contact(joined, Counting(2), platform).run()
     contact(joined, Counting(2), platform).run()
@@ -257,7 +259,7 @@ def test_the_trusted_key_is_told_to_a_newer_platform_alone(joined: Store, bundle
 
 def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(joined: Store) -> None:
     durations = Histogram((0, 1000))
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, durations), now=0.0)
+    joined.latencies.add(MeasuredDurations("digits", "v1", "predict", "float32", "yes", None, durations), now=0.0)
     old, new = Platform(ignores_unknown=False), Platform(ignores_unknown=True)
     contact(joined, Counting(3), old).run()
     assert [heard.latencies for heard in old.heard] == [()] * len(old.heard)
@@ -266,9 +268,11 @@ def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(join
     assert new.heard[0].latencies == ()
     assert new.heard[1].latencies == (Latency("v1", "predict", "float32", durations, "yes"),)
     assert told._news_of_latencies() == ()
-    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))), now=0.0)
+    joined.latencies.add(
+        MeasuredDurations("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))), now=0.0
+    )
     assert told._news_of_latencies() == (), "not every few seconds"
-    joined.latencies.add(Measured("digits", "v1", "predict", "int8", "yes", None, durations), now=0.0)
+    joined.latencies.add(MeasuredDurations("digits", "v1", "predict", "int8", "yes", None, durations), now=0.0)
     assert [one.form for one in told._news_of_latencies()] == ["float32", "int8"]
 
 
@@ -381,7 +385,7 @@ def test_a_device_comes_back_in_its_window_and_restarts_draw_no_other_moment(sto
 def test_moments_are_drawn_by_each_device_for_itself(store: Store) -> None:
     drawn = set()
     for seed in range(5):
-        store.visits.drop()
+        store.check_ins.drop()
         drawn.add(round(waits_s(store, Steering(), seed)))
     assert len(drawn) == 5
 
@@ -390,7 +394,7 @@ def test_without_a_window_every_start_checks_in_at_once(store: Store) -> None:
     platform = Steering(None)
     assert all(0.8 * 3600 - 5 <= waits_s(store, platform, seed) <= 3600 for seed in range(3))
     assert platform.heard == 3
-    assert store.visits.find() is None
+    assert store.check_ins.find() is None
 
 
 def test_what_the_platform_does_not_know_is_told_at_once_after_a_restart(store: Store, bundle: Bundle) -> None:
@@ -426,9 +430,9 @@ def test_a_visit_that_was_missed_is_made_at_once(store: Store) -> None:
 
 def missed(store: Store) -> None:
     """The time of the device's visit is over."""
-    visit = store.visits.find()
+    visit = store.check_ins.find()
     assert visit is not None
-    store.visits.keep(msgspec.structs.replace(visit, due_at=time.time()))
+    store.check_ins.keep(msgspec.structs.replace(visit, due_at=time.time()))
 
 
 class Away(Link):
@@ -446,7 +450,7 @@ def test_devices_that_found_the_platform_away_come_back_spread_over_their_window
         waits.append(waits_s(store, Away(), seed))
     assert all(1800 - 5 <= waited_s <= 5400 for waited_s in waits)
     assert max(waits) - min(waits) > 1200
-    store.visits.drop()
+    store.check_ins.drop()
     assert waits_s(store, Away()) <= 0.5, "and at once in a small fleet"
 
 

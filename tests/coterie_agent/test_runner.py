@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie_agent.budget_consent import Agreed
 from coterie_agent.commands import Arguments
 from coterie_agent.commands.agree import OwnersAnswer
 from coterie_agent.commands.agree import run as run_agree
 from coterie_agent.config import Config
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
-from coterie_agent.promised import Agreed
 from coterie_agent.report import Consented, make_report, status_lines, why_lines
 from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.database import Database, StoreFull

@@ -8,7 +8,7 @@ import pytest
 from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
-from coterie_agent.store.shadow import Beside
+from coterie_agent.store.shadow import ShadowFigures
 from coterie_wire.bundle import SignedManifest, sign_manifest
 from coterie_wire.latency import Histogram
 from tests.coterie_agent.bundles import Bundle, make_bundle
@@ -36,7 +36,7 @@ def test_it_goes_on_holding_the_champion_and_tells_both_and_how_answers_compared
     seen = len(platform.check_ins)
     platform.wait_for(lambda: len(platform.check_ins) > seen + 2)
     assert not platform.reports, "its time is not over"
-    joined.shadow.add("r1", Beside(200, 150, Histogram((0, 10)), Histogram((20,))))
+    joined.shadow.add("r1", ShadowFigures(200, 150, Histogram((0, 10)), Histogram((20,))))
     with platform.seen:
         platform.shadow_s = 0.0
     platform.wait_for(lambda: platform.reports)

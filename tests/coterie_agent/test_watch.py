@@ -4,15 +4,15 @@ from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
-from coterie_agent.watch import Watch
+from coterie_agent.watch import ProbeThread
 from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.messages import Progress
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import READY
 
 
-def watch_with(read: ReadConditions, situation: Situation, store: Store) -> Watch:
-    return Watch(
+def watch_with(read: ReadConditions, situation: Situation, store: Store) -> ProbeThread:
+    return ProbeThread(
         situation=situation,
         read=read,
         owner=Requirements(),
@@ -59,7 +59,7 @@ def test_conditions_are_fresh_while_it_trains(store: Store) -> None:
 def test_hours_follow_the_clock_on_the_wall(store: Store) -> None:
     store.samples.add([Row(bytes(16), 2)], max_samples=10)
     situation, hour = Situation(), [12]
-    watch = Watch(
+    watch = ProbeThread(
         situation=situation,
         read=lambda *, fresh: READY,
         owner=Requirements(hours=(22, 7)),

@@ -6,13 +6,13 @@ import pytest
 from coterie_learning.exact_sum import GRID_BITS
 from coterie_learning.merge import Cohort
 from coterie_learning.plan import read_plan
-from coterie_learning.privacy import Place, Privacy
+from coterie_learning.privacy import Privacy, ReleasedElements
 from coterie_learning.privacy._quantiles import count_noise, next_norm, sum_multiplier
 from coterie_learning.privacy.central_noise import CentralNoise
 from coterie_wire.errors import WireError
 
 UNIFORM = {"merge": {"kind": "fed_avg", "weight_by": "uniform"}}
-PLACE = Place("delta.a", 0, 1 << GRID_BITS)
+PLACE = ReleasedElements("delta.a", 0, 1 << GRID_BITS)
 
 
 def keys(count: int) -> list[bytes]:

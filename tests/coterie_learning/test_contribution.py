@@ -9,7 +9,7 @@ import pytest
 
 from coterie_learning import contribution
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.contribution import FULL_WEIGHT_BITS, LARGEST_BITS, Measured, Summed
+from coterie_learning.contribution import FULL_WEIGHT_BITS, LARGEST_BITS, DeviceFigures, Summed
 from coterie_learning.local import Local
 from coterie_learning.local.fed_nova import FedNova
 from coterie_learning.local.q_fed_avg import QFedAvg
@@ -17,7 +17,7 @@ from coterie_learning.local.scaffold import Scaffold
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.privacy import Masking
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Vector, added
 from coterie_learning.update_files import Contents as FileContents
 from coterie_learning.update_files import UpdateFile
@@ -44,7 +44,7 @@ BASE: Tensors = {
     spec.name: np.full(spec.shape, 0.5, np.float32) for pair in PAIRS for spec in (pair.mean, pair.variance)
 }
 CODEC, SGD = Float32Codec(), Sgd()
-TERMS = Terms(3, 0.0, 0.0, "curious")
+TERMS = SumTerms(3, 0.0, 0.0, "curious")
 FULL = 1 << FULL_WEIGHT_BITS
 
 
@@ -63,7 +63,7 @@ class Device:
             for pair in PAIRS
             for spec in (pair.mean, pair.variance)
         }
-        self.measured = Measured(
+        self.measured = DeviceFigures(
             samples or int(rng.integers(1, 500)),
             rng.uniform(0, 5),
             rng.uniform(0, 5),

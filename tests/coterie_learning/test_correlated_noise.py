@@ -8,11 +8,11 @@ import pytest
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.correlation import banded_square_root, inverse, sensitivity
 from coterie_learning.exact_sum import GRID_BITS
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, Release, fold_in_memory
 from coterie_learning.merge import Cohort
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.plan import read_plan
-from coterie_learning.privacy import Place
+from coterie_learning.privacy import ReleasedElements
 from coterie_learning.privacy.central_noise import CentralNoise
 from coterie_learning.privacy.correlated_noise import CorrelatedNoise
 from coterie_wire.tensors import Tensors
@@ -20,7 +20,7 @@ from tests.coterie_learning.merge.folding import stored
 
 KEYS = [bytes([number]) * 32 for number in range(12)]
 COUNT = 1_000_000
-PLACE = Place("delta.a", 0, 1 << GRID_BITS)
+PLACE = ReleasedElements("delta.a", 0, 1 << GRID_BITS)
 KIND = CorrelatedNoise(norm=0.5, noise_multiplier=3.0, separation_rounds=4, target_rounds=12)
 UNIFORM = {"merge": {"kind": "fed_avg", "weight_by": "uniform"}}
 
@@ -73,7 +73,7 @@ def test_a_repeated_merge_draws_the_same_whatever_its_blocks(block: int) -> None
     release = Release(KIND, KEYS[5], KEYS[:5])
     one, other = (
         fold_in_memory(
-            FedAvg(), specs, [Counted(opens[0], 1)], base, None, Aggregation(release=release), block=size
+            FedAvg(), specs, [CountedUpdate(opens[0], 1)], base, None, Aggregation(release=release), block=size
         ).parameters
         for size in (block, None)
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie_learning.device_plan import PRIVACY
 from coterie_learning.merge import Cohort
-from coterie_learning.privacy import Place, Privacy
+from coterie_learning.privacy import Privacy, ReleasedElements
 from coterie_wire.tensors import Float32, Tensors
 
 every_kind = pytest.mark.parametrize("kind", PRIVACY.kinds.values(), ids=list(PRIVACY.kinds))
@@ -69,7 +69,7 @@ def test_an_element_is_released_alike_in_whatever_span(kind: type[Privacy], star
     earlier = () if kind().stream() is None else (bytes(32), bytes(range(32)))
 
     def released(first: int, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        place = Place("delta.a", first, 1 << 32)
+        place = ReleasedElements("delta.a", first, 1 << 32)
         return kind().release(total, seed=bytes([7] * 32), place=place, cohort=Cohort(10, 10), earlier=earlier)
 
     np.testing.assert_array_equal(

@@ -13,7 +13,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int4 import Int4
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.exact_sum import GRID, TOGETHER
-from coterie_learning.fold import READ, Counted, Int64, Span, blocks, summed
+from coterie_learning.fold import READ, CountedUpdate, ElementSpan, Int64, blocks, summed
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -54,7 +54,7 @@ def levels(file: UpdateFile, name: str, size: int) -> Int64:
 @pytest.mark.parametrize("most", [1000, READ, 1 << 20])
 def test_a_sum_is_that_of_integers_however_the_tensors_are_divided(codec: Codec, most: int) -> None:
     files = [opened(codec, seed) for seed in range(3)]
-    found = [Counted(lambda file=file: nullcontext(file), 100 + place) for place, file in enumerate(files)]
+    found = [CountedUpdate(lambda file=file: nullcontext(file), 100 + place) for place, file in enumerate(files)]
     for spans in blocks(MODEL.parameters, most):
         for name, total in summed("delta", spans, found).items():
             size = int(np.prod(next(spec.shape for spec in MODEL.parameters if spec.name == name)))
@@ -64,7 +64,7 @@ def test_a_sum_is_that_of_integers_however_the_tensors_are_divided(codec: Codec,
 
 def test_more_updates_than_are_added_together() -> None:
     files = [opened(Int8(), seed) for seed in range(2)]
-    found = [Counted(lambda file=file: nullcontext(file), 7) for file in files * TOGETHER]
+    found = [CountedUpdate(lambda file=file: nullcontext(file), 7) for file in files * TOGETHER]
     (spans,) = blocks(MODEL.parameters[3:], READ)
     expected = sum(levels(file, "bias", 5) for file in files) * 7 * TOGETHER
     np.testing.assert_array_equal(summed("delta", spans, found)["bias"], expected)
@@ -76,7 +76,7 @@ def test_pieces_are_whole_rows_or_parts_of_one(rows: int, row: int, most: int, p
     seen = 0
     for spans in blocks([spec], most):
         (span,) = spans.values()
-        assert isinstance(span, Span)
+        assert isinstance(span, ElementSpan)
         for start, stop in span.divided(piece):
             assert start == seen and 0 < stop - start <= piece
             assert start // row == (stop - 1) // row or (start % row == 0 and stop % row == 0)

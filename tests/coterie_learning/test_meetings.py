@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.meetings import Meeting, decode_whole, encode_whole, grid, groups_of
 from coterie_learning.merge.fed_avg import FedAvg
@@ -73,7 +73,7 @@ def test_a_meeting_of_all_is_a_merge_of_a_star_bit_for_bit() -> None:
     contents, counted = Contents(MODEL, Float32Codec(), Sgd()), []
     for seed, weight in enumerate(weights.values()):
         payload = Float32Codec().encode(difference(seed), seed=0).payload
-        counted.append(Counted(partial(nullcontext, contents.open(InMemory(payload), ())), weight))
+        counted.append(CountedUpdate(partial(nullcontext, contents.open(InMemory(payload), ())), weight))
     base = {spec.name: np.zeros(spec.shape, np.float32) for spec in SPECS}
     merged = fold_in_memory(FedAvg(), SPECS, counted, base, None).parameters
     assert set(found.values()) == {b"".join(merged[name].tobytes() for name in sorted(merged))}

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
 from coterie_learning.profile import Counts, jensen_shannon
-from coterie_learning.unmatched import Unfit, nobody_qualifies
+from coterie_learning.unmatched import UnmatchedTensors, nobody_qualifies
 
 CLASSES = 4
 CARTEL = Cartel(largest_divergence=0.4, helper_recall=0.7, helper_error=0.3, serves_at_once=2)
@@ -134,7 +134,7 @@ def test_why_nobody_qualifies_is_told_in_counts() -> None:
         silent=Neighbour(counts([0, 0, 0, 0])),
     )
     found = index.unfit(needy(2), CARTEL, exclude={"asks"})
-    assert found == Unfit(ignorant=2, unwilling=1, drifting=1, no_better=1, unlike=1, busy=1)
+    assert found == UnmatchedTensors(ignorant=2, unwilling=1, drifting=1, no_better=1, unlike=1, busy=1)
     reason = nobody_qualifies(found, (2,), tried=0)
     assert reason.code == "transfer.no_neighbour"
     assert reason.sentence == (
@@ -143,7 +143,7 @@ def test_why_nobody_qualifies_is_told_in_counts() -> None:
     )
     alone = nobody_qualifies(index_of().unfit(needy(1, 2), CARTEL), (1, 2), tried=0)
     assert alone.sentence == "no other device tells about its data, so none can help with classes 1, 2"
-    left = nobody_qualifies(Unfit(0, 0, 0, 0, 0, 0), (1,), tried=3)
+    left = nobody_qualifies(UnmatchedTensors(0, 0, 0, 0, 0, 0), (1,), tried=3)
     assert left.sentence == "no other device is left to ask, so none can help with class 1; 3 tried already"
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.exact_sum import GRID_BITS
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, Release, fold_in_memory
 from coterie_learning.merge import Cohort
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.plan import read_plan
-from coterie_learning.privacy import Place, Spend
+from coterie_learning.privacy import ReleasedElements, Spend
 from coterie_learning.privacy.central_noise import CentralNoise
 from coterie_learning.privacy.local_noise import LocalNoise
 from coterie_wire.bundle import ModelSpec, RunningMoments, TensorSpec
@@ -27,7 +27,7 @@ UNIFORM = {"merge": {"kind": "fed_avg", "weight_by": "uniform"}}
 
 def merged(kind: CentralNoise, updates: list[Tensors], *, key: bytes = KEY, block: int | None = None) -> Tensors:
     specs, opens = stored(BASE, updates, Float32Codec())
-    counted = [Counted(one, 1) for one in opens]
+    counted = [CountedUpdate(one, 1) for one in opens]
     merge = FedAvg(weight_by="uniform")
     return fold_in_memory(
         merge, specs, counted, BASE, None, Aggregation(release=Release(kind, key)), block=block
@@ -58,7 +58,7 @@ def test_a_repeated_merge_draws_the_same_whatever_its_blocks(block: int) -> None
         release = Release(CentralNoise(), KEY)
         one, other = (
             fold_in_memory(
-                FedAvg(), specs, [Counted(opens[0], 1)], small, None, Aggregation(release=release), block=size
+                FedAvg(), specs, [CountedUpdate(opens[0], 1)], small, None, Aggregation(release=release), block=size
             ).parameters
             for size in (1, None)
         )
@@ -72,7 +72,7 @@ def test_updates_of_other_units_get_noise_in_theirs() -> None:
     zeros, cohort = np.zeros(COUNT, np.int64), Cohort(1, 1)
     for unit in (1 << GRID_BITS, 1000 << GRID_BITS):
         noised = CentralNoise(norm=2, noise_multiplier=0.5).release(
-            zeros, seed=KEY, place=Place("delta.a", 0, unit), cohort=cohort
+            zeros, seed=KEY, place=ReleasedElements("delta.a", 0, unit), cohort=cohort
         )
         assert abs(noised.std() / unit - 1) < 0.02
 
@@ -82,7 +82,7 @@ def test_a_canary_is_seen_no_better_than_the_guarantee_allows() -> None:
     """The advantage of the best threshold on a one-dimensional sum is at most 2Φ(1/2z) - 1 (Dong et al. 2019)."""
     multiplier, runs = 1.0, 4000
     kind, cohort = CentralNoise(norm=1, noise_multiplier=multiplier), Cohort(2, 2)
-    place, unit = Place("delta.a", 0, 1 << GRID_BITS), 1 << GRID_BITS
+    place, unit = ReleasedElements("delta.a", 0, 1 << GRID_BITS), 1 << GRID_BITS
 
     def above(canary: int, first: int) -> float:
         keys = [number.to_bytes(32, "big") for number in range(first, first + runs)]
@@ -96,7 +96,7 @@ def test_a_canary_is_seen_no_better_than_the_guarantee_allows() -> None:
 
 def test_without_noise_worth_the_name_the_canary_is_seen() -> None:
     kind, unit = CentralNoise(norm=1, noise_multiplier=1e-6), 1 << GRID_BITS
-    total, place = np.array([unit], np.int64), Place("delta.a", 0, unit)
+    total, place = np.array([unit], np.int64), ReleasedElements("delta.a", 0, unit)
     assert abs(kind.release(total, seed=KEY, place=place, cohort=Cohort(1, 1))[0] / unit - 1) < 1e-4
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.cohort import Figures, admit, weights, weights_of_figures
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory, partial_aggregate
+from coterie_learning.cohort import UpdateFigures, admit, weights, weights_of_figures
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.packings import deflate
@@ -60,11 +60,11 @@ def opened(codec: Codec, seed: int) -> AbstractContextManager[UpdateFile]:
     return nullcontext(Contents(MODEL, codec, LOCAL).open(InMemory(payload), ()))
 
 
-def fleet(codec: Codec, found: Sequence[int]) -> list[Counted]:
-    return [Counted(partial(opened, codec, seed), weight) for seed, weight in enumerate(found)]
+def fleet(codec: Codec, found: Sequence[int]) -> list[CountedUpdate]:
+    return [CountedUpdate(partial(opened, codec, seed), weight) for seed, weight in enumerate(found)]
 
 
-def summed(updates: Sequence[Counted]) -> Sums:
+def summed(updates: Sequence[CountedUpdate]) -> Sums:
     return partial_aggregate(MODEL.parameters, updates, parts=LOCAL.parts)
 
 
@@ -73,12 +73,12 @@ def sent(sums: Sums, found: Sequence[int]) -> PartialSum:
     return PartialSum(file, found)
 
 
-def merged(updates: Sequence[Counted], partials: Sequence[PartialSum] = ()) -> list[bytes]:
+def merged(updates: Sequence[CountedUpdate], partials: Sequence[PartialSum] = ()) -> list[bytes]:
     found = fold_in_memory(FedAvg(), MODEL.parameters, updates, numbers(1_000), None, Aggregation(partials=partials))
     return [tensor.tobytes() for tensor in found.parameters.values()]
 
 
-def tree(data: st.DataObject, updates: Sequence[Counted], depth: int) -> Sums:
+def tree(data: st.DataObject, updates: Sequence[CountedUpdate], depth: int) -> Sums:
     """Some updates summed here, the others by supernodes below, in whatever shape."""
     if depth == 0 or len(updates) < 2:
         return summed(updates)
@@ -231,7 +231,7 @@ def test_figures_weigh_updates_as_reading_them_does(cohort: list[tuple[int, floa
     opens = [partial(update, norm) for _, norm, _ in cohort]
     flat = admit(opens, MODEL, {}, lambda _: None, ordinary=ordinary)
     by_reading = dict(zip(flat.kept, weights([cohort[place][0] for place in flat.kept]), strict=True))
-    figures = [Figures(samples, flat.all_norms[place]) for place, (samples, _, _) in enumerate(cohort)]
+    figures = [UpdateFigures(samples, flat.all_norms[place]) for place, (samples, _, _) in enumerate(cohort)]
     by_figures = weights_of_figures(FedAvg(), figures, ordinary)
     assert list(by_figures) == [by_reading.get(place, 0) for place in range(len(cohort))]
     read = [place for place, (_, _, is_read) in enumerate(cohort) if is_read]

@@ -9,7 +9,7 @@ import pytest
 from coterie_learning.plan import parse_plan, read_plan
 from coterie_learning.privacy.clip import Clip
 from coterie_learning.privacy.secure_aggregation import SecureAggregation
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_wire.secure_sum import MOST_MEMBERS
 
 FITS: Mapping[str, object] = {
@@ -89,7 +89,7 @@ def test_what_devices_are_promised_follows_from_the_plan() -> None:
     )
     found = kind.masking()
     assert found is not None
-    assert found.terms == Terms(40, 0.2, 0.1, "split_view")
+    assert found.terms == SumTerms(40, 0.2, 0.1, "split_view")
     assert (found.bits, found.norm, found.full_samples, found.step_s) == (12, kind.norm, 7, kind.step_s)
     assert found.norm == kind.bound()
 

@@ -10,9 +10,9 @@ from coterie_learning.detectors import DRIFT
 from coterie_learning.drift import Detector
 from coterie_learning.drift.window import Window
 from coterie_learning.help.cartel import Cartel
-from coterie_learning.seen import FEWEST, Seen
+from coterie_learning.prediction_counts import FEWEST, PredictionCounts
 from coterie_learning.unlabelled import Unlabelled, usual_of
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import DriftWatch, begin_watch
 
 CARTEL = Cartel(recent_batches=3)
 every_detector = pytest.mark.parametrize(
@@ -20,20 +20,27 @@ every_detector = pytest.mark.parametrize(
 )
 
 
-def groups(doubts: Sequence[float], *, unlike: Sequence[float] = (), model: str = "v1", size: int = 64) -> list[Seen]:
+def groups(
+    doubts: Sequence[float], *, unlike: Sequence[float] = (), model: str = "v1", size: int = 64
+) -> list[PredictionCounts]:
     """Groups of predictions with these mean doubts, and these shares of unlike samples."""
     shares = unlike or [0.0] * len(doubts)
-    return [Seen(model, size, doubt * size, round(share * size)) for doubt, share in zip(doubts, shares, strict=True)]
+    return [
+        PredictionCounts(model, size, doubt * size, round(share * size))
+        for doubt, share in zip(doubts, shares, strict=True)
+    ]
 
 
-def watched(seen: Sequence[Seen], cartel: Cartel = CARTEL, *, since: Watch | None = None) -> Watch:
+def watched(
+    seen: Sequence[PredictionCounts], cartel: Cartel = CARTEL, *, since: DriftWatch | None = None
+) -> DriftWatch:
     watch = since or begin_watch(cartel, 3)
     for one in seen:
         watch = watch.predicted(cartel, one)
     return watch
 
 
-def drifts_within(seen: Sequence[Seen], cartel: Cartel, *, since: Watch) -> bool:
+def drifts_within(seen: Sequence[PredictionCounts], cartel: Cartel, *, since: DriftWatch) -> bool:
     """Whether an alarm sounds after one of the groups; some detectors sound it once."""
     return any(watched(seen[: count + 1], cartel, since=since).drifting for count in range(len(seen)))
 
@@ -88,7 +95,7 @@ def test_of_labels_it_says_nothing() -> None:
 
 def test_it_is_stored_and_restored() -> None:
     watch = watched(groups([0.05] * 3 + [0.9] * 3))
-    assert msgspec.json.decode(msgspec.json.encode(watch), type=Watch) == watch
+    assert msgspec.json.decode(msgspec.json.encode(watch), type=DriftWatch) == watch
     assert isinstance(watch.unlabelled, Unlabelled)
 
 

@@ -13,7 +13,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.codec.one_bit import OneBit
 from coterie_learning.codec.sparse_levels import SparseLevels
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.heads import pick, place
 from coterie_learning.local import DELTA, Local
 from coterie_learning.local.distill import Distill
@@ -110,7 +110,7 @@ def test_the_parts_are_folded_each_by_itself() -> None:
         payload = join_update({}, *(Float32Codec().encode(numbers(seed + one), seed=1).payload for one in (0, 100)))
         yield contents.open(InMemory(payload), ())
 
-    counted = [Counted(partial(opened_update, seed), weight) for seed, weight in ((1, 1), (2, 3))]
+    counted = [CountedUpdate(partial(opened_update, seed), weight) for seed, weight in ((1, 1), (2, 3))]
     folded = fold_in_memory(Watching(), MODEL.parameters, counted, numbers(0), None, Aggregation(parts=Two().parts))
     for name in numbers(0):
         delta, control = ((numbers(1 + at)[name] + 3.0 * numbers(2 + at)[name]) / 4 for at in (0, 100))

@@ -6,7 +6,7 @@ import numpy as np
 from coterie_learning.drift.page_hinkley import PageHinkley
 from coterie_learning.drift.window import Window
 from coterie_learning.help.cartel import Cartel
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import DriftWatch, begin_watch
 
 CARTEL = Cartel(cool_down_batches=3, report_batches=4)
 KEY, OTHER_KEY = bytes(32), bytes([1] * 32)
@@ -15,11 +15,11 @@ OLD = np.repeat([0, 1], 10)
 NEW = np.repeat([0, 1, 2], [7, 7, 6])
 
 
-def well(watch: Watch, labels: np.ndarray, cartel: Cartel = CARTEL) -> Watch:
+def well(watch: DriftWatch, labels: np.ndarray, cartel: Cartel = CARTEL) -> DriftWatch:
     return watch.observe(cartel, labels, labels)
 
 
-def badly(watch: Watch, labels: np.ndarray, cartel: Cartel = CARTEL) -> Watch:
+def badly(watch: DriftWatch, labels: np.ndarray, cartel: Cartel = CARTEL) -> DriftWatch:
     """Class 2 is taken for class 0."""
     return watch.observe(cartel, labels, np.where(labels == 2, 0, labels))
 
@@ -138,7 +138,7 @@ def test_with_noise_the_classes_of_a_request_follow_from_what_it_tells() -> None
 
 def test_a_stored_watch_goes_on_as_it_was() -> None:
     watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).report(CARTEL, KEY)[1], NEW), NEW).asked()
-    assert msgspec.json.decode(msgspec.json.encode(watch), type=Watch) == watch
+    assert msgspec.json.decode(msgspec.json.encode(watch), type=DriftWatch) == watch
 
 
 def test_other_settings_begin_the_detector_anew() -> None:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.sum_tree import Asked, Offering, Wanted, are_all_in, faults, grown, still_good, wanted_sums
+from coterie_learning.sum_tree import Offering, RequestedSum, Wanted, are_all_in, faults, grown, still_good, wanted_sums
 
 Sums = NDArray[np.int64]
 PATIENCE_S = 10.0
@@ -40,8 +40,8 @@ class Row:
     held_s: float = 0.0
     total: Sums | None = None
 
-    def seen(self) -> Asked[Share]:
-        return Asked(self.wanted, self.parent, self.state, self.since_s, self.held_s)
+    def seen(self) -> RequestedSum[Share]:
+        return RequestedSum(self.wanted, self.parent, self.state, self.since_s, self.held_s)
 
 
 class Outcome(NamedTuple):

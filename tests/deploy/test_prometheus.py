@@ -13,7 +13,7 @@ import yaml
 
 from coterie.config.monitoring.endpoint import watched
 from coterie.config.monitoring.figures import PlatformFigures
-from coterie.config.monitoring.life import Life
+from coterie.config.monitoring.liveness import Liveness
 from coterie.core.metrics import REGISTRY
 from tests.deploy.queries import DEPLOY, queries
 from tests.system.eventually import eventually
@@ -125,7 +125,7 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
     """The address of one that scrapes this process, which shows the platform as a whole, by the shipped rules."""
     figures = PlatformFigures(lambda: True)
     REGISTRY.register(figures)
-    target = watched(Life(), host="127.0.0.1", port=0)
+    target = watched(Liveness(), host="127.0.0.1", port=0)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     config = {

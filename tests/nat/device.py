@@ -16,7 +16,7 @@ import msgspec
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
 from coterie_wire.paths import SendSignal, Signal
-from coterie_wire.relaying import Way, public_key
+from coterie_wire.relaying import DirectPeer, public_key
 from tests.nat.network import SERVER
 from tests.nat.post import PORT, STUN_PORT
 
@@ -54,8 +54,8 @@ def post(path: str, body: bytes | None = None) -> bytes:
     return content
 
 
-def way_to(name: str) -> Way:
-    return Way(name, public_key(SECRETS[name]), f"{SERVER}:{STUN_PORT}")
+def way_to(name: str) -> DirectPeer:
+    return DirectPeer(name, public_key(SECRETS[name]), f"{SERVER}:{STUN_PORT}")
 
 
 def opened(own: str) -> DirectPaths:
@@ -70,7 +70,7 @@ def opened(own: str) -> DirectPaths:
             paths.hear(msgspec.json.decode(post(f"/signals/{own}"), type=list[Signal]))
             time.sleep(LOOK_S)
 
-    paths = DirectPaths(own=own, secret=SECRETS[own], send=send, desks={DESK: Giver()})
+    paths = DirectPaths(own=own, secret=SECRETS[own], send=send, handlers={DESK: Giver()})
     threading.Thread(target=look, daemon=True).start()
     return paths
 

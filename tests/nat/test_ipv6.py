@@ -10,7 +10,7 @@ import pytest
 
 from coterie_agent.device import own_address, with_port
 from coterie_agent.link.neighbour import ask_neighbour
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from tests.coterie_agent.direct.test_paths import CONTENT, Echo, Post
 from tests.nat.network import enter, why_not_here
 
@@ -40,7 +40,7 @@ def _ipv6_alone() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_ipv6_alone")
 def test_a_door_answers_at_the_address_that_its_device_offers() -> None:
-    door = PeerDoor(0, Echo(), path="/echo")
+    door = PeerServer(0, Echo(), path="/echo")
     threading.Thread(target=door.run, daemon=True).start()
     try:
         address = with_port(own_address(f"http://[{OWN}]:8000"), door.server_port)

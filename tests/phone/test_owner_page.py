@@ -16,10 +16,10 @@ from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.opened import open_store
 from coterie_agent.store.serving import Counted, Serving
-from coterie_agent.updating.agreeing import OwnersWord, owners_word
+from coterie_agent.updating.consent import OwnersWord, owners_word
 from coterie_agent.updating.offer import Offer, keep_offer
 from coterie_agent.updating.pinning import pin_update_root
-from coterie_agent.versions.standing import Versions
+from coterie_agent.versions.state import Versions
 from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Reason
 from coterie_wire.latency import Histogram

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from coterie_learning.codec import Codec
 from coterie_learning.cohort import weights
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.update_files import Contents
@@ -37,7 +37,7 @@ def flat_version(round_: Json, files: Iterable[Path], *, codec: Codec, spec: Mod
     by_hash = {hashlib.sha256(content).hexdigest(): content for content in map(Path.read_bytes, files)}
     told = [part["delivered"] for part in round_["assignments"] if part["delivered"]]
     counted = [
-        Counted(partial(nullcontext, contents.open(InMemory(by_hash[update["sha256"]]), ())), weight)
+        CountedUpdate(partial(nullcontext, contents.open(InMemory(by_hash[update["sha256"]]), ())), weight)
         for update, weight in zip(told, weights([update["samples"] for update in told]), strict=True)
     ]
     merged = fold_in_memory(FedAvg(), spec.parameters, counted, tensors(0, spec=spec), None)

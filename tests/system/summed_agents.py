@@ -12,7 +12,7 @@ from typing import Any, Literal
 from coterie_agent.home import Home
 from coterie_learning.cohort import weights
 from coterie_learning.contribution import Contents
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.plan import Plan
 from coterie_learning.secure_sum import masks
 from coterie_learning.secure_sum.members import decode_members
@@ -96,6 +96,6 @@ def made_of_plain_sum(plan: Plan, round_: Json, disks: Mapping[str, Disk], base:
     found = contents.summed(total.numbers, total.tail, len(vectors), {}, plan.codec)
     update = UpdateContents(SPEC, plan.codec, plan.local).open(InMemory(found.payload), ())
     (weight,) = weights(plan.merge.counted([found.samples]))
-    counted = Counted(partial(nullcontext, update), weight, devices=found.devices)
+    counted = CountedUpdate(partial(nullcontext, update), weight, devices=found.devices)
     scalars = Aggregation(scalars=plan.local.scalars)
     return fold_in_memory(plan.merge, SPEC.parameters, [counted], base, None, scalars).parameters

@@ -8,7 +8,7 @@ import msgspec
 from nacl.signing import SigningKey
 
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.contribution import Contents, Measured
+from coterie_learning.contribution import Contents, DeviceFigures
 from coterie_learning.kind_names import own_kinds
 from coterie_learning.plan import Plan, parse_plan
 from coterie_learning.secure_sum import party
@@ -94,7 +94,7 @@ class Member:
             InMemory(payload(self.seed, Float32Codec())), ()
         )
         what = Contents(SPEC, self.plan.local, masking, members=len(found.members), seed=self.number)
-        vector = what.vector(update, Measured(20, 1.5, 1.0, 0.5), {}, seed=self.seed)
+        vector = what.vector(update, DeviceFigures(20, 1.5, 1.0, 0.5), {}, seed=self.seed)
         self.state, masked = party.mask(self.state, news.boxes, vector, masking.terms)
         self.vector = encode_vector(masked, found.digest)
         return self.vector

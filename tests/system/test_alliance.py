@@ -15,19 +15,18 @@ from coterie.demo.export import ExportArguments
 from coterie.demo.export_halves import JOB as EXPORT
 from coterie.demo.two_parties import NAME, Organisation, begin, known_needs, publish_halves
 from coterie_agent.alliance.halves import OnnxLower, OnnxUpper
-from coterie_agent.alliance.table import Table
-from coterie_agent.alliance.taking_part import alliance_salt
+from coterie_agent.alliance.participant import alliance_salt
+from coterie_agent.alliance.table import PeopleTable
 from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home, load_peer_key
 from coterie_agent.link.http import HttpLink
-from coterie_agent.store.alliances import Agreed, Standing
+from coterie_agent.store.alliances import Agreed, AllianceState
 from coterie_agent.store.opened import open_store
 from coterie_agent.training.model import Model
-from coterie_learning.vertical.party import ColumnsParty, LabelsParty, Party
-from coterie_learning.vertical.party import Standing as PartyStanding
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.party import ColumnsParty, LabelsParty, Party, PartyState
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_recipes.two_parties.generator import draw_population
-from coterie_wire.allying import Alliance, JoinAlliance
+from coterie_wire.alliances import Alliance, JoinAlliance
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.relaying import public_key
 from coterie_wire.structs import from_json, from_msgpack
@@ -77,7 +76,7 @@ class TwoParties:
         eventually(lambda: all(party.check() for party in self.parties.values()), within_s=WITHIN_S)
         return self.look()
 
-    def kept(self, name: str) -> tuple[Agreed, Standing]:
+    def kept(self, name: str) -> tuple[Agreed, AllianceState]:
         """What the party has on its disk."""
         with open_store(Home(self.parties[name].home)) as store:
             agreed, standing = (
@@ -96,10 +95,10 @@ class TwoParties:
         hold_talks(columns, labels)
         return columns, labels
 
-    def _begun(self, name: str) -> tuple[Model, Terms, PartyStanding, Table]:
+    def _begun(self, name: str) -> tuple[Model, VerticalTerms, PartyState, PeopleTable]:
         home = Home(self.parties[name].home)
         agreed, _ = self.kept(name)
-        table = Table.decoded(agreed.table)
+        table = PeopleTable.decoded(agreed.table)
         key = public_key(load_peer_key(home))
         with open_store(home) as store:
             credential, trusted = store.identity.credential(), store.identity.trusted()
@@ -114,7 +113,7 @@ class TwoParties:
         joined = link.call(message, Alliance)
         model = Model(verify_manifest(joined.manifest, *trusted), BlobCache(home.alliances / self.alliance))
         salt = alliance_salt(self.alliance, key, agreed.partner)
-        return model, from_json(joined.terms, Terms), Party.beginning(salt=salt, secret=agreed.secret), table
+        return model, from_json(joined.terms, VerticalTerms), Party.beginning(salt=salt, secret=agreed.secret), table
 
 
 @pytest.fixture
@@ -127,7 +126,7 @@ def check_same(two: TwoParties) -> None:
     """What the agents have is what undisturbed parties come to, bit for bit."""
     for party, name in zip(two.undisturbed(), two.parties, strict=True):
         _, standing = two.kept(name)
-        assert from_msgpack(standing.party, PartyStanding) == party.standing
+        assert from_msgpack(standing.party, PartyState) == party.standing
         assert standing.tensors == encode_tensors(party.half.tensors())
 
 

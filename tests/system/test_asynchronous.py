@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie_learning.cohort import discounted, weights
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.plan import parse_plan
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.tensor_files import InMemory
@@ -58,7 +58,7 @@ class Recorded:
         counted = self.plan.merge.counted([update["samples"] for update in updates])
         weighed = discounted(weights(counted), [self.plan.pace.discount(update["staleness"]) for update in updates])
         counting = [
-            Counted(lambda update=update: opened(update), *weight)  # type: ignore[misc]
+            CountedUpdate(lambda update=update: opened(update), *weight)  # type: ignore[misc]
             for update, weight in zip(updates, weighed, strict=True)
         ]
         base = self.made(round_["base_version"])

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from coterie_wire.bundle import Manifest
-from coterie_wire.trial import Compared, Fit, ReportTrial
+from coterie_wire.trial import Fit, ReportTrial, TrialFigures
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.model import payload
@@ -85,7 +85,7 @@ class Canary:
 
     def report(self, device: ScriptedDevice, accuracy: float) -> None:
         """Tell how the candidate does on a device; the answer may be lost, and the report sent again."""
-        compared = Compared(samples=SAMPLES, champion=Fit(1.0, BEFORE), candidate=Fit(1.0, accuracy))
+        compared = TrialFigures(samples=SAMPLES, champion=Fit(1.0, BEFORE), candidate=Fit(1.0, accuracy))
         device.call(ReportTrial(rollout=self.rollout()["id"], compared=compared))
 
     def in_use(self) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from coterie.core.login import Login
 from coterie.simulation.fleet.on_platform import OnPlatform, client_of
 from coterie.simulation.fleet.sweep import SweepOutcome, parse_dimension, sweep
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from tests.coterie.simulation.fleet.fleets import run
 from tests.system.eventually import eventually
 from tests.system.processes import kill_with_children, prepare_state
@@ -39,7 +39,7 @@ def test_workers_perform_a_sweep_and_one_is_killed(database: str, broker: str, t
     token = prepare_state(tmp_path / "seed", pairs=1, **settings).token
     fleet = replace(run(), rounds=30)
     found: list[SweepOutcome] = []
-    told: list[Progress] = []
+    told: list[SimulationProgress] = []
     with ExitStack() as running:
         listener = running.enter_context(socket.create_server(("127.0.0.1", 0)))
         processes = Processes(settings, tmp_path, running)

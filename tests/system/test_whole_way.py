@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.demo.baselines import Start, read_start
+from coterie.demo.baselines import InitialModel, read_start
 from coterie.demo.digits import Deal, deal
 from coterie.sdk import Checked, Federation, Pair, Platform
 from coterie_agent.home import Home
@@ -51,7 +51,7 @@ class Published(NamedTuple):
     secret: str
     """With which three devices may join."""
     dealt: Deal
-    start: Start
+    start: InitialModel
     """Its first device model."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.clouds import AveragingCloud, Delivery
+from coterie.simulation.clouds import AveragingCloud, DeliveredUpdate
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs, Rows
@@ -58,7 +58,7 @@ def undisturbed(
                 round_number=number,
             )
             participants[place].accepted()
-            deliveries.append(Delivery(ALONE, version, part.payload, {}, part.samples, ()))
+            deliveries.append(DeliveredUpdate(ALONE, version, part.payload, {}, part.samples, ()))
         cloud.merge(deliveries)
         versions.append(cloud.version_for(ALONE).learner.parameters)
     return versions

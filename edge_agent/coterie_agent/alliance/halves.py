@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 from msgspec import UNSET
 
-from coterie_agent.alliance.table import Table
+from coterie_agent.alliance.table import PeopleTable
 from coterie_agent.errors import AgentError
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Model
@@ -24,7 +24,7 @@ _ROWS = 256
 class _Half:
     """The graphs, and what one step hands to the next."""
 
-    def __init__(self, model: Model, table: Table, own: TensorSpec) -> None:
+    def __init__(self, model: Model, table: PeopleTable, own: TensorSpec) -> None:
         """`own` is the input that takes the party's columns. Raises AgentError ``alliance.does_not_fit``."""
         spec = model.manifest.model
         _check(spec, own, table)
@@ -92,7 +92,7 @@ class _Half:
 class OnnxLower(_Half):
     """The half of the party with columns alone."""
 
-    def __init__(self, model: Model, table: Table) -> None:
+    def __init__(self, model: Model, table: PeopleTable) -> None:
         """Raises AgentError ``alliance.does_not_fit``."""
         super().__init__(model, table, model.manifest.model.inputs[0])
         if len(self._spec.inputs) != 1 or self._spec.task != "values" or self._spec.own_loss is not UNSET:
@@ -113,7 +113,7 @@ class OnnxLower(_Half):
 class OnnxUpper(_Half):
     """The half of the party with the labels."""
 
-    def __init__(self, model: Model, table: Table, classes: tuple[str, ...]) -> None:
+    def __init__(self, model: Model, table: PeopleTable, classes: tuple[str, ...]) -> None:
         """Raises AgentError ``alliance.does_not_fit`` or ``alliance.bad_table``."""
         spec = model.manifest.model
         at_cut = cut(spec)
@@ -150,7 +150,7 @@ class OnnxUpper(_Half):
         return self._labels
 
 
-def _check(spec: ModelSpec, own: TensorSpec, table: Table) -> None:
+def _check(spec: ModelSpec, own: TensorSpec, table: PeopleTable) -> None:
     if spec.seeded or spec.statistics or spec.length is not UNSET:
         raise _misfit("a half has no dropout, no batch statistics and no samples of several lengths")
     if int(np.prod(own.shape)) != len(table.names) or own.dtype != "float32":

@@ -26,7 +26,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Table:
+class PeopleTable:
     """One row a person."""
 
     identifiers: tuple[str, ...]
@@ -51,14 +51,14 @@ class Table:
         return msgspec.msgpack.encode(_Kept(self.identifiers, self.names, columns, self.labels))
 
     @classmethod
-    def decoded(cls, content: bytes) -> "Table":
+    def decoded(cls, content: bytes) -> "PeopleTable":
         """The reverse of `encoded`."""
         kept = from_msgpack(content, _Kept)
         columns = np.frombuffer(kept.columns, "<f4").reshape(len(kept.identifiers), len(kept.names))
         return cls(kept.identifiers, kept.names, columns.astype(np.float32), kept.labels)
 
 
-def read_table(path: Path, *, identifier: str, label: str = "") -> Table:
+def read_table(path: Path, *, identifier: str, label: str = "") -> PeopleTable:
     """The table in a CSV file with a header; `identifier` and `label` are names of columns, all others are numbers.
 
     An empty number is its column's mean; an empty label is one to predict. Raises AgentError ``alliance.bad_table``.
@@ -86,7 +86,7 @@ def read_table(path: Path, *, identifier: str, label: str = "") -> Table:
     places = [header.index(name) for name in names]
     columns = np.array([_numbers(person, places, line) for line, person in enumerate(people, start=2)])
     labels = tuple(person[header.index(label)].strip() for person in people) if label else ()
-    return Table(identifiers, names, _standardised(columns), labels)
+    return PeopleTable(identifiers, names, _standardised(columns), labels)
 
 
 def _check_identifiers(identifiers: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ import sys
 
 import msgspec
 
+from coterie_agent.budget_consent import Agreed, BudgetConsent, reason_of_raised
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.inviting import confirms
 from coterie_agent.commands.reading import reading_store
@@ -11,7 +12,6 @@ from coterie_agent.config import load_config
 from coterie_agent.consent import Consent, question_of
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
-from coterie_agent.promised import Agreed, Promised, reason_of_raised
 from coterie_agent.store.agreements import AskedOfOwner
 
 
@@ -49,7 +49,7 @@ def run(arguments: Arguments) -> Output:
         for plan in plans:
             Consent(config.consent, store.agreements).agree(plan, how="unattended" if arguments.yes else "terminal")
         for budget in budgets:
-            Promised(config.privacy, store.promises).agree(budget.federation)
+            BudgetConsent(config.privacy, store.promises).agree(budget.federation)
     done = [f"agreed to what {one.federation} asks" for one in plans]
     for one in budgets:
         done.append(f"{one.federation} may tell epsilon {one.epsilon:g} at delta {one.delta:g} of this device")

@@ -54,8 +54,8 @@ def run(arguments: Arguments) -> Output:
         stopped = threading.Event()
         stop_on_signal(stopped.set)
         # Only here: onnxruntime starts threads, which would take the signals if these were not blocked before.
+        from coterie_agent.alliance.participant import AllianceParticipant, Stopped
         from coterie_agent.alliance.table import read_table
-        from coterie_agent.alliance.taking_part import Stopped, TakingPart
         from coterie_agent.blobs import BlobCache
         from coterie_learning.vertical.party import LabelsParty
 
@@ -69,7 +69,7 @@ def run(arguments: Arguments) -> Output:
         link.go_back = _Renewed(store, link).look
         blobs = home.alliances / arguments.alliance
         blobs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = TakingPart(
+        part = AllianceParticipant(
             alliance=arguments.alliance,
             secret=load_peer_key(home),
             trusted=store.identity.trusted(),

@@ -5,7 +5,7 @@ import msgspec
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
-from coterie_agent.consent import Consent, Part, parts_of
+from coterie_agent.consent import Consent, ConsentPart, parts_of
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
 
@@ -13,7 +13,7 @@ from coterie_agent.store.opened import Store
 class OwnersParts(msgspec.Struct, frozen=True):
     """Each part, and whether it holds."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ConsentPart, ...]
 
 
 def run(arguments: Arguments) -> Output:

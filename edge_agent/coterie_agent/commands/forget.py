@@ -13,7 +13,7 @@ from coterie_wire.owning import ForgetNews
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """What became of it."""
+    """What became of the request to be forgotten."""
 
     receipt: ForgetNews | None
     """What the platform says; None: it was not reached, and ``--force`` removed what is here."""

@@ -8,7 +8,7 @@ from coterie_learning.secure_sum.identities import EMPTY
 
 
 class LoggedIdentity(msgspec.Struct, frozen=True):
-    """An entry."""
+    """One entry of the log of device identities."""
 
     device: str
     identity: str
@@ -16,7 +16,7 @@ class LoggedIdentity(msgspec.Struct, frozen=True):
 
 
 class Identities(msgspec.Struct, frozen=True):
-    """The log."""
+    """The log of device identities, as the command prints it."""
 
     length: int
     head: str

@@ -19,7 +19,7 @@ class OfferedKind(msgspec.Struct, frozen=True):
 
 
 class Kinds(msgspec.Struct, frozen=True):
-    """All of them."""
+    """All kinds that the device has, as the command prints them."""
 
     kinds: list[OfferedKind]
 

@@ -17,7 +17,7 @@ from coterie_agent.forgetting import Forgetter, kept_receipt
 from coterie_agent.home import Home, is_running
 from coterie_agent.loopback import Address
 from coterie_agent.network_page.link import OFF_NETWORK, PageLink, offer_link
-from coterie_agent.network_page.thread import Standing
+from coterie_agent.network_page.thread import PageStatus
 from coterie_agent.receipt_page import ReceiptServer
 from coterie_agent.store.opened import Store
 from coterie_wire.errors import UNREADABLE
@@ -79,9 +79,11 @@ def _with_link(home: Home, store: Store, url: str) -> Output:
     now = time.time()
     phones = store.phones.count(now=now)
     try:
-        standing = from_json(home.network_page.read_bytes(), Standing)
+        standing = from_json(home.network_page.read_bytes(), PageStatus)
     except (OSError, *UNREADABLE):
-        standing = Standing(detail="the agent has not opened it yet; if agent.toml was changed, start the agent again")
+        standing = PageStatus(
+            detail="the agent has not opened it yet; if agent.toml was changed, start the agent again"
+        )
     if not standing.authority:
         problem = f"{standing.detail} [{standing.code}]" if standing.code else standing.detail
         page = OwnersPage(url, phones=phones, problem=problem)

@@ -5,7 +5,7 @@ import msgspec
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
-from coterie_agent.versions.standing import Versions
+from coterie_agent.versions.state import Versions
 
 FINAL = (
     Exit.USAGE,

@@ -9,10 +9,10 @@ from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
-from coterie_agent.updating.ability import NO_TUF, why_not
-from coterie_agent.updating.agreeing import OwnersWord, agree, owners_word
+from coterie_agent.updating.consent import OwnersWord, agree, owners_word
 from coterie_agent.updating.pinning import pin_update_root
-from coterie_agent.versions.standing import Ended, Versions
+from coterie_agent.updating.support import NO_TUF, why_not
+from coterie_agent.versions.state import Ended, Versions
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import MAX_ROOT_BYTES
 

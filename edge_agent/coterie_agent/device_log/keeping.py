@@ -19,7 +19,7 @@ _FORMER = ".1"
 _PACKAGE = "coterie_agent."
 
 
-class Found(NamedTuple):
+class FoundLines(NamedTuple):
     """Lines of the log, as they are sent."""
 
     lines: tuple[LogLine, ...]
@@ -73,7 +73,7 @@ def read_log(path: Path, *, since: float) -> Iterator[LogLine]:
                 yield line
 
 
-def newest(lines: Iterator[LogLine]) -> Found:
+def newest(lines: Iterator[LogLine]) -> FoundLines:
     """As many of the last lines as a delivery may hold."""
     kept: deque[tuple[LogLine, int]] = deque()
     held_bytes = left_out = 0
@@ -84,7 +84,7 @@ def newest(lines: Iterator[LogLine]) -> Found:
         while held_bytes > MAX_LOG_BYTES or len(kept) > MAX_LINES:
             held_bytes -= kept.popleft()[1]
             left_out += 1
-    return Found(tuple(line for line, _ in kept), left_out)
+    return FoundLines(tuple(line for line, _ in kept), left_out)
 
 
 def _files(path: Path) -> tuple[Path, Path]:

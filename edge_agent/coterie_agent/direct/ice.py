@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from coterie_agent.device import host_and_port
 from coterie_agent.direct.stream import ReliableStream
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import NoRoom, Room
+from coterie_agent.peer_server import NoRoom, Room
 from coterie_wire.errors import WireError
 from coterie_wire.paths import FRAME_HEAD_BYTES, MAX_CANDIDATES, Candidates, Frames, framed
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
-from coterie_agent.peer_door import BODIES_AT_ONCE, MAX_BODY_BYTES, Desk, Room
+from coterie_agent.peer_server import BODIES_AT_ONCE, MAX_BODY_BYTES, PeerHandler, Room
 from coterie_agent.situation import Situation
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.paths import Answered, Asked, Candidates, SendSignal, Signal, first_line
-from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
+from coterie_wire.paths import Answered, Candidates, PathRequest, SendSignal, Signal, first_line
+from coterie_wire.relaying import DirectPeer, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never need
     from coterie_agent.direct.ice import IcePath
@@ -78,7 +78,7 @@ class DirectPaths:
     secret: bytes
     send: Callable[[SendSignal], None]
     """Have the platform pass a signal on. Raises AgentError."""
-    desks: Mapping[str, Desk[Any]]
+    handlers: Mapping[str, PeerHandler[Any]]
     """Who answers, by the same paths as at the device's doors."""
     most_bytes: int = MAX_BODY_BYTES
     """Of a body."""
@@ -97,9 +97,9 @@ class DirectPaths:
     _resting: dict[str, tuple[float, str]] = field(default_factory=dict)
     """By device, until when it is not called, and why."""
 
-    def ask(self, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
-        """The answer of a device's desk, of so many bytes at most. Raises Unreachable where none comes."""
-        answer = self._run(self._ask(way, desk, body))
+    def ask(self, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
+        """The answer of a device's handler, of so many bytes at most. Raises Unreachable where none comes."""
+        answer = self._run(self._ask(way, handler, body))
         answered, content = _read(answer)
         if answered.refusal is not None:
             raise Unreachable(f"device {way.device} does not answer: {answered.refusal.sentence}")
@@ -107,16 +107,16 @@ class DirectPaths:
             raise Unreachable(f"device {way.device} answers with more than {at_most_bytes} bytes")
         return content
 
-    def ask_nearest(self, address: str, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
+    def ask_nearest(self, address: str, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
         """The same, at the device's door where that answers, else by a direct path. Raises Unreachable."""
         why = ""
         if time.monotonic() >= self._silent.get(address, 0.0):
             try:
-                return ask_neighbour(address, desk, body, at_most_bytes=at_most_bytes)
+                return ask_neighbour(address, handler, body, at_most_bytes=at_most_bytes)
             except Unreachable as error:
                 why = f"{error.detail}; "
         try:
-            answer = self.ask(way, desk, body, at_most_bytes=at_most_bytes)
+            answer = self.ask(way, handler, body, at_most_bytes=at_most_bytes)
         except Unreachable as error:
             self._silent.pop(address, None)
             raise Unreachable(f"{why}{error.detail}") from error
@@ -171,12 +171,12 @@ class DirectPaths:
             raise Unreachable("this device ends its direct paths")
         return self._running
 
-    async def _ask(self, way: Way, desk: str, body: bytes) -> bytes:
+    async def _ask(self, way: DirectPeer, handler: str, body: bytes) -> bytes:
         call = await self._called(way)
         assert call.path is not None
         async with call.turn:
             call.answer = asyncio.get_running_loop().create_future()
-            await call.path.send(with_body(Asked(desk), body))
+            await call.path.send(with_body(PathRequest(handler), body))
             ended = asyncio.ensure_future(call.path.ended.wait())
             either: set[asyncio.Future[Any]] = {call.answer, ended}
             try:
@@ -188,7 +188,7 @@ class DirectPaths:
         await self._drop(way.device)
         raise Unreachable(f"the direct path to device {way.device} has ended")
 
-    async def _called(self, way: Way) -> _Call:
+    async def _called(self, way: DirectPeer) -> _Call:
         """A path to the device that is open. Raises Unreachable."""
         call = self._calls.get(way.device)
         if call is not None and call.path is not None and call.path.ended.is_set():
@@ -209,7 +209,7 @@ class DirectPaths:
                     raise Unreachable(error.detail) from error
         return call
 
-    async def _open(self, way: Way, call: _Call) -> "IcePath":
+    async def _open(self, way: DirectPeer, call: _Call) -> "IcePath":
         name = secrets.token_hex(16)
         path = self._path(name, way, call.heard, calls=True)
         self._expected[name] = call
@@ -247,7 +247,7 @@ class DirectPaths:
                 self._remember(signal.path)
                 self._answering[signal.path] = asyncio.create_task(self._answer(signal.way, theirs))
 
-    async def _answer(self, way: Way, theirs: Candidates) -> None:
+    async def _answer(self, way: DirectPeer, theirs: Candidates) -> None:
         """Meet the device that calls, and answer it until the path ends."""
         running = self._now_running()
 
@@ -269,19 +269,19 @@ class DirectPaths:
 
     def _reply(self, frame: bytes) -> bytes:
         try:
-            asked, body = read_with_body(frame, Asked)
-            desk = self.desks.get(asked.desk)
-            if desk is None:
+            asked, body = read_with_body(frame, PathRequest)
+            handler = self.handlers.get(asked.desk)
+            if handler is None:
                 raise WireError("paths.no_such_desk", f"this device does not answer at {asked.desk}")
             line, sealed = first_line(body)
-            return with_body(Answered(), desk.receive(desk.admit(line), sealed))
+            return with_body(Answered(), handler.receive(handler.admit(line), sealed))
         except WireError as error:
             return with_body(Answered(Reason(error.code, error.detail[:400])))
         except OSError as error:
             log.warning("what another device brings cannot be stored: %s", error)
             return with_body(Answered(Reason("relay.busy", "this device has no room now")))
 
-    def _path(self, name: str, way: Way, heard: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401 - a Heard
+    def _path(self, name: str, way: DirectPeer, heard: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401 - a Heard
         from coterie_agent.direct.ice import IcePath
 
         return IcePath(
@@ -294,7 +294,7 @@ class DirectPaths:
             heard=heard,
         )
 
-    async def _signal(self, way: Way, own: Candidates) -> None:
+    async def _signal(self, way: DirectPeer, own: Candidates) -> None:
         sealed = seal(with_body(own), secret=self.secret, to=way.key)
         await asyncio.to_thread(self.send, SendSignal(own.path, way.device, sealed))
 

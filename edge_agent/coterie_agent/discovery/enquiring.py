@@ -13,7 +13,7 @@ from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import CONNECT_S, ask_neighbour
 from coterie_agent.link.racing import connect_first, in_order
 from coterie_agent.store.neighbours import Found
-from coterie_wire.discovery import ID_BYTES, RECORDS_PATH, Enquiry, Known, Located, SignedRecord
+from coterie_wire.discovery import ID_BYTES, RECORDS_PATH, Enquiry, KnownRecords, Located, SignedRecord
 from coterie_wire.errors import WireError
 from coterie_wire.relaying import read_with_body, seal, unseal, with_body
 
@@ -24,7 +24,7 @@ WITHIN_S = 10.0
 RecordSent = Callable[[str, int], None]
 
 
-class Told(NamedTuple):
+class CheckedReply(NamedTuple):
     """What a device answered, checked."""
 
     itself: Located | None
@@ -37,7 +37,7 @@ class Enquirer:
     def __init__(self, book: AddressBook, record_sent: RecordSent) -> None:
         self._book, self._record_sent = book, record_sent
 
-    def ask_first(self, named: Named, target: int) -> tuple[Told, str]:
+    def ask_first(self, named: Named, target: int) -> tuple[CheckedReply, str]:
         """As `ask`, of whichever address answers first for the device that was named, and which that is.
 
         Where another device answers there, the others are tried: every host may have an address of another's.
@@ -60,7 +60,7 @@ class Enquirer:
 
     def ask(
         self, key: bytes, address: str, target: int, *, found: Found = "table", way: socket.socket | None = None
-    ) -> Told:
+    ) -> CheckedReply:
         """Who is near `target`, by the device with this key; its own record is kept as `found` says.
 
         `way` is a connection to `address`; None: one is made. Raises Unreachable where no answer comes that is its own,
@@ -84,7 +84,7 @@ class Enquirer:
         self._record_sent("address record" if enquiry.record else "question for an address", len(body))
         reply = ask_neighbour(address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S, way=way)
         try:
-            known, _ = read_with_body(unseal(reply, secret=secret, by=key), Known)
+            known, _ = read_with_body(unseal(reply, secret=secret, by=key), KnownRecords)
         except WireError as error:
             raise Unreachable(f"what answers at {address} is not the device: {error.detail}") from error
         if known.number != number:
@@ -94,9 +94,9 @@ class Enquirer:
         itself = None if known.own is None else self._taken(known.own, found)
         if itself is not None and itself.key == key:
             self._book.heard_from(itself)
-        return Told(itself, tuple(filter(None, (self._taken(signed, "table") for signed in known.near))))
+        return CheckedReply(itself, tuple(filter(None, (self._taken(signed, "table") for signed in known.near))))
 
-    def _hear_excluded(self, known: Known) -> None:
+    def _hear_excluded(self, known: KnownRecords) -> None:
         assert known.excluded is not None
         try:
             self._book.exclusions.hear(known.excluded)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from coterie_agent.config import DiscoverySettings
 from coterie_agent.discovery.book import AddressBook, Door
-from coterie_agent.discovery.desk import Desk
 from coterie_agent.discovery.enquiring import Enquirer
+from coterie_agent.discovery.handler import DiscoveryHandler
 from coterie_agent.discovery.local_network import LocalNetwork
-from coterie_agent.discovery.seeking import Link, SeekingThread
+from coterie_agent.discovery.seeking import RecordLink, SeekingThread
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.situation import Situation
@@ -19,10 +19,10 @@ from coterie_agent.store.neighbours import NeighbourStore
 
 @dataclass(frozen=True)
 class Discovery:
-    """Its parts."""
+    """What discovery needs of the agent."""
 
     book: AddressBook
-    desk: Desk
+    handler: DiscoveryHandler
     seeking: SeekingThread
     local_network: LocalNetwork | None
 
@@ -48,7 +48,7 @@ def open_discovery(
     exclusions: Exclusions,
     secret: bytes,
     addresses: Callable[[], Mapping[Door, str]],
-    link: Link,
+    link: RecordLink,
     situation: Situation,
     record_sent: Callable[[str, int], None],
 ) -> Discovery | None:
@@ -73,4 +73,4 @@ def open_discovery(
     if settings.local_network:
         network = LocalNetwork(book, lambda: next(iter(shown().values()), None), record_sent)
         seeking.look_around = network.look_around
-    return Discovery(book, Desk(book, record_sent), seeking, network)
+    return Discovery(book, DiscoveryHandler(book, record_sent), seeking, network)

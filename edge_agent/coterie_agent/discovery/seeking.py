@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from coterie_agent.discovery.book import AddressBook, Named
-from coterie_agent.discovery.enquiring import Enquirer, Told
+from coterie_agent.discovery.enquiring import CheckedReply, Enquirer
 from coterie_agent.discovery.lookup import AT_ONCE, Lookup
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
@@ -30,7 +30,7 @@ _RETRY_S = (2.0, 60.0)
 """Between two tries: the first, and the longest."""
 
 
-class Link(Protocol):
+class RecordLink(Protocol):
     """The way to the platform."""
 
     def call(self, message: Message, reply: type[PeerTicketGiven]) -> PeerTicketGiven: ...
@@ -63,7 +63,7 @@ class SeekingThread:
 
     book: AddressBook
     enquirer: Enquirer
-    link: Link
+    link: RecordLink
     situation: Situation
     clock: Callable[[], float] = time.monotonic
     rng: random.Random = field(default_factory=random.SystemRandom)
@@ -117,7 +117,7 @@ class SeekingThread:
         """A look-up, to its end; at most `AT_ONCE` devices are asked at the same time."""
         start = self.book.nearest(target) or sorted(self.book.known(), key=lambda one: one.place ^ target)
         lookup = Lookup(target, start, own=self.book.table.own, wanted=wanted)
-        open_: dict[Future[Told], Located] = {}
+        open_: dict[Future[CheckedReply], Located] = {}
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look-up") as pool:
             while not self.situation.now.stopping:
                 for contact in lookup.next():
@@ -128,7 +128,7 @@ class SeekingThread:
                     self._hear(lookup, open_.pop(future), future)
         return lookup
 
-    def _hear(self, lookup: Lookup[Located], contact: Located, future: Future[Told]) -> None:
+    def _hear(self, lookup: Lookup[Located], contact: Located, future: Future[CheckedReply]) -> None:
         try:
             told = future.result()
         except Unreachable as error:

@@ -4,11 +4,11 @@ from typing import TypeVar
 
 from coterie_agent.link.failure import Unreachable
 from coterie_wire.errors import WireError
-from coterie_wire.meeting import Answer
+from coterie_wire.meeting import MeetingReply
 from coterie_wire.passing_on import PassedOn
 from coterie_wire.relaying import Peer, read_with_body, unseal
 
-A = TypeVar("A", Answer, PassedOn)
+A = TypeVar("A", MeetingReply, PassedOn)
 
 
 def own_answer(reply: bytes, struct: type[A], peer: Peer, number: bytes, *, secret: bytes) -> tuple[A, bytes]:

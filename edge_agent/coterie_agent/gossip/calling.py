@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.gossip.answers import own_answer
 from coterie_agent.gossip.reaching import Reaching
-from coterie_wire.meeting import Answer, Call, Envelope
+from coterie_wire.meeting import Envelope, MeetingCall, MeetingReply
 from coterie_wire.relaying import Peer, seal, with_body
 
 RecordSent = Callable[[str, int], None]
@@ -16,7 +16,7 @@ RecordSent = Callable[[str, int], None]
 class Replied(NamedTuple):
     """What a peer said, and what it gave."""
 
-    answer: Answer
+    answer: MeetingReply
     content: bytes
 
 
@@ -51,7 +51,7 @@ class PeerCalls:
         """Raises Unreachable where no answer comes that is the peer's own."""
         number = secrets.token_bytes(16)
         news = self._exclusions.news_for(peer.device)
-        call = Call(self._device, peer.device, number, roster, meeting, asks, members, weight, news)
+        call = MeetingCall(self._device, peer.device, number, roster, meeting, asks, members, weight, news)
         sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
         body = with_body(Envelope(self._round, self._device), sealed)
         with way_to(self._book, self._exclusions, peer.device, peer.key, peer.address, "meetings") as address:
@@ -60,7 +60,7 @@ class PeerCalls:
 
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
         def read(reply: bytes) -> Replied:
-            replied = Replied(*own_answer(reply, Answer, peer, number, secret=self._secret))
+            replied = Replied(*own_answer(reply, MeetingReply, peer, number, secret=self._secret))
             self._exclusions.hear_from(peer.device, replied.answer.exclusions)
             return replied
 

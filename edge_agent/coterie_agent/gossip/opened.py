@@ -5,28 +5,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.gossip.desk import Desk
-from coterie_agent.gossip.passing_desk import PassingDesk
+from coterie_agent.gossip.handler import GossipHandler
+from coterie_agent.gossip.pass_on_handler import PassOnHandler
 from coterie_agent.gossip.reaching import Reaching
-from coterie_agent.peer_door import Desk as PeerDesk
+from coterie_agent.peer_server import PeerHandler
 from coterie_wire.meeting import MEETINGS_PATH
 from coterie_wire.passing_on import PASSING_PATH
 
 
 @dataclass(frozen=True)
 class Gossip:
-    """Its parts."""
+    """What gossip needs of the agent: who answers peers, how peers are reached, and the relay for others."""
 
-    desk: Desk
+    handler: GossipHandler
     reaching: Reaching
-    passing: PassingDesk | None
+    passing: PassOnHandler | None
     """None: the device is no relay."""
 
     @property
-    def desks(self) -> Mapping[str, PeerDesk[Any]]:
+    def handlers(self) -> Mapping[str, PeerHandler[Any]]:
         """Who answers its peers, by path."""
         passing = {} if self.passing is None else {PASSING_PATH: self.passing}
-        return {MEETINGS_PATH: self.desk, **passing}
+        return {MEETINGS_PATH: self.handler, **passing}
 
 
 def open_gossip(
@@ -38,7 +38,7 @@ def open_gossip(
     is_relay: bool,
 ) -> Gossip:
     """`device`: its name at the platform."""
-    desk = Desk(device=device, trusted=exclusions.trusted, secret=secret, exclusions=exclusions)
+    handler = GossipHandler(device=device, trusted=exclusions.trusted, secret=secret, exclusions=exclusions)
     reaching = Reaching(own=device, secret=secret, record_sent=record_sent, exclusions=exclusions)
-    passing = PassingDesk(meetings=desk, reaching=reaching, record_sent=record_sent) if is_relay else None
-    return Gossip(desk, reaching, passing)
+    passing = PassOnHandler(meetings=handler, reaching=reaching, record_sent=record_sent) if is_relay else None
+    return Gossip(handler, reaching, passing)

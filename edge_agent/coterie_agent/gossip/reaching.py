@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip.answers import own_answer
-from coterie_agent.gossip.desk import MAX_BODY_BYTES
+from coterie_agent.gossip.handler import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.meeting import MEETINGS_PATH, Envelope, Gathering, Roster
 from coterie_wire.passing_on import PASSING_PATH, PassedOn, PassOn, PeerSignal
-from coterie_wire.relaying import Peer, Way, seal, with_body
+from coterie_wire.relaying import DirectPeer, Peer, seal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
@@ -37,7 +37,7 @@ class _Peers(NamedTuple):
     """Those of a round, as its roster and the platform name them."""
 
     round: str = ""
-    ways: Mapping[str, Way] = {}
+    ways: Mapping[str, DirectPeer] = {}
     """By device, to those that open direct paths."""
     relays: Sequence[Peer] = ()
 
@@ -63,7 +63,7 @@ class Reaching:
     def follow(self, roster: Roster, gathering: Gathering) -> None:
         """Whom the device may meet from now on."""
         named = {peer.device: peer for peer in roster.peers if peer.device != self.own}
-        ways = {name: Way(name, named[name].key, gathering.stun) for name in gathering.paths if name in named}
+        ways = {name: DirectPeer(name, named[name].key, gathering.stun) for name in gathering.paths if name in named}
         self._peers = _Peers(roster.round, ways, [named[name] for name in gathering.relays if name in named])
 
     @property
@@ -71,12 +71,12 @@ class Reaching:
         """Peers that pass on what others cannot send each other."""
         return [relay for relay in self._peers.relays if relay.device not in self.exclusions.devices]
 
-    def way_to(self, device: str) -> Way | None:
+    def way_to(self, device: str) -> DirectPeer | None:
         """None: it is no peer, or opens no direct paths."""
         return self._peers.ways.get(device)
 
     def ask(self, peer: Peer, address: str, body: bytes, read: Callable[[bytes], T]) -> T:
-        """What `read` makes of the answer of a peer's desk for meetings; `read` raises Unreachable where it is not its.
+        """What `read` makes of the answer of a peer's meetings; it raises Unreachable where the answer is another's.
 
         Raises Unreachable where no way leads to the peer.
         """
@@ -88,7 +88,7 @@ class Reaching:
         return self._first_that_answers(peer, [*self._straight(peer, address, MEETINGS_PATH, body), *through], read)
 
     def ask_straight(self, peer: Peer, body: bytes) -> bytes:
-        """The answer of a peer's desk for meetings, which no relay is asked to bring. Raises Unreachable."""
+        """The answer of a peer's handler for meetings, which no relay is asked to bring. Raises Unreachable."""
         tries = self._straight(peer, peer.address, MEETINGS_PATH, body)
         return self._first_that_answers(peer, tries, lambda answer: answer)
 
@@ -132,12 +132,12 @@ class Reaching:
     def _through(self, relay: Peer, peer: Peer, body: bytes) -> bytes:
         return self.ask_relay(relay, to=peer, body=body)[1]
 
-    def _straight(self, peer: Peer, address: str, desk: str, body: bytes, *, opens_path: bool = True) -> list[_Try]:
-        at_address = partial(ask_neighbour, address, desk, body, at_most_bytes=MAX_BODY_BYTES)
+    def _straight(self, peer: Peer, address: str, handler: str, body: bytes, *, opens_path: bool = True) -> list[_Try]:
+        at_address = partial(ask_neighbour, address, handler, body, at_most_bytes=MAX_BODY_BYTES)
         tries = [_Try(_AT_ITS_ADDRESS, at_address)]
         paths, way = self.paths, self.way_to(peer.device)
         if paths is not None and way is not None and (opens_path or paths.is_open(peer.device)):
-            tries.append(_Try(_BY_A_PATH, partial(paths.ask, way, desk, body, at_most_bytes=MAX_BODY_BYTES)))
+            tries.append(_Try(_BY_A_PATH, partial(paths.ask, way, handler, body, at_most_bytes=MAX_BODY_BYTES)))
         return tries
 
     def _first_that_answers(self, peer: Peer, tries: Sequence[_Try], read: Callable[[bytes], T]) -> T:

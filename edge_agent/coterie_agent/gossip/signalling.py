@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from coterie_agent.gossip.passing_desk import PassingDesk
+from coterie_agent.gossip.pass_on_handler import PassOnHandler
 from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.situation import Situation
@@ -26,7 +26,7 @@ class PeerSignalling:
     situation: Situation
     to_platform: Callable[[SendSignal], None]
     """Raises AgentError."""
-    passing: PassingDesk | None = None
+    passing: PassOnHandler | None = None
     """Where it is a relay itself."""
 
     def send(self, signal: SendSignal) -> None:

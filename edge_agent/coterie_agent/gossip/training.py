@@ -16,14 +16,14 @@ import msgspec
 import numpy as np
 
 from coterie_agent.errors import AgentError
-from coterie_agent.gossip.attending import Attending
+from coterie_agent.gossip.attendance import MeetingAttendance
 from coterie_agent.gossip.calling import PeerCalls
-from coterie_agent.gossip.desk import Desk
+from coterie_agent.gossip.handler import GossipHandler
 from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.work import TrainingProgress
-from coterie_agent.training.assignment import Part, Start, Training, read_states
+from coterie_agent.training.assignment import EndedTraining, Training, TrainingStart, read_states
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.round import parts_of
@@ -74,7 +74,7 @@ class GossipTraining:
     training: Training
     gathering: Callable[[], Gathering]
     """The newest that is known."""
-    desk: Desk
+    handler: GossipHandler
     calls_in: Callable[[Roster], PeerCalls]
     wait: Callable[[float], None]
     """Waits for so many seconds at most, less where something changes."""
@@ -120,7 +120,7 @@ class GossipTraining:
 
     def _part(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> _State | None:
         """A training and a meeting, or a meeting alone; None if the device is to stop."""
-        part: Part | None = None
+        part: EndedTraining | None = None
         self._stand_at(state)
         if state.number < rules.meetings:
             part = self.training.train(self._start(state))
@@ -136,12 +136,12 @@ class GossipTraining:
             return None
         return self._stored_as(met)
 
-    def _start(self, state: _State) -> Start:
+    def _start(self, state: _State) -> TrainingStart:
         parameters = {name: tensor + state.difference[name] for name, tensor in self._base.items()}
         seed = derive_seed(self.training.assignment.seed, "meeting", state.number)
-        return Start(parameters, seed, state.progress)
+        return TrainingStart(parameters, seed, state.progress)
 
-    def _trained(self, state: _State, part: Part) -> _State:
+    def _trained(self, state: _State, part: EndedTraining) -> _State:
         done = part.client.training
         return msgspec.structs.replace(
             state,
@@ -165,10 +165,10 @@ class GossipTraining:
             codec=plan.codec,
             seed=derive_seed(assignment.seed, "meeting", state.number),
         )
-        attended = Attending(
+        attended = MeetingAttendance(
             number=state.number,
             meeting=meeting,
-            desk=self.desk,
+            handler=self.handler,
             calls=calls,
             peers=_by_name(roster),
             wait_s=rules.wait_s,
@@ -179,7 +179,7 @@ class GossipTraining:
             return state if self._halted(state) is Halt.ENOUGH else None
         self._may_be_behind = attended.ahead > state.number + 1
         log.info("meeting %d of %d: %d of %d devices", state.number + 1, rules.in_all, attended.met, len(group))
-        with self.desk.lock:
+        with self.handler.lock:
             later = msgspec.structs.replace(state, number=state.number + 1, difference=meeting.end())
         for member in meeting.far:
             log.warning("meeting %d: the model of device %s lies far off those of the others", later.number, member)
@@ -197,7 +197,7 @@ class GossipTraining:
 
         def at(peer: Peer) -> int:
             try:
-                return calls.call(peer, "who is there", roster=self.desk.digest, meeting=state.number).answer.meeting
+                return calls.call(peer, "who is there", roster=self.handler.digest, meeting=state.number).answer.meeting
             except Unreachable:
                 return 0
 
@@ -218,7 +218,7 @@ class GossipTraining:
     def _models(self, ahead: Sequence[tuple[int, Peer]], calls: PeerCalls) -> Iterator[bytes]:
         for number, peer in ahead:
             try:
-                yield calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content
+                yield calls.call(peer, "your model", roster=self.handler.digest, meeting=number).content
             except Unreachable as error:
                 log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
 
@@ -229,7 +229,7 @@ class GossipTraining:
         return Waiting(
             own=self._own,
             roster=roster,
-            digest=self.desk.digest,
+            digest=self.handler.digest,
             rules=rules,
             calls=calls,
             stop=lambda: self._halted(state) is not None or self.gathering().roster != known,
@@ -280,7 +280,7 @@ class GossipTraining:
     def _attend(self) -> Roster | None:
         """None where nobody meets any more."""
         try:
-            return self.desk.attend(self.gathering().roster)
+            return self.handler.attend(self.gathering().roster)
         except WireError as error:
             if error.code != "meeting.expired":
                 raise
@@ -292,7 +292,7 @@ class GossipTraining:
         is_new = not state.number
         seed = derive_seed(self.training.assignment.seed, "meeting", state.number)
         whole = b"" if is_new else encode_whole(state.difference, self.training.plan.codec, seed=seed)
-        self.desk.stand_at(state.number, whole)
+        self.handler.stand_at(state.number, whole)
 
     def _spool(self, state: _State) -> bool:
         """The difference from the version, as an ordinary update; False if it was paused."""

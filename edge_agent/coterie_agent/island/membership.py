@@ -33,7 +33,7 @@ _UNKNOWN = bytes(16)
 
 
 @dataclass(kw_only=True)
-class Membership:
+class IslandMembership:
     """Safe to use from several threads."""
 
     device: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coterie_agent.discovery.book import AddressBook, way_to
 from coterie_agent.errors import AgentError
-from coterie_agent.island.membership import MAX_PARCEL_BYTES, Membership
+from coterie_agent.island.membership import MAX_PARCEL_BYTES, IslandMembership
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_agent.situation import Now, Situation
 from coterie_agent.threads import start_guarded
@@ -26,7 +26,7 @@ _PAUSE_S = 0.1
 """Before a voter that does not answer is called again."""
 
 
-def current_lead(now: Now, membership: Membership | None) -> Lead | None:
+def current_lead(now: Now, membership: IslandMembership | None) -> Lead | None:
     """What the platform says of leading, or said before the agent was started without it."""
     if now.directive is not None:
         return now.directive.lead
@@ -37,7 +37,7 @@ def current_lead(now: Now, membership: Membership | None) -> Lead | None:
 class IslandThread:
     """Takes part in the island while the platform is away."""
 
-    membership: Membership
+    membership: IslandMembership
     situation: Situation
     record_sent: Callable[[str, int], None]
     book: AddressBook | None = None

@@ -16,7 +16,7 @@ export interface Output {
   output: number[];
 }
 
-export interface Answer {
+export interface PredictionAnswer {
   /** Model version that the device holds; of an answer of the platform, the version of the model there. */
   version: string;
   /** Whether the device's personal model predicted, or the version itself. */
@@ -97,7 +97,7 @@ export declare class Predictions {
   /** Of the agent that lives in `home`, by default `~/.local/share/coterie-agent`. */
   constructor(home?: string);
   /** What the model on this device says about `samples`, 256 at most. Rejects with PredictionError. */
-  predict(samples: Iterable<Features>, options?: AskOptions): Promise<Answer>;
+  predict(samples: Iterable<Features>, options?: AskOptions): Promise<PredictionAnswer>;
   /** Which model predicts, and what has happened since the service began. Rejects with PredictionError. */
   status(options?: { signal?: AbortSignal }): Promise<Serving>;
 }

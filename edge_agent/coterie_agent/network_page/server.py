@@ -21,7 +21,7 @@ from coterie_agent.network_page.certificate import PageCertificate
 from coterie_agent.network_page.guesses import Guesses
 from coterie_agent.site import RequestError, Site, SiteHandler, decode
 from coterie_agent.store.phones import PhoneStore
-from coterie_wire.offences import OFFENCES
+from coterie_wire.limit_log import LIMIT_LOG
 
 STAYS_S = 30 * 86400.0
 """How long a phone stays let in."""
@@ -49,8 +49,8 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 @dataclass(kw_only=True)
-class PageDoor:
-    """Who may ask."""
+class PageAccess:
+    """Decides who may open the page."""
 
     address: PageAddress
     phones: PhoneStore
@@ -68,7 +68,7 @@ class PageDoor:
         Raises RequestError ``page.too_many_guesses`` or ``page.used_link``.
         """
         if not self.guesses.may_try(caller):
-            OFFENCES.tell(caller, "page.too_many_guesses")
+            LIMIT_LOG.tell(caller, "page.too_many_guesses")
             detail = "this address has tried too many links that are not good; wait a minute"
             raise RequestError(HTTPStatus.TOO_MANY_REQUESTS, "page.too_many_guesses", detail)
         now, key = self.clock(), secrets.token_urlsafe(_KEY_BYTES)
@@ -94,7 +94,7 @@ class PageServer(BoundedServer):
     read_s = READ_S
     failed = "a request of the page on the network failed"
 
-    def __init__(self, site: Site, door: PageDoor, certificate: PageCertificate) -> None:
+    def __init__(self, site: Site, door: PageAccess, certificate: PageCertificate) -> None:
         """Raises AgentError ``page.port_taken`` or ``page.no_certificate``."""
         self.bound(MAX_CONNECTIONS, each=OF_AN_ADDRESS)
         self._context = certificate.context()
@@ -124,7 +124,7 @@ class PageServer(BoundedServer):
 
 
 class _Handler(SiteHandler):
-    def __init__(self, door: PageDoor, site: Site, *connection: object) -> None:
+    def __init__(self, door: PageAccess, site: Site, *connection: object) -> None:
         self._door = door
         super().__init__(site, *connection)
 

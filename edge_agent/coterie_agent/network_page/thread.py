@@ -14,7 +14,7 @@ from coterie_agent.home import Home, write_private
 from coterie_agent.network_page.address import PageAddress
 from coterie_agent.network_page.certificate import PageCertificate, page_certificate
 from coterie_agent.network_page.installed import check_installed
-from coterie_agent.network_page.server import PageDoor, PageServer
+from coterie_agent.network_page.server import PageAccess, PageServer
 from coterie_agent.site import Site
 from coterie_agent.situation import Situation
 from coterie_agent.store.phones import PhoneStore
@@ -24,7 +24,7 @@ LOOK_S = 15.0
 """Between two looks at the device's address."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PageStatus(msgspec.Struct, frozen=True):
     """What the running agent writes for ``coterie-agent page``."""
 
     authority: str = ""
@@ -59,7 +59,7 @@ class NetworkPage:
     situation: Situation
     look_every_s: float = LOOK_S
     _served: _Served | None = field(default=None, init=False)
-    _told: Standing | None = field(default=None, init=False)
+    _told: PageStatus | None = field(default=None, init=False)
 
     def run(self) -> None:
         """Serve until the situation's `stop` is set."""
@@ -77,14 +77,14 @@ class NetworkPage:
             if self._served is None or (self._served.address, self._served.certificate) != (address, certificate):
                 self._close()
                 self._open(address, certificate)
-            self._tell(Standing(address.authority, certificate.fingerprint))
+            self._tell(PageStatus(address.authority, certificate.fingerprint))
         except AgentError as error:
             self._close()
-            self._tell(Standing(code=error.code, detail=error.detail))
+            self._tell(PageStatus(code=error.code, detail=error.detail))
 
     def _open(self, address: PageAddress, certificate: PageCertificate) -> None:
-        server = PageServer(self.site, PageDoor(address=address, phones=self.phones), certificate)
-        threading.Thread(target=server.run, name="network-page-door", daemon=True).start()
+        server = PageServer(self.site, PageAccess(address=address, phones=self.phones), certificate)
+        threading.Thread(target=server.run, name="network-page-server", daemon=True).start()
         self._served = _Served(address, certificate, server)
 
     def _close(self) -> None:
@@ -92,7 +92,7 @@ class NetworkPage:
             self._served.close()
             self._served = None
 
-    def _tell(self, standing: Standing) -> None:
+    def _tell(self, standing: PageStatus) -> None:
         if standing == self._told:
             return
         self._told = standing

@@ -41,7 +41,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.messages import Done
-from coterie_wire.relaying import Way
+from coterie_wire.relaying import DirectPeer
 from coterie_wire.tensors import encode_tensors
 
 if TYPE_CHECKING:  # it loads asyncio
@@ -116,7 +116,9 @@ class BeingHelped:
             portion.content, lambda _sha256, offset: self.link.download_portion(portion.transfer, offset), stop=stop
         )
 
-    def _fetch_directly(self, paths: "DirectPaths", portion: Portion, helper: Way, *, stop: Callable[[], bool]) -> bool:
+    def _fetch_directly(
+        self, paths: "DirectPaths", portion: Portion, helper: DirectPeer, *, stop: Callable[[], bool]
+    ) -> bool:
         failed = None
         try:
             is_whole = self.portions.fetch(

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peers.portion_desk import PIECE_BYTES
+from coterie_agent.peers.portion_handler import PIECE_BYTES
 from coterie_wire.errors import WireError
 from coterie_wire.helping import PORTIONS_PATH, Fetch, Fetched, Portion, PortionOf
-from coterie_wire.relaying import Way, read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import DirectPeer, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
@@ -17,7 +17,7 @@ _OVERHEAD_BYTES = 1 << 10
 """Of the seal and what is said with a piece."""
 
 
-def fetch_directly(paths: "DirectPaths", portion: Portion, helper: Way, offset: int) -> Iterator[bytes]:
+def fetch_directly(paths: "DirectPaths", portion: Portion, helper: DirectPeer, offset: int) -> Iterator[bytes]:
     """The portion's bytes from `offset` on. Raises Unreachable where they do not come."""
     while offset < portion.content.size_bytes:
         number = secrets.token_bytes(16)

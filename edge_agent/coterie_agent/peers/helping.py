@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.personal_model import PersonalModel
-from coterie_agent.peers.portion_desk import PortionDesk
+from coterie_agent.peers.portion_handler import PortionHandler
 from coterie_agent.store.peers import PeersStore
-from coterie_agent.upload import Delivery
+from coterie_agent.upload import UploadInParts
 from coterie_learning.client.start import terms_of
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.portions.payload import encode_portion
@@ -31,7 +31,7 @@ class Helping:
     willing: bool
     now: Callable[[], float]
     """Unix time."""
-    desk: PortionDesk | None = None
+    handler: PortionHandler | None = None
     """Where the device that asked fetches the portion by a direct path; None: it does not."""
 
     def serve(self, serve: Serve, own: PersonalModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
@@ -51,19 +51,19 @@ class Helping:
             except WireError as error:
                 self._decline(serve, Reason(error.code, error.detail))
                 return True
-        if self.desk is not None and serve.direct is not None:
-            self.desk.give(serve.transfer, serve.direct)
-            waited_s = self.desk.waited_s()
+        if self.handler is not None and serve.direct is not None:
+            self.handler.give(serve.transfer, serve.direct)
+            waited_s = self.handler.waited_s()
             if waited_s is None:
                 self.link.call(offer, UploadState)
-                self.desk.wait()
+                self.handler.wait()
                 return True
             if waited_s < DIRECT_S:
                 return False
-        if self.desk is not None:
-            self.desk.withdraw()
+        if self.handler is not None:
+            self.handler.withdraw()
         read = self.store.read_served
-        outcome = Delivery(link=self.link, offer=offer, read=read, chunk_bytes=self.chunk_bytes).run(stop=stop)
+        outcome = UploadInParts(link=self.link, offer=offer, read=read, chunk_bytes=self.chunk_bytes).run(stop=stop)
         if outcome == "accepted":
             about = f"helped another device with {named(serve.classes)}: {offer.size_bytes} bytes"
             self.store.end_serving(serve.transfer, "served", about, now=self.now())
@@ -73,7 +73,7 @@ class Helping:
 
     def settle(self, serve: Serve | None) -> None:
         """Record that the other device has fetched its portion, once the platform, which says `serve`, knows it too."""
-        fetched = None if self.desk is None else self.desk.fetched()
+        fetched = None if self.handler is None else self.handler.fetched()
         if fetched is None or (serve is not None and serve.transfer == fetched.transfer):
             return
         about = f"helped another device, which fetched {fetched.size_bytes} bytes by a direct path"

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from coterie_agent.consent import Consent
 from coterie_agent.peers import membership
-from coterie_agent.peers.at_hand import AtHand
+from coterie_agent.peers.context import PeersContext
 from coterie_agent.peers.personal_training import PersonalTraining
 from coterie_agent.situation import Now
 from coterie_agent.store.peers import PeersStatus
@@ -30,24 +30,24 @@ class BetweenRounds(Protocol):
         """For the owner."""
 
 
-def join(standing: StandingPlan, manifest: Manifest, at_hand: AtHand) -> BetweenRounds:
+def join(standing: StandingPlan, manifest: Manifest, context: PeersContext) -> BetweenRounds:
     """Take part under `standing` with the version of `manifest`, which is on the device.
 
     Raises AgentError ``owner.not_agreed``, ``owner.taken_back``,
     ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
     """
     plan = parse_device_plan(standing.plan)
-    Consent(at_hand.config.consent, at_hand.store.agreements).check(standing.federation, plan.scopes)
+    Consent(context.config.consent, context.store.agreements).check(standing.federation, plan.scopes)
     rules = plan.personal.rules(plan.local)
     if rules is None:
-        return membership.join(standing, plan, manifest, at_hand)
+        return membership.join(standing, plan, manifest, context)
     return PersonalTraining(
         standing=standing,
         rules=rules,
-        model=Model(manifest, at_hand.blobs),
-        config=at_hand.config,
-        store=at_hand.store,
-        link=at_hand.link,
-        situation=at_hand.situation,
-        before=at_hand.store.peers.personal(),
+        model=Model(manifest, context.blobs),
+        config=context.config,
+        store=context.store,
+        link=context.link,
+        situation=context.situation,
+        before=context.store.peers.personal(),
     )

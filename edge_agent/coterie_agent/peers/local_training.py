@@ -12,7 +12,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.peers.reading import next_batch
 from coterie_agent.store.peers import Reading
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.training.model import Parameters
 from coterie_agent.training.trainer import Trainer, open_steps, train_graph
 from coterie_learning.client.optimisation import OpenSteps
@@ -34,13 +34,13 @@ class LocalTraining:
     received: Parameters
     """Of the version: the initial rows of classes that are new to the device."""
     open_steps: OpenSteps
-    samples: Samples
+    samples: SampleStore
     local: Local
     every_s: float
     """Seconds between two trainings at least."""
 
     @classmethod
-    def of_plan(cls, plan: DevicePlan, own: PersonalModel, samples: Samples, *, threads: int) -> Self | None:
+    def of_plan(cls, plan: DevicePlan, own: PersonalModel, samples: SampleStore, *, threads: int) -> Self | None:
         """None where the plan trains in rounds only. Raises AgentError ``bundle.*`` or ``model.*``."""
         if plan.local_training_every_s is None:
             return None

@@ -12,8 +12,8 @@ import msgspec
 from coterie_agent.config import Config
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
-from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.being_helped import BeingHelped
+from coterie_agent.peers.context import PeersContext
 from coterie_agent.peers.figures import figures_under, tell_figures
 from coterie_agent.peers.helping import Helping
 from coterie_agent.peers.local_training import LocalTraining
@@ -38,7 +38,7 @@ from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help import HelpRules
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.profile_noise import sample_noise
-from coterie_learning.watch import Watch
+from coterie_learning.watch import DriftWatch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, SampleNoise, StandingPlan
@@ -52,7 +52,7 @@ NOT_ASKED_YET = Reason("help.not_asked_yet", "the model fails, and the platform 
 
 
 @dataclass(kw_only=True)
-class Membership:
+class PeersMembership:
     """Methods that do the first thing that is due say whether there was one; they raise AgentError or WireError."""
 
     standing: StandingPlan
@@ -124,7 +124,7 @@ class Membership:
             noise=self._noise(rules),
         )
 
-    def _unanswered(self, watch: Watch, rules: HelpRules) -> Unanswered | None:
+    def _unanswered(self, watch: DriftWatch, rules: HelpRules) -> Unanswered | None:
         """The latest request, which nobody could answer, while the personal model still fails on its classes."""
         last = self.store.peers.unanswered()
         return last if last is not None and _fails_on(last.classes, watch, rules) else None
@@ -285,7 +285,7 @@ class Membership:
     def _reading(self) -> Reading:
         return self.store.peers.reading() or begin_reading(self.store.samples)
 
-    def _watch(self, reading: Reading, rules: HelpRules) -> Watch:
+    def _watch(self, reading: Reading, rules: HelpRules) -> DriftWatch:
         return watch_of(reading, rules, self.own.spec.classes)
 
     def _noise(self, rules: HelpRules) -> SampleNoise | None:
@@ -299,17 +299,17 @@ class Membership:
         return self.situation.now.stopping or bool(self.situation.now.blockers)
 
 
-def _fails_on(classes: Sequence[int], watch: Watch, rules: HelpRules) -> bool:
+def _fails_on(classes: Sequence[int], watch: DriftWatch, rules: HelpRules) -> bool:
     """Whether the personal model fails on one of `classes` among the newest batches."""
     return not set(watch.troubled(rules, samples=1)).isdisjoint(classes)
 
 
-def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: AtHand) -> Membership:
+def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, context: PeersContext) -> PeersMembership:
     """Take part under `standing`, the `plan` of it, with the version of `manifest`, which is on the device.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
-    config, store, blobs, portions, link, situation, paths, desk = at_hand
+    config, store, blobs, portions, link, situation, paths, handler = context
     reading, spec = store.peers.reading(), manifest.model
     rules = plan.help.rules()
     window = 0 if rules is None else rules.recent_batches * spec.batch_size
@@ -323,7 +323,7 @@ def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: 
         scope=plan.local.scope(),
         threads=config.threads,
     )
-    return Membership(
+    return PeersMembership(
         standing=standing,
         plan=plan,
         own=own,
@@ -338,7 +338,7 @@ def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: 
             chunk_bytes=config.chunk_bytes,
             willing=config.peers.help_others,
             now=time.time,
-            desk=desk,
+            handler=handler,
         ),
         being_helped=BeingHelped(
             link=link, store=store.peers, portions=portions, tell=config.peers.tell, now=time.time, paths=paths

@@ -23,7 +23,7 @@ from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, open_steps, train_graph
 from coterie_learning.client.personal import GivenPersonal, choose, is_due, parts_of, personal_training, still_answers
 from coterie_learning.client.training import Checkpoint, Judge, Learn, Progress
-from coterie_learning.metrics import Measured
+from coterie_learning.metrics import SampleFigures
 from coterie_learning.personal import PersonalRules
 from coterie_wire.helping import StandingPlan
 from coterie_wire.structs import from_json
@@ -230,7 +230,7 @@ class PersonalTraining:
         run.trainer.training.judged(wanted, loss)
         return True
 
-    def _figures(self, run: _Run, parameters: Parameters) -> Measured | None:
+    def _figures(self, run: _Run, parameters: Parameters) -> SampleFigures | None:
         """Of each sample held out; None if it must stop."""
         run.predictor.set_parameters(parameters)
         held_out = run.trainer.training.parts.held_out
@@ -291,6 +291,6 @@ def seed_of(version: str, newest: int) -> int:
     return int(hashlib.sha256(f"{version} {newest}".encode()).hexdigest()[:12], 16)
 
 
-def accuracy_of(found: Measured) -> float | None:
+def accuracy_of(found: SampleFigures) -> float | None:
     """Share of the samples that is right; None where the task has no right and wrong."""
     return None if found.right is None else float(found.right.mean())

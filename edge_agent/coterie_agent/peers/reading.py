@@ -8,11 +8,11 @@ import numpy as np
 from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.sharing import ClassFound
 from coterie_agent.store.peers import Reading
-from coterie_agent.store.samples import Samples, Snapshot, StoredRow
+from coterie_agent.store.samples import SampleStore, Snapshot, StoredRow
 from coterie_learning.client.whole_batches import whole_batches
 from coterie_learning.help import WatchRules
 from coterie_learning.profile import Counts
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import DriftWatch, begin_watch
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 
@@ -20,30 +20,30 @@ _COMPARED = 256
 """Samples at most."""
 
 
-def begin_reading(samples: Samples) -> Reading:
+def begin_reading(samples: SampleStore) -> Reading:
     """The batches from the oldest sample on."""
     before = samples.snapshot().first - 1
     return Reading(judged=before, trained=before)
 
 
-def next_batch(samples: Samples, after: int, *, up_to: int | None, size: int) -> list[int]:
+def next_batch(samples: SampleStore, after: int, *, up_to: int | None, size: int) -> list[int]:
     """The numbers of the next `size` samples behind `after`; empty while there are fewer."""
     last = samples.snapshot().last if up_to is None else up_to
     ids = samples.ids(Snapshot(after + 1, last), at_most=size)
     return list(next(whole_batches(ids, size), ()))
 
 
-def newest_judged(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
+def newest_judged(samples: SampleStore, reading: Reading, count: int) -> list[StoredRow]:
     """The newest `count` samples that the model was evaluated on, oldest first."""
     return samples.load(samples.newest_ids(up_to=reading.judged, count=count))
 
 
-def newest_samples(samples: Samples) -> list[StoredRow]:
+def newest_samples(samples: SampleStore) -> list[StoredRow]:
     """The newest of all, oldest first: models are compared on them where none was evaluated batch by batch."""
     return samples.load(samples.newest_ids(up_to=samples.snapshot().last, count=_COMPARED))
 
 
-def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
+def fair_samples(samples: SampleStore, reading: Reading, count: int) -> list[StoredRow]:
     """Of the newest `count` evaluated samples those that the personal model was not trained on locally, or all.
 
     A model does better on samples that it was trained on, so no other would ever seem better.
@@ -52,11 +52,11 @@ def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredR
     return [row for row in newest if row.id > reading.trained] or newest
 
 
-def watch_of(reading: Reading, rules: WatchRules, classes: int) -> Watch:
-    """The stored `Watch`; a new one where there is none, or where it belongs to another model or plan."""
+def watch_of(reading: Reading, rules: WatchRules, classes: int) -> DriftWatch:
+    """The stored `DriftWatch`; a new one where there is none, or where it belongs to another model or plan."""
     if reading.watch:
         try:
-            watch = from_json(reading.watch, Watch)
+            watch = from_json(reading.watch, DriftWatch)
         except UNREADABLE:
             return begin_watch(rules, classes)
         if (watch.profile.classes, watch.profile.keep) == (classes, rules.window_batches):

@@ -11,7 +11,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
 from coterie_agent.model import held_manifest
-from coterie_agent.peers.at_hand import AtHand
+from coterie_agent.peers.context import PeersContext
 from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now
 from coterie_agent.store.database import StoreFailed
@@ -32,7 +32,7 @@ class PeersThread:
     """Its next action follows from the store, the samples and the situation, so it can be stopped at any moment."""
 
     identity: Identity
-    agent: AtHand
+    agent: PeersContext
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _quiet_until: float = 0.0

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
-from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.island.thread import current_lead
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import HttpLink
-from coterie_agent.relay.desk import Desk
+from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.retrying import Retrying
 from coterie_agent.situation import Situation
-from coterie_agent.upload import Delivery
+from coterie_agent.supernode_upload import NeighbourRefused, SupernodeUpload
+from coterie_agent.upload import UploadInParts
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
 from coterie_wire.relaying import HandInSum, Lead, OfferPartial, Order, SumRoute
@@ -36,7 +36,7 @@ Way = tuple[str, int]
 class RelayThread:
     """Does what directives say of leading."""
 
-    desk: Desk
+    handler: RelayHandler
     link: HttpLink
     situation: Situation
     chunk_bytes: int
@@ -56,17 +56,17 @@ class RelayThread:
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
-            lead = current_lead(now, self.desk.island)
+            lead = current_lead(now, self.handler.island)
             if not self._follow(lead) or lead is None or lead.order is None or _way(lead.order) == self._done:
                 self.situation.wait(now.edition, None)
-            elif self.desk.waits_for(lead.order):
+            elif self.handler.waits_for(lead.order):
                 self.situation.wait(now.edition, _PARTS_S)
             else:
                 self._attempt(lead.order)
 
     def _follow(self, lead: Lead | None) -> bool:
         try:
-            self.desk.lead(lead)
+            self.handler.lead(lead)
         except WireError as error:
             log.error("cannot be a supernode of this round: %s [%s]", error.detail, error.code)
             return False
@@ -83,12 +83,12 @@ class RelayThread:
                 self._done = _way(order)
 
     def _send(self, order: Order) -> None:
-        payload = self.desk.sum(order)
+        payload = self.handler.sum(order)
         if order.route is not None and self._away != (_way(order), _TRIES):
             self._hand_over(order, order.route, payload)
             return
         offer = OfferPartial(fold=order.fold, sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload))
-        outcome = Delivery(
+        outcome = UploadInParts(
             link=self.link,
             offer=offer,
             read=lambda offset, size: payload[offset : offset + size],
@@ -108,16 +108,16 @@ class RelayThread:
         Raises Unreachable where either does not answer, or the supernode refuses; it is not tried for ever.
         """
         try:
-            receipt = HandingOver(
+            receipt = SupernodeUpload(
                 route=route,
                 what="sum to a supernode",
                 sha256=hashlib.sha256(payload).hexdigest(),
                 size_bytes=len(payload),
                 read=lambda offset, size: payload[offset : offset + size],
-                secret=self.desk.secret,
+                secret=self.handler.secret,
                 chunk_bytes=self.chunk_bytes,
                 record_sent=self.record_sent,
-                exclusions=self.desk.exclusions,
+                exclusions=self.handler.exclusions,
                 book=self.book,
                 paths=self.paths,
             ).run(stop=self.situation.is_offline)

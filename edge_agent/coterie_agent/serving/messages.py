@@ -10,7 +10,7 @@ from coterie_agent.ingest.row import JsonRow
 from coterie_wire.predictions import Output, Prediction
 
 
-class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PredictionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``POST /predict``."""
 
     samples: Annotated[list[JsonRow], Meta(min_length=1, max_length=MAX_SAMPLES)]
@@ -21,7 +21,7 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the samples are of, e.g. ``camera-1``: a late answer can be the last one of the same stream. Blank: none."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class PredictionAnswer(msgspec.Struct, frozen=True):
     """The answer to ``POST /predict``."""
 
     version: str

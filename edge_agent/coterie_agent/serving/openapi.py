@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from coterie_agent import VERSION
-from coterie_agent.serving.messages import Answer, Ask
+from coterie_agent.serving.messages import PredictionAnswer, PredictionRequest
 from coterie_agent.store.serving import Serving
 from coterie_wire.messages import Problem
 
@@ -26,7 +26,7 @@ _REFUSED: Mapping[str, str] = {
 def openapi() -> bytes:
     """OpenAPI 3.1, as JSON."""
     (ask, answer, serving, problem), schemas = msgspec.json.schema_components(
-        (Ask, Answer, Serving, Problem), ref_template=_REF
+        (PredictionRequest, PredictionAnswer, Serving, Problem), ref_template=_REF
     )
     refused = {
         status: {"description": what, "content": {"application/problem+json": {"schema": problem}}}

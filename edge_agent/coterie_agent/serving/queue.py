@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from coterie_agent.errors import AgentError
 from coterie_agent.predicting import HeldModel
-from coterie_agent.serving.beside import Answers, CandidateBeside
-from coterie_agent.serving.doubt import Doubt
+from coterie_agent.serving.confidence import ConfidenceCounter
+from coterie_agent.serving.shadow_candidate import Answers, ShadowCandidate
 from coterie_agent.store.samples import Row
 from coterie_wire.latency import Durations, Histogram
 from coterie_wire.predictions import Output, Prediction
@@ -23,14 +23,14 @@ HELD_UP_S = 0.02
 """One that was expected to be quick and took so long shows that the processor is throttled, or wanted by others."""
 
 
-class Busy(Exception):
+class QueueFull(Exception):
     """Too many samples wait already."""
 
     def __init__(self, waiting: int) -> None:
         super().__init__(f"{waiting} samples wait already; try again in a moment, or ask more seldom")
 
 
-class Ticket:
+class QueuedRequest:
     """A request in the queue."""
 
     def __init__(self, held: HeldModel, rows: Sequence[Row], then: "Callable[[Predictions], None] | None") -> None:
@@ -80,7 +80,7 @@ def _give_up(waiter: "asyncio.Future[Predictions | AgentError | None]") -> None:
 
 
 class Ran(NamedTuple):
-    """What was run."""
+    """A batch that was run, and how long it took."""
 
     pair: str
     version: str
@@ -94,7 +94,12 @@ class PredictionQueue:
     """
 
     def __init__(
-        self, *, capacity: int, batch: int, beside: CandidateBeside | None = None, doubt: Doubt | None = None
+        self,
+        *,
+        capacity: int,
+        batch: int,
+        beside: ShadowCandidate | None = None,
+        doubt: ConfidenceCounter | None = None,
     ) -> None:
         """`capacity`: samples that may wait; `batch`: samples of one run, unless a single request has more.
 
@@ -102,7 +107,7 @@ class PredictionQueue:
         """
         self._capacity, self._batch = capacity, batch
         self._beside, self._doubt = beside, doubt
-        self._tickets: deque[Ticket] = deque()
+        self._tickets: deque[QueuedRequest] = deque()
         self._waiting = 0
         self._is_running = False
         self._slow: HeldModel | None = None
@@ -114,11 +119,13 @@ class PredictionQueue:
         self._by_model: dict[Ran, Durations] = {}
         self.samples = self.batches = 0
 
-    def ask(self, held: HeldModel, rows: Sequence[Row], then: Callable[[Predictions], None] | None = None) -> Ticket:
+    def ask(
+        self, held: HeldModel, rows: Sequence[Row], then: Callable[[Predictions], None] | None = None
+    ) -> QueuedRequest:
         """Queue `rows` on the event loop that runs. Raises Busy."""
         if self._waiting + len(rows) > self._capacity:
-            raise Busy(self._waiting)
-        ticket = Ticket(held, rows, then)
+            raise QueueFull(self._waiting)
+        ticket = QueuedRequest(held, rows, then)
         self._tickets.append(ticket)
         self._waiting += len(rows)
         if not self._is_running:
@@ -153,9 +160,9 @@ class PredictionQueue:
         done = self._thread.submit(_predict, held, rows)
         done.add_done_callback(lambda done: loop.call_soon_threadsafe(self._answer, loop, batch, done.result()))
 
-    def _next_batch(self) -> list[Ticket]:
+    def _next_batch(self) -> list[QueuedRequest]:
         """The oldest requests for one model; empty where nobody waits."""
-        batch: list[Ticket] = []
+        batch: list[QueuedRequest] = []
         size = 0
         while self._tickets:
             ticket = self._tickets[0]
@@ -168,7 +175,9 @@ class PredictionQueue:
                 size += len(ticket.rows)
         return batch
 
-    def _answer(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Ticket], found: "Answers | AgentError") -> None:
+    def _answer(
+        self, loop: asyncio.AbstractEventLoop, batch: Sequence[QueuedRequest], found: "Answers | AgentError"
+    ) -> None:
         """Hand out what the model gave for `batch`, and go on."""
         start = 0
         for ticket in batch:

@@ -16,14 +16,14 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.loopback import Address
-from coterie_agent.serving.beside import CandidateBeside
+from coterie_agent.serving.confidence import ConfidenceCounter
 from coterie_agent.serving.current import CurrentModel
-from coterie_agent.serving.door import Door, listen_tcp, listen_unix
-from coterie_agent.serving.doubt import Doubt
+from coterie_agent.serving.listener import PredictionListener, listen_tcp, listen_unix
 from coterie_agent.serving.platform import Platform
 from coterie_agent.serving.service import PredictionService
+from coterie_agent.serving.shadow_candidate import ShadowCandidate
 from coterie_agent.store.database import StoreFull
-from coterie_agent.store.latencies import Measured
+from coterie_agent.store.latencies import MeasuredDurations
 from coterie_agent.store.opened import Store
 from coterie_agent.threads import start_guarded
 from coterie_wire.conditions import Conditions
@@ -49,8 +49,8 @@ class PredictionServer:
         self._store, self._file = store, home.serving
         self._current = CurrentModel(store, home, threads=settings.threads)
         self._current.look()
-        self._beside = CandidateBeside(store, home, threads=settings.threads)
-        self._doubt = Doubt(store)
+        self._beside = ShadowCandidate(store, home, threads=settings.threads)
+        self._doubt = ConfidenceCounter(store)
         platform = Platform(home, store, config) if config.platform.send_samples else None
         self._service = PredictionService(self._current, settings, self._beside, self._doubt, platform)
         self._stopped = stopped
@@ -59,7 +59,9 @@ class PredictionServer:
         token = secrets.token_urlsafe(32)
         self._socket = home.root / settings.socket if settings.socket else None
         tcp, unix = _listen(settings.port, self._socket)
-        self._door = Door(self._service.routes(), token=token, connections=settings.connections, tcp=tcp, unix=unix)
+        self._door = PredictionListener(
+            self._service.routes(), token=token, connections=settings.connections, tcp=tcp, unix=unix
+        )
         url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
         self.address = Address(url=url, token=token, socket=str(self._socket or ""))
         write_private(self._file, msgspec.json.encode(self.address))
@@ -102,7 +104,7 @@ class PredictionServer:
         conditions = status.conditions if status is not None and known else Conditions()
         for ran, durations in self._service.queue.take_latencies().items():
             self._store.latencies.add(
-                Measured(
+                MeasuredDurations(
                     pair=ran.pair,
                     version=ran.version,
                     work="predict",

@@ -15,14 +15,14 @@ from coterie_agent.config import ServingSettings
 from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.predicting import HeldModel
-from coterie_agent.serving.beside import CandidateBeside
+from coterie_agent.serving.confidence import ConfidenceCounter
 from coterie_agent.serving.current import CurrentModel
-from coterie_agent.serving.door import Route
-from coterie_agent.serving.doubt import Doubt
-from coterie_agent.serving.messages import Answer, Ask
+from coterie_agent.serving.listener import Route
+from coterie_agent.serving.messages import PredictionAnswer, PredictionRequest
 from coterie_agent.serving.openapi import openapi
 from coterie_agent.serving.platform import Platform, form_of
-from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions, Ticket
+from coterie_agent.serving.queue import PredictionQueue, Predictions, QueuedRequest, QueueFull
+from coterie_agent.serving.shadow_candidate import ShadowCandidate
 from coterie_agent.site import RequestError, decode
 from coterie_agent.store.samples import Row
 from coterie_agent.store.serving import Counted, Serving
@@ -54,8 +54,8 @@ class PredictionService:
         self,
         current: CurrentModel,
         settings: ServingSettings,
-        beside: CandidateBeside | None = None,
-        doubt: Doubt | None = None,
+        beside: ShadowCandidate | None = None,
+        doubt: ConfidenceCounter | None = None,
         platform: Platform | None = None,
     ) -> None:
         """`platform`: asked where neither the model nor a last answer answers; None: samples stay on the device."""
@@ -75,14 +75,14 @@ class PredictionService:
             "GET /openapi.json": self._openapi,
         }
 
-    async def predict(self, body: bytes) -> Answer:
+    async def predict(self, body: bytes) -> PredictionAnswer:
         """``POST /predict``.
 
         Raises RequestError ``local_api.malformed``, ``serve.busy`` or ``serve.late``, AgentError ``ingest.*``, and why
         there is no model that runs.
         """
         began = time.perf_counter()
-        ask = decode(body, Ask)
+        ask = decode(body, PredictionRequest)
         self._count(requests=1)
         held = self._current.held
         asks_platform = self._platform is not None and (held is None or self._last_of(ask) is None)
@@ -94,17 +94,17 @@ class PredictionService:
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
         try:
             ticket = self.queue.ask(held, rows, partial(self._remember, ask.stream, held) if ask.stream else None)
-        except Busy as busy:
+        except QueueFull as busy:
             self._count(busy=1)
             raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
         patient_until = self._patient_until(began, until) if asks_platform else until
-        found: Predictions | AgentError | Answer | None = await ticket.within(_left(patient_until))
+        found: Predictions | AgentError | PredictionAnswer | None = await ticket.within(_left(patient_until))
         if found is None and patient_until < until:
             found = await self._ask_platform(rows, began, until, beside=ticket)
         elif isinstance(found, AgentError):
             found = await self._ask_platform(rows, began, until) or found
         match found:
-            case Answer():
+            case PredictionAnswer():
                 return found
             case AgentError():
                 self._count(without_model=1)
@@ -140,10 +140,10 @@ class PredictionService:
     async def _openapi(self, _body: bytes) -> msgspec.Raw:
         return msgspec.Raw(openapi())
 
-    def _answered(self, held: HeldModel, predictions: Predictions, began: float) -> Answer:
+    def _answered(self, held: HeldModel, predictions: Predictions, began: float) -> PredictionAnswer:
         took_s = time.perf_counter() - began
         self._count(answered=1, took_s=took_s)
-        return Answer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
+        return PredictionAnswer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
 
     def _patient_until(self, began: float, until: float) -> float:
         """When the model has been waited for alone, before the platform is asked beside it."""
@@ -151,8 +151,8 @@ class PredictionService:
         return min(began + self._platform.after_s, until)
 
     async def _ask_platform(
-        self, rows: Sequence[Row], began: float, until: float, *, beside: Ticket | None = None
-    ) -> Answer | Predictions | None:
+        self, rows: Sequence[Row], began: float, until: float, *, beside: QueuedRequest | None = None
+    ) -> PredictionAnswer | Predictions | None:
         """The platform's answer, or that of the model, `beside`, if it comes first; None: neither comes in time."""
         asked = None if self._platform is None else self._platform.ask(rows, remaining_s=_left(until))
         theirs = None if asked is None else asyncio.wrap_future(asked)
@@ -175,9 +175,9 @@ class PredictionService:
             self._count(platform_failures=1)
         return None
 
-    def _answered_by_platform(self, answer: PlatformAnswer, began: float) -> Answer:
+    def _answered_by_platform(self, answer: PlatformAnswer, began: float) -> PredictionAnswer:
         self._count(platform_answers=1)
-        return Answer(
+        return PredictionAnswer(
             answer.version,
             False,
             list(answer.predictions),
@@ -186,13 +186,13 @@ class PredictionService:
             fallback="platform",
         )
 
-    async def _without_model(self, ask: Ask, began: float, until: float) -> Answer:
+    async def _without_model(self, ask: PredictionRequest, began: float, until: float) -> PredictionAnswer:
         """The platform's answer, which knows itself what samples its model takes. Raises why there is no model."""
         if self._platform is not None:
             check = RowCheck(None, labelled=False)
             rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
             answer = await self._ask_platform(rows, began, until)
-            if isinstance(answer, Answer):
+            if isinstance(answer, PredictionAnswer):
                 return answer
         self._count(without_model=1)
         problem = self._current.problem
@@ -200,7 +200,7 @@ class PredictionService:
             raise AgentError("serve.starting", "no model is loaded yet; try again in a moment")
         raise AgentError(problem.code, problem.sentence)
 
-    def _late(self, ask: Ask, deadline_ms: float, began: float) -> Answer:
+    def _late(self, ask: PredictionRequest, deadline_ms: float, began: float) -> PredictionAnswer:
         last = self._last_of(ask)
         if last is None:
             self._count(late=1)
@@ -208,7 +208,7 @@ class PredictionService:
             raise RequestError(HTTPStatus.GATEWAY_TIMEOUT, "serve.late", detail)
         self._count(last_answers=1)
         now = time.perf_counter()
-        return Answer(
+        return PredictionAnswer(
             last.version,
             last.personal,
             last.predictions,
@@ -218,7 +218,7 @@ class PredictionService:
             age_s=round(time.monotonic() - last.at, 6),
         )
 
-    def _last_of(self, ask: Ask) -> LastAnswer | None:
+    def _last_of(self, ask: PredictionRequest) -> LastAnswer | None:
         """The last answer that can stand for this one: of the same stream, to as many samples."""
         if self._settings.fallback == "none":
             return None
@@ -243,7 +243,7 @@ class PredictionService:
                 self._latency.add(took_s)
 
 
-def deadline_of(ask: Ask, settings: ServingSettings, *, asks_platform: bool) -> float:
+def deadline_of(ask: PredictionRequest, settings: ServingSettings, *, asks_platform: bool) -> float:
     """Milliseconds: what the request says, else agent.toml, else what is usual."""
     if ask.deadline_ms is not None:
         return ask.deadline_ms

@@ -7,7 +7,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.database import Database
 
 
-class Standing(NamedTuple):
+class AllianceState(NamedTuple):
     """How far the device is with an alliance; all of it changes in one transaction."""
 
     party: bytes
@@ -55,7 +55,7 @@ class AllianceStore:
             raise _damaged(alliance)
         return Agreed(*values)
 
-    def standing(self, alliance: str) -> Standing | None:
+    def standing(self, alliance: str) -> AllianceState | None:
         """None: nothing was done yet. Raises AgentError ``alliance.damaged``."""
         with self._database.reading() as cursor:
             columns = "party, tensors, received, sent"
@@ -66,9 +66,9 @@ class AllianceStore:
         *values, is_sound = row
         if not is_sound:
             raise _damaged(alliance)
-        return Standing(*values)
+        return AllianceState(*values)
 
-    def keep(self, alliance: str, standing: Standing, letters: Sequence[bytes]) -> None:
+    def keep(self, alliance: str, standing: AllianceState, letters: Sequence[bytes]) -> None:
         """Replace the standing, together with the sealed letters that belong to it, which end with number `sent`."""
         with self._database.transaction() as cursor:
             statement = "INSERT OR REPLACE INTO alliance_standing VALUES (?1, ?2, ?3, ?4, ?5, seal(?1, ?2, ?3, ?4, ?5))"

@@ -5,7 +5,7 @@ import msgspec
 from coterie_agent.store.database import Database
 
 
-class Table(msgspec.Struct, frozen=True):
+class StoreTable(msgspec.Struct, frozen=True):
     """One table."""
 
     name: str
@@ -20,7 +20,7 @@ class Contents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[StoreTable, ...]:
         """All tables that hold anything, by name."""
         with self._database.reading() as cursor:
             names = cursor.execute(
@@ -31,5 +31,5 @@ class Contents:
                 columns = [row[1] for row in cursor.execute(f"PRAGMA table_info({name})").fetchall()]
                 sizes = " + ".join(f"coalesce(length(CAST({column} AS BLOB)), 0)" for column in columns)
                 query = f"SELECT count(*), coalesce(sum({sizes}), 0) FROM {name}"  # noqa: S608  # names of the schema
-                found.append(Table(name, *cursor.execute(query).fetchone()))
+                found.append(StoreTable(name, *cursor.execute(query).fetchone()))
         return tuple(table for table in found if table.rows)

@@ -56,7 +56,7 @@ class Status(msgspec.Struct, frozen=True):
     """None: the device takes part in none, or the platform is there."""
 
 
-class Sent(msgspec.Struct, frozen=True):
+class SentBytes(msgspec.Struct, frozen=True):
     """What left the device under one name."""
 
     what: str
@@ -114,12 +114,12 @@ class Journal:
                 (day, what, size_bytes),
             )
 
-    def sent_totals(self) -> tuple[Sent, ...]:
+    def sent_totals(self) -> tuple[SentBytes, ...]:
         with self._database.reading() as cursor:
             rows = cursor.execute(
                 "SELECT what, sum(messages), sum(bytes) FROM sent GROUP BY what ORDER BY what"
             ).fetchall()
-        return tuple(Sent(*row) for row in rows)
+        return tuple(SentBytes(*row) for row in rows)
 
     def sent_by_day(self) -> tuple[SentOnDay, ...]:
         with self._database.reading() as cursor:

@@ -15,7 +15,7 @@ DAY_S = 86_400.0
 """What was counted before is halved for each that has passed: a device that slows down tells so within days."""
 
 
-class Measured(NamedTuple):
+class MeasuredDurations(NamedTuple):
     """Durations of one kind of work in one condition."""
 
     pair: str
@@ -33,7 +33,7 @@ class LatencyStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, measured: Measured, *, now: float) -> None:
+    def add(self, measured: MeasuredDurations, *, now: float) -> None:
         """Count in what was measured; nothing where it holds no duration. Other pairs' figures are forgotten."""
         if not measured.durations.total:
             return
@@ -66,7 +66,7 @@ class LatencyStore:
         return tuple(msgspec.structs.replace(one, durations=one.durations.scaled(TOLD)) for one in found)
 
 
-def _joined(before: Latency | None, measured: Measured, *, days: int) -> Latency:
+def _joined(before: Latency | None, measured: MeasuredDurations, *, days: int) -> Latency:
     durations, hottest_c = measured.durations, measured.temperature_c
     if before is not None:
         halvings = days + (before.durations.total > _REMEMBERED)

@@ -14,7 +14,7 @@ Found = Literal["directory", "local network", "table"]
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """What the platform gave."""
+    """A ticket that the platform gave, with which a neighbour lets this device in."""
 
     given: PeerTicketGiven
     asked_at: float

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from coterie_agent.home import Home
 from coterie_agent.store.agreements import AgreementStore
 from coterie_agent.store.alliances import AllianceStore
+from coterie_agent.store.check_ins import CheckInStore
 from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.contents import Contents
 from coterie_agent.store.database import Database
@@ -25,15 +26,14 @@ from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.phones import PhoneStore
 from coterie_agent.store.platform_offer import PlatformOfferStore
 from coterie_agent.store.predicted import PredictedStore
+from coterie_agent.store.privacy_ledger import PrivacyLedgerStore
 from coterie_agent.store.promises import PromiseStore
 from coterie_agent.store.questions import QuestionStore
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.store.secure_sum import SecureSumStore
 from coterie_agent.store.shadow import ShadowStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
-from coterie_agent.store.told import ToldStore
 from coterie_agent.store.variants import VariantStore
-from coterie_agent.store.visits import VisitStore
 from coterie_agent.store.work import WorkStore
 
 
@@ -45,7 +45,7 @@ class Store:
     """
 
     identity: IdentityStore
-    samples: Samples
+    samples: SampleStore
     labelling: LabellingStore
     work: WorkStore
     meetings: MeetingStore
@@ -54,7 +54,7 @@ class Store:
     questions: QuestionStore
     question_sum: SecureSumStore
     """The sum that a question is answered in."""
-    told: ToldStore
+    privacy_ledger: PrivacyLedgerStore
     promises: PromiseStore
     agreements: AgreementStore
     peers: PeersStore
@@ -73,7 +73,7 @@ class Store:
     alliances: AllianceStore
     log_requests: LogRequestStore
     journal: Journal
-    visits: VisitStore
+    check_ins: CheckInStore
     contents: Contents
 
 
@@ -86,7 +86,7 @@ def open_store(home: Home) -> Iterator[Store]:
     try:
         yield Store(
             identity=IdentityStore(durable, home),
-            samples=Samples(durable),
+            samples=SampleStore(durable),
             labelling=LabellingStore(durable),
             work=WorkStore(durable),
             meetings=MeetingStore(durable),
@@ -94,7 +94,7 @@ def open_store(home: Home) -> Iterator[Store]:
             identity_log=IdentityLogStore(durable),
             questions=QuestionStore(durable),
             question_sum=SecureSumStore(durable, of="answer"),
-            told=ToldStore(durable),
+            privacy_ledger=PrivacyLedgerStore(durable),
             promises=PromiseStore(durable),
             agreements=AgreementStore(durable),
             peers=PeersStore(durable),
@@ -113,7 +113,7 @@ def open_store(home: Home) -> Iterator[Store]:
             alliances=AllianceStore(durable),
             log_requests=LogRequestStore(durable),
             journal=Journal(hints),
-            visits=VisitStore(hints),
+            check_ins=CheckInStore(hints),
             contents=Contents(durable),
         )
     finally:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_learning.seen import Seen
+from coterie_learning.prediction_counts import PredictionCounts
 from coterie_wire.structs import from_json
 
 KEPT = 500
@@ -15,7 +15,7 @@ KEPT = 500
 class Counted(NamedTuple):
     """Groups of predictions in their order."""
 
-    groups: tuple[Seen, ...]
+    groups: tuple[PredictionCounts, ...]
     up_to: int
     """The number of the last of them."""
 
@@ -26,7 +26,7 @@ class PredictedStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: PredictionCounts) -> None:
         """Keep one group."""
         with self._database.transaction() as cursor:
             cursor.execute("INSERT INTO predicted (content, seal) VALUES (?1, seal(?1))", (msgspec.json.encode(seen),))
@@ -38,7 +38,9 @@ class PredictedStore:
             rows = cursor.execute("SELECT id, content, seal IS seal(content) FROM predicted ORDER BY id").fetchall()
         if not rows:
             return None
-        return Counted(tuple(from_json(content, Seen) for _, content, is_sound in rows if is_sound), rows[-1][0])
+        return Counted(
+            tuple(from_json(content, PredictionCounts) for _, content, is_sound in rows if is_sound), rows[-1][0]
+        )
 
     def taken(self, counted: Counted) -> None:
         """The agent has read them."""

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_wire.asking import Asked
+from coterie_wire.asking import OpenQuestion
 
 QuestionOutcome = Literal["answered", "declined", "uncounted"]
 _KEPT = 200
@@ -36,7 +36,7 @@ class QuestionStore:
             cursor.execute("DELETE FROM question_sum WHERE assignment <> ?", (answer,))
             cursor.execute("DELETE FROM question_vector WHERE one NOT IN (SELECT one FROM question_sum)")
 
-    def finish(self, asked: Asked, outcome: QuestionOutcome, sentence: str, *, now: float) -> None:
+    def finish(self, asked: OpenQuestion, outcome: QuestionOutcome, sentence: str, *, now: float) -> None:
         """Record how it ended, and forget its sum."""
         row = (asked.answer, outcome, sentence, asked.federation, bytes(asked.question).decode(), now)
         with self._database.transaction() as cursor:

@@ -55,7 +55,7 @@ class Snapshot(NamedTuple):
     last: int
 
 
-class Samples:
+class SampleStore:
     """The samples in the database."""
 
     def __init__(self, database: Database) -> None:

@@ -15,7 +15,7 @@ class Shadow(msgspec.Struct, frozen=True):
     candidate: SignedManifest
 
 
-class Beside(msgspec.Struct, frozen=True):
+class ShadowFigures(msgspec.Struct, frozen=True):
     """What the prediction service has compared."""
 
     answers: int = 0
@@ -24,9 +24,9 @@ class Beside(msgspec.Struct, frozen=True):
     """Durations of runs of what was shown, on the same samples."""
     candidate: Histogram = Histogram()
 
-    def __add__(self, other: "Beside") -> "Beside":
+    def __add__(self, other: "ShadowFigures") -> "ShadowFigures":
         """Both together."""
-        return Beside(
+        return ShadowFigures(
             self.answers + other.answers,
             self.agreed + other.agreed,
             self.champion + other.champion,
@@ -49,7 +49,7 @@ class ShadowStore:
     def hold(self, shadow: Shadow) -> None:
         """Let this candidate answer, in place of any other, whose figures are forgotten."""
         with self._database.transaction() as cursor:
-            row = (msgspec.json.encode(shadow), msgspec.json.encode(Beside()))
+            row = (msgspec.json.encode(shadow), msgspec.json.encode(ShadowFigures()))
             cursor.execute("INSERT OR REPLACE INTO shadow VALUES (1, ?1, ?2, seal(?1, ?2))", row)
 
     def drop(self) -> None:
@@ -57,16 +57,16 @@ class ShadowStore:
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM shadow")
 
-    def beside(self, rollout: str) -> Beside:
+    def beside(self, rollout: str) -> ShadowFigures:
         """What was compared for it until now."""
         shadow = self.load()
         if shadow is None or shadow.rollout != rollout:
-            return Beside()
+            return ShadowFigures()
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT beside FROM shadow").fetchone()
-        return from_json(row[0], Beside) if row else Beside()
+        return from_json(row[0], ShadowFigures) if row else ShadowFigures()
 
-    def add(self, rollout: str, more: Beside) -> None:
+    def add(self, rollout: str, more: ShadowFigures) -> None:
         """Count in what was compared, unless another candidate, or none, answers by now."""
         shadow = self.load()
         if shadow is None or shadow.rollout != rollout or not more.answers:
@@ -74,5 +74,5 @@ class ShadowStore:
         with self._database.transaction() as cursor:
             (before,) = cursor.execute("SELECT beside FROM shadow").fetchone() or (None,)
             if before is not None:
-                after = msgspec.json.encode(from_json(before, Beside) + more)
+                after = msgspec.json.encode(from_json(before, ShadowFigures) + more)
                 cursor.execute("UPDATE shadow SET beside = ?1, seal = seal(shadow, ?1)", (after,))

@@ -39,7 +39,7 @@ from coterie_wire.tensors import Tensors, encode_tensors
 log = logging.getLogger(__name__)
 
 
-class Start(NamedTuple):
+class TrainingStart(NamedTuple):
     """Where a part of a round starts that is not its first, or not from the version."""
 
     parameters: Tensors
@@ -49,8 +49,8 @@ class Start(NamedTuple):
     """What was measured so far; None: nothing."""
 
 
-class Part(NamedTuple):
-    """A training that has ended."""
+class EndedTraining(NamedTuple):
+    """A training of one part of a round, ended: what the next part, or the update, is made from."""
 
     client: ClientRound
     trainer: Trainer
@@ -117,7 +117,7 @@ class Training:
         )
         return True
 
-    def _compared(self, part: Part) -> "_Compared | None":
+    def _compared(self, part: EndedTraining) -> "_Compared | None":
         """The version on the samples held out, where a personal model is compared with it; None if it was paused.
 
         It is not where too few samples are held out, nor where the plan hides in a sum what devices measure.
@@ -128,7 +128,7 @@ class Training:
         found = self.measure(part.predictor, self.model.parameters(), parts.held_out, parts.held_out)
         return None if found is None else _Compared(parts.held_out, found)
 
-    def _tuned(self, part: Part, compared: "_Compared", after: Measure) -> Tuned | None:
+    def _tuned(self, part: EndedTraining, compared: "_Compared", after: Measure) -> Tuned | None:
         """How it did; None: they were not compared, or no plan applies between rounds under which it could be told."""
         standing = self.store.peers.standing()
         if standing is None or compared.version is None:
@@ -145,7 +145,7 @@ class Training:
             own_accuracy=after.accuracy,
         )
 
-    def train(self, start: Start | None = None) -> Part | None:
+    def train(self, start: TrainingStart | None = None) -> EndedTraining | None:
         """The steps of one training, from the version or from `start`; None if it was paused, with a checkpoint kept.
 
         Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*``.
@@ -183,7 +183,7 @@ class Training:
         if client.training.steps_done == 0 and start is None:
             raise AgentError("agent.too_late", "the round closes before a first step could be finished")
         progress = msgspec.structs.replace(before, train_s=trainer.train_s, memory_bytes=trainer.memory_bytes)
-        return Part(client, trainer, predictor, progress, client.training.trained(), ids)
+        return EndedTraining(client, trainer, predictor, progress, client.training.trained(), ids)
 
     def measure(
         self, predictor: Predictor, parameters: Tensors, ids: Sequence[int], accuracy_of: Sequence[int] = ()
@@ -192,7 +192,7 @@ class Training:
         predictor.set_parameters(parameters)
         return predictor.measure(self.store.samples, loss_of=ids, accuracy_of=accuracy_of, stop=self._paused)
 
-    def save(self, part: Part) -> None:
+    def save(self, part: EndedTraining) -> None:
         """Keep a training that has ended, as a checkpoint: it goes on from there."""
         self._save(part.client, part.trainer, part.progress)
 
@@ -201,7 +201,7 @@ class Training:
         graph = train_graph(self.model.train_step(), self.model.manifest.model, threads=self.threads)
         return open_steps(graph, frozen_tensors=self.model.frozen())
 
-    def _given(self, ids: Sequence[int], start: Start | None) -> Given:
+    def _given(self, ids: Sequence[int], start: TrainingStart | None) -> Given:
         model, peers = self.model.manifest.model, self.store.peers
         return Given(
             plan=self.plan,

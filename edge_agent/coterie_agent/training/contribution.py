@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coterie_agent.errors import AgentError
 from coterie_agent.store.work import WorkStore
 from coterie_agent.training.model import Model
-from coterie_learning.contribution import Contents, Measured
+from coterie_learning.contribution import Contents, DeviceFigures
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.privacy import Masking
@@ -40,7 +40,7 @@ class Contribution:
             self.model.manifest.model, self.plan.local, self.masking, members=members, seed=self.assignment.round
         )
         offer = self.offer
-        measured = Measured(offer.samples, offer.loss_before, offer.loss_after, offer.accuracy_before)
+        measured = DeviceFigures(offer.samples, offer.loss_before, offer.loss_after, offer.accuracy_before)
         key = secrets.token_bytes(SECRET_BYTES)
         return contents.vector(self._update(), measured, self.model.parameters(), seed=self.assignment.seed, key=key)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.evaluating import Evaluating, EvaluationStore
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.order import split
@@ -22,7 +22,7 @@ def evaluate_version(
     evaluation: str,
     *,
     model: Model,
-    samples: Samples,
+    samples: SampleStore,
     store: EvaluationStore,
     threads: int,
     checkpoint_s: float,
@@ -60,7 +60,7 @@ def evaluate_version(
     return ReportEvaluation(evaluation=evaluation, samples=found.samples, fit=Fit(loss=loss, accuracy=accuracy))
 
 
-def _advanced(found: Evaluating, ids: Sequence[int], predictor: Predictor, samples: Samples) -> Evaluating:
+def _advanced(found: Evaluating, ids: Sequence[int], predictor: Predictor, samples: SampleStore) -> Evaluating:
     rows = samples.load(ids)
     if not rows:
         return msgspec.structs.replace(found, seen=found.seen + len(ids))

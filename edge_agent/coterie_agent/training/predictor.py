@@ -11,7 +11,7 @@ from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.batches import SampleSource, make_batch, make_inputs
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
-from coterie_learning.metrics import Measured, log_softmax, measure
+from coterie_learning.metrics import SampleFigures, log_softmax, measure
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import MEASURED, predict_inputs, predict_outputs, version_names
 from coterie_wire.tensors import Array, Float32, Tensors
@@ -97,7 +97,7 @@ class Predictor:
         has_accuracy = self._spec.task in MEASURED
         return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
 
-    def each(self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]) -> Measured | None:
+    def each(self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]) -> SampleFigures | None:
         """The figures of each of the samples `ids`, which are not none; None if `stop` returned true before.
 
         Raises AgentError ``data.does_not_fit`` or ``model.broken``.
@@ -108,9 +108,9 @@ class Predictor:
                 return None
             found.append(self.measured(samples.load(ids[start : start + _ROWS])))
         right = [one.right for one in found if one.right is not None]
-        return Measured(np.concatenate([one.losses for one in found]), np.concatenate(right) if right else None)
+        return SampleFigures(np.concatenate([one.losses for one in found]), np.concatenate(right) if right else None)
 
-    def measured(self, rows: Sequence[StoredRow]) -> Measured:
+    def measured(self, rows: Sequence[StoredRow]) -> SampleFigures:
         """The figures of each of `rows`, of which there is one. Raises AgentError as `each` does."""
         batch = make_batch(rows, self._spec, size=len(rows))
         output, own = self._run(batch.inputs, batch.target)

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
@@ -33,7 +33,7 @@ class Teaching:
     model: ModelSpec
     """Of the device, whose samples it must take and whose classes it must know."""
     blobs: BlobCache
-    samples: Samples
+    samples: SampleStore
     store: TeacherProbabilitiesStore
     fetch: Callable[[], bool]
     """Download the teacher; False if training must pause before."""

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from coterie_agent.errors import AgentError, reason_of
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_learning.client.order import split
 from coterie_wire.errors import WireError
-from coterie_wire.trial import Compared, Fit, ReportTrial
+from coterie_wire.trial import Fit, ReportTrial, TrialFigures
 
 
 def run_trial(
@@ -16,7 +16,7 @@ def run_trial(
     *,
     champion: Model,
     candidate: Model,
-    samples: Samples,
+    samples: SampleStore,
     threads: int,
     stop: Callable[[], bool],
 ) -> ReportTrial | None:
@@ -36,7 +36,7 @@ def run_trial(
         return ReportTrial(rollout=rollout, fault=reason_of(error))
     if after is None:
         return None
-    compared = Compared(
+    compared = TrialFigures(
         samples=len(held_out),
         champion=Fit(loss=before.loss, accuracy=before.accuracy),
         candidate=Fit(loss=after.loss, accuracy=after.accuracy),
@@ -45,7 +45,7 @@ def run_trial(
 
 
 def _measure(
-    model: Model, samples: Samples, ids: Sequence[int], threads: int, stop: Callable[[], bool]
+    model: Model, samples: SampleStore, ids: Sequence[int], threads: int, stop: Callable[[], bool]
 ) -> Measure | None:
     predictor = Predictor(model.predict(), model.manifest.model, model.parameters(), model.frozen(), threads=threads)
     return predictor.measure(samples, loss_of=ids, accuracy_of=ids, stop=stop)

@@ -32,14 +32,14 @@ _REFUSALS = {
 _MALFORMED = ("updates.malformed", "the repository of releases cannot be read: {}")
 
 
-class Link(Protocol):
+class ReleaseLink(Protocol):
     """The way to the platform."""
 
     def download_release(self, path: str) -> Iterator[bytes]:
         """The bytes of a file of the repository. Raises Unreachable or Refused."""
 
 
-def describe_release(version: str, *, link: Link, root: bytes, folder: Path) -> Offer:
+def describe_release(version: str, *, link: ReleaseLink, root: bytes, folder: Path) -> Offer:
     """What the signed list says of a release, without its wheels.
 
     Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``.
@@ -53,7 +53,7 @@ def describe_release(version: str, *, link: Link, root: bytes, folder: Path) -> 
     return Offer(version, notes, sum(target.length for target in release), signed_by, needed)
 
 
-def fetch_release(version: str, *, link: Link, root: bytes, folder: Path) -> list[Path]:
+def fetch_release(version: str, *, link: ReleaseLink, root: bytes, folder: Path) -> list[Path]:
     """Download a release to `folder`; the verified wheels, the agent's own first.
 
     Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``. What lies in `folder` afterwards
@@ -65,7 +65,7 @@ def fetch_release(version: str, *, link: Link, root: bytes, folder: Path) -> lis
         return [_fetch(updater, target, folder / _WHEELS) for target in _release(updater, agent, version)]
 
 
-def _updater(link: Link, root: bytes, folder: Path) -> "Updater":
+def _updater(link: ReleaseLink, root: bytes, folder: Path) -> "Updater":
     """A client that has verified the newest list of releases."""
     from tuf.ngclient import Updater
 
@@ -101,7 +101,7 @@ def _translated() -> Iterator[None]:
         raise Unreachable(f"the repository of releases: {error}") from error
 
 
-def _fetcher_over(link: Link) -> "FetcherInterface":
+def _fetcher_over(link: ReleaseLink) -> "FetcherInterface":
     """Lets python-tuf read over the agent's own connection."""
     from tuf.api.exceptions import DownloadError, DownloadHTTPError
     from tuf.ngclient import FetcherInterface

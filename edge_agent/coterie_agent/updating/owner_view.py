@@ -11,10 +11,10 @@ from coterie_agent.config import UpdateSettings
 from coterie_agent.home import Home
 from coterie_agent.site import RequestError
 from coterie_agent.situation import Now
-from coterie_agent.updating.ability import why_not
-from coterie_agent.updating.agreeing import agree, agree_always, owners_word, put_off
+from coterie_agent.updating.consent import agree, agree_always, owners_word, put_off
 from coterie_agent.updating.offer import Offer, offer_of
-from coterie_agent.versions.standing import Ended, Versions
+from coterie_agent.updating.support import why_not
+from coterie_agent.versions.state import Ended, Versions
 from coterie_wire.conditions import Reason
 
 _DAY_S = 86_400.0

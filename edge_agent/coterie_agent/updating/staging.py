@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coterie_agent.errors import AgentError
-from coterie_agent.versions.standing import Base, Versions
+from coterie_agent.versions.state import Base, Versions
 
 _INSTALLS_WITHIN_S = 900.0
 _ANSWERS_WITHIN_S = 120.0

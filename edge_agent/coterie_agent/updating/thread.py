@@ -18,11 +18,11 @@ from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.work import WorkStore
-from coterie_agent.updating.ability import why_not
-from coterie_agent.updating.agreeing import owners_word
+from coterie_agent.updating.consent import owners_word
 from coterie_agent.updating.offer import keep_offer, offer_of
+from coterie_agent.updating.support import why_not
 from coterie_agent.versions.launching import return_to_former
-from coterie_agent.versions.standing import Candidate, Standing, Versions
+from coterie_agent.versions.state import Candidate, Versions, VersionState
 from coterie_wire.conditions import Reason, is_within
 from coterie_wire.messages import Done
 from coterie_wire.updating import WITHDRAWN, AgentUpdate, ReportUpdate, parts_of
@@ -158,7 +158,7 @@ class UpdatingThread:
         self._versions.change(lambda standing: msgspec.structs.replace(standing, candidate=candidate))
         self.situation.stop()
 
-    def _return(self, update: AgentUpdate, standing: Standing) -> None:
+    def _return(self, update: AgentUpdate, standing: VersionState) -> None:
         """Go back from what this very update has brought; from anything else there is nothing to go back from."""
         if standing.update != update.update or standing.current != self._versions.own():
             self.link.call(ReportUpdate(update=update.update, outcome="returned"), Done)

@@ -24,7 +24,7 @@ import msgspec
 from coterie_agent import VERSION
 from coterie_agent.errors import Exit
 from coterie_agent.home import DEFAULT_HOME, Home
-from coterie_agent.versions.standing import Candidate, Ended, Standing, Versions, own_base
+from coterie_agent.versions.state import Candidate, Ended, Versions, VersionState, own_base
 from coterie_wire.conditions import Reason
 
 log = logging.getLogger(__name__)
@@ -94,17 +94,17 @@ class Launcher:
     def _versions(self) -> Versions:
         return Versions(self.home.versions)
 
-    def _read(self) -> Standing | None:
+    def _read(self) -> VersionState | None:
         """What the file says; an agent that the owner has installed since has the last word."""
         standing = self._versions.read()
         if standing is None or self._versions.own() or standing.base.version == VERSION:
             return standing
         log.info("the owner has installed agent %s: it runs, and no other", VERSION)
-        standing = Standing(base=own_base(), ended=standing.ended)
+        standing = VersionState(base=own_base(), ended=standing.ended)
         self._versions.write(standing)
         return standing
 
-    def _become(self, standing: Standing) -> None:
+    def _become(self, standing: VersionState) -> None:
         """Return where this process is the current agent."""
         if not self._versions.is_installed(standing.current):
             log.error("agent %s is not on the disk any more; the owner's runs", standing.current)
@@ -114,7 +114,7 @@ class Launcher:
             python = self._versions.python(standing, standing.current)
             os.execv(python, [python, "-m", "coterie_agent", *self.arguments])  # noqa: S606  # no shell
 
-    def _count_start(self, standing: Standing) -> Standing:
+    def _count_start(self, standing: VersionState) -> VersionState:
         """One more start of the current agent; too many in its first time, and it is gone back from."""
         if standing.former is None or time.time() > standing.watched_until:
             return standing
@@ -128,7 +128,7 @@ class Launcher:
         self._versions.write(standing)
         return standing
 
-    def _try(self, standing: Standing, candidate: Candidate) -> Standing:
+    def _try(self, standing: VersionState, candidate: Candidate) -> VersionState:
         """Run the candidate until it has shown that it works, or that it does not."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
@@ -136,7 +136,7 @@ class Launcher:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _watch(self, standing: Standing, candidate: Candidate) -> Standing:
+    def _watch(self, standing: VersionState, candidate: Candidate) -> VersionState:
         versions = self._versions
         until = time.monotonic() + candidate.probation_s
         command = [versions.python(standing, candidate.version), "-m", "coterie_agent", *self.arguments, ON_TRIAL]
@@ -165,7 +165,7 @@ class Launcher:
         detail = f"agent {candidate.version} ended by itself {MAX_STARTS} times before it had checked in"
         return self._roll_back(standing, candidate, Reason("updates.crashed", detail))
 
-    def _settle(self, standing: Standing, candidate: Candidate) -> Standing:
+    def _settle(self, standing: VersionState, candidate: Candidate) -> VersionState:
         settled = msgspec.structs.replace(
             standing,
             current=candidate.version,
@@ -181,7 +181,7 @@ class Launcher:
         self._versions.keep_only({settled.current, settled.former or ""})
         return settled
 
-    def _roll_back(self, standing: Standing, candidate: Candidate, reason: Reason) -> Standing:
+    def _roll_back(self, standing: VersionState, candidate: Candidate, reason: Reason) -> VersionState:
         log.error("%s; the former one goes on", reason.sentence)
         _restore_store(self.home, self._versions)
         ended = Ended(candidate.update, candidate.version, "rolled_back", reason, time.time())
@@ -191,7 +191,7 @@ class Launcher:
         return back
 
 
-def return_to_former(home: Home, standing: Standing, reason: Reason) -> Standing | None:
+def return_to_former(home: Home, standing: VersionState, reason: Reason) -> VersionState | None:
     """What the file is to say for the former agent to run; None: it cannot read what the current one has written."""
     versions = Versions(home.versions)
     if standing.former is None or not versions.is_installed(standing.former):

@@ -15,7 +15,7 @@ from coterie_learning.client.optimisation import OpenSteps, Optimisation
 from coterie_learning.client.order import HELD_OUT_SHARE, SampleSplit, split, steps_per_epoch
 from coterie_learning.client.training import Checkpoint, Training
 from coterie_learning.local import ANCHOR, Local, StepScalars, Stopping
-from coterie_learning.metrics import Float64, Measured
+from coterie_learning.metrics import Float64, SampleFigures
 from coterie_learning.personal import PersonalRules
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
@@ -98,11 +98,13 @@ class Choice(NamedTuple):
 
     answers: Literal["version", "trained", "personal model"]
     """``trained``: what the training has made; ``personal model``: the one that there was before."""
-    chosen: Measured
+    chosen: SampleFigures
     """Of that one, on the samples held out."""
 
 
-def choose(version: Measured, trained: Measured, before: Measured | None, *, unless_worse: bool = False) -> Choice:
+def choose(
+    version: SampleFigures, trained: SampleFigures, before: SampleFigures | None, *, unless_worse: bool = False
+) -> Choice:
     """The model that answers, by the figures of each on the same samples held out.
 
     The trained model answers unless it is worse than the version. The personal model of `before` stays only where it
@@ -116,7 +118,7 @@ def choose(version: Measured, trained: Measured, before: Measured | None, *, unl
     return Choice("personal model", before) if stays else new
 
 
-def still_answers(before: Measured, version: Measured) -> bool:
+def still_answers(before: SampleFigures, version: SampleFigures) -> bool:
     """Whether the personal model of `before` goes on answering beside a version that has come, until it is trained.
 
     Neither has learned on the samples held out, and the next training decides once more: whichever does better.
@@ -124,18 +126,18 @@ def still_answers(before: Measured, version: Measured) -> bool:
     return not _is_better(version, before)
 
 
-def score(found: Measured) -> Float64:
+def score(found: SampleFigures) -> Float64:
     """Of each sample, the more the better: the share that is right; where nothing is right or wrong, minus the loss."""
     return -found.losses if found.right is None else found.right
 
 
-def _is_better(better: Measured, than: Measured) -> bool:
+def _is_better(better: SampleFigures, than: SampleFigures) -> bool:
     """By more that is right, or as much at a lower loss."""
     gain = float((score(better) - score(than)).sum())
     return gain > 0 or (gain == 0 and bool(better.losses.sum() < than.losses.sum()))
 
 
-def _is_clear(better: Measured, than: Measured) -> bool:
+def _is_clear(better: SampleFigures, than: SampleFigures) -> bool:
     """By more than one standard error of the sum of paired differences; McNemar's where samples are right or wrong."""
     difference = score(better) - score(than)
     return bool(difference.sum() > math.sqrt(float((difference * difference).sum())))

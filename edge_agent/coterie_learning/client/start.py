@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.portions.payload import Terms, decode_portion, merge_portion
+from coterie_learning.portions.payload import PortionTerms, decode_portion, merge_portion
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors
@@ -40,7 +40,7 @@ def with_portions(received: Tensors, spec: ModelSpec, portions: Sequence[KeptPor
     return parameters
 
 
-def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> Terms:
+def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> PortionTerms:
     """The settings by which one device helps another with `classes`.
 
     Raises WireError ``portion.unsupported`` where they cannot under `plan`.
@@ -48,4 +48,4 @@ def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> Ter
     rules = plan.help.rules()
     if rules is None or rules.portion == "learner":
         raise WireError("portion.unsupported", "under this plan devices give each other no part of their models")
-    return Terms(spec, classes, rules, plan.codec, plan.privacy)
+    return PortionTerms(spec, classes, rules, plan.codec, plan.privacy)

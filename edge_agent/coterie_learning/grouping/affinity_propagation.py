@@ -20,7 +20,7 @@ class Messages(NamedTuple):
     availability: Float
 
 
-class Found(NamedTuple):
+class Clustering(NamedTuple):
     """The messages and exemplars at convergence."""
 
     exemplars: NDArray[np.int64]
@@ -38,7 +38,7 @@ def jittered(similarities: Float) -> Float:
     return similarities + noise * np.float32(JITTER * max(float(np.abs(similarities).max(initial=0)), 1e-12))
 
 
-def propagate(similarities: Float, preference: float, *, damping: float, begin: Messages) -> Found | None:
+def propagate(similarities: Float, preference: float, *, damping: float, begin: Messages) -> Clustering | None:
     """Pass messages until the exemplars converge; a higher `preference` gives more of them. None: no convergence.
 
     `similarities` [n, n] are `jittered`; `begin` may be the messages of another preference, which saves iterations.
@@ -76,5 +76,5 @@ def propagate(similarities: Float, preference: float, *, damping: float, begin: 
         settled = settled + 1 if before is not None and np.array_equal(chosen, before) else 0
         before = chosen
         if settled >= SETTLED_STEPS and chosen.any():
-            return Found(np.flatnonzero(chosen), Messages(responsibility, availability))
+            return Clustering(np.flatnonzero(chosen), Messages(responsibility, availability))
     return None

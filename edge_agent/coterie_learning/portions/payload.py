@@ -18,7 +18,7 @@ _HEADER_BYTES = 1 << 12
 """Bytes; more than names, shapes and the codec's settings take."""
 
 
-class Terms(NamedTuple):
+class PortionTerms(NamedTuple):
     """What helper, target and platform agree on before anything is sent."""
 
     model: ModelSpec
@@ -43,7 +43,7 @@ class Terms(NamedTuple):
         return _HEADER_BYTES + sum(200 + 8 * math.prod(spec.shape) for spec in self.specs)
 
 
-def encode_portion(terms: Terms, parameters: Tensors, *, reference: Tensors, seed: int) -> bytes:
+def encode_portion(terms: PortionTerms, parameters: Tensors, *, reference: Tensors, seed: int) -> bytes:
     """What the helper with `parameters` sends; the same seed gives the same bytes.
 
     A whole model travels as its difference from `reference`, the version that both sides hold.
@@ -61,7 +61,7 @@ def encode_portion(terms: Terms, parameters: Tensors, *, reference: Tensors, see
     return terms.codec.encode(terms.privacy.protect(portion, seed=seed), seed=seed).payload
 
 
-def decode_portion(terms: Terms, payload: bytes | memoryview) -> Tensors:
+def decode_portion(terms: PortionTerms, payload: bytes | memoryview) -> Tensors:
     """The tensors of a portion, which must be exactly those of `terms`; they may be views into it.
 
     Raises WireError ``portion.unsupported``, ``portion.unknown_class``, ``update.malformed``, ``update.wrong_codec``,
@@ -70,7 +70,7 @@ def decode_portion(terms: Terms, payload: bytes | memoryview) -> Tensors:
     return terms.codec.decode(payload, expected=terms.specs)
 
 
-def merge_portion(terms: Terms, parameters: Tensors, portion: Tensors, *, known: Sequence[int]) -> Tensors:
+def merge_portion(terms: PortionTerms, parameters: Tensors, portion: Tensors, *, known: Sequence[int]) -> Tensors:
     """The target's parameters with the portion in them; `known` are the classes that the target has seen.
 
     A whole model is not merged but kept beside the target's own, see `learner_parameters`.

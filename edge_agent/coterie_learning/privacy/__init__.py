@@ -10,7 +10,7 @@ from coterie_learning.consent import Readability
 from coterie_learning.kinds import Kind
 from coterie_learning.merge import Cohort
 from coterie_learning.secure_sum.grid import Grid, Noise
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_wire.tensors import Tensors
 
 Int64 = NDArray[np.int64]
@@ -30,7 +30,7 @@ class Spend(NamedTuple):
     """Contributions of the same device to it, at most; the sensitivity is as many times that to one."""
 
 
-class Place(NamedTuple):
+class ReleasedElements(NamedTuple):
     """Which elements of a sum are released, and what a contribution is to them."""
 
     name: str
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 class Masking(NamedTuple):
     """How updates are summed so that none of them can be read."""
 
-    terms: Terms
+    terms: SumTerms
     """What the sum promises to each device."""
     bits: int
     """Of a number of the sum."""
@@ -131,7 +131,7 @@ class Privacy(Kind, frozen=True):
         total: Int64,
         *,
         seed: bytes,  # noqa: ARG002
-        place: Place,  # noqa: ARG002
+        place: ReleasedElements,  # noqa: ARG002
         cohort: Cohort,  # noqa: ARG002
         earlier: Sequence[bytes] = (),  # noqa: ARG002
     ) -> Int64:

@@ -9,7 +9,7 @@ from coterie_learning.kinds import Resources
 from coterie_learning.privacy import Masking, Privacy
 from coterie_learning.privacy._clipping import clipped
 from coterie_learning.secure_sum.graph import Adversary
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -53,9 +53,9 @@ class Masked(Privacy, frozen=True):
         return clipped(update, self.norm)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> SumTerms:
         """What a sum promises."""
-        return Terms(self.min_devices, self.corrupted, self.dropped, self.adversary)
+        return SumTerms(self.min_devices, self.corrupted, self.dropped, self.adversary)
 
     def masking(self) -> Masking:
         raise NotImplementedError

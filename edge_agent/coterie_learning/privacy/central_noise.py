@@ -15,7 +15,7 @@ from msgspec import Meta
 from coterie_learning.kinds import Resources
 from coterie_learning.merge import Cohort
 from coterie_learning.noise import whole_noise
-from coterie_learning.privacy import Int64, Place, Privacy, Released, Spend
+from coterie_learning.privacy import Int64, Privacy, Released, ReleasedElements, Spend
 from coterie_learning.privacy._clipping import clipped
 from coterie_learning.privacy._coverage import uncovered, unsummed
 from coterie_learning.privacy._quantiles import next_norm, sum_multiplier
@@ -70,7 +70,7 @@ class CentralNoise(Privacy, frozen=True, tag="central_noise"):
         total: Int64,
         *,
         seed: bytes,
-        place: Place,
+        place: ReleasedElements,
         cohort: Cohort,
         earlier: Sequence[bytes] = (),  # noqa: ARG002
     ) -> Int64:

@@ -19,7 +19,7 @@ from coterie_learning.correlation import banded_square_root, inverse
 from coterie_learning.kinds import Resources
 from coterie_learning.merge import Cohort
 from coterie_learning.noise import filtered_noise
-from coterie_learning.privacy import Int64, Place, Privacy, Released, Spend, Stream
+from coterie_learning.privacy import Int64, Privacy, Released, ReleasedElements, Spend, Stream
 from coterie_learning.privacy._clipping import clipped
 from coterie_learning.privacy._coverage import uncovered, unsummed
 from coterie_wire.bundle import ModelSpec
@@ -67,7 +67,7 @@ class CorrelatedNoise(Privacy, frozen=True, tag="correlated_noise"):
         total: Int64,
         *,
         seed: bytes,
-        place: Place,
+        place: ReleasedElements,
         cohort: Cohort,  # noqa: ARG002
         earlier: Sequence[bytes] = (),
     ) -> Int64:

@@ -47,7 +47,7 @@ TURNS = (0, 1)
 
 
 class Noise(NamedTuple):
-    """What devices add together."""
+    """The noise that the devices of a sum add together, each a share."""
 
     multiplier: float
     """Standard deviation of it, in sensitivities."""

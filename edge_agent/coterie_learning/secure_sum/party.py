@@ -27,7 +27,7 @@ from coterie_learning.secure_sum.members import (
     keys_of,
     signed_member,
 )
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Vector, masked
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Box, Member, Share
@@ -73,7 +73,7 @@ def entry(state: PartyState, identity: SigningKey) -> Member:
     return signed_member(state.session, state.device, identity, _session_keys(state))
 
 
-def share(state: PartyState, found: MemberList, terms: Terms) -> PartyState:
+def share(state: PartyState, found: MemberList, terms: SumTerms) -> PartyState:
     """Accept the list, and seal shares for the neighbours: `sent`.
 
     Raises WireError ``secure_sum.wrong_list`` where the device's keys are not in it, or it has accepted another one;
@@ -112,7 +112,7 @@ class Masked(NamedTuple):
     vector: Vector
 
 
-def mask(state: PartyState, boxes: Sequence[Box], vector: Vector, terms: Terms) -> Masked:
+def mask(state: PartyState, boxes: Sequence[Box], vector: Vector, terms: SumTerms) -> Masked:
     """`vector` under the own mask and those shared with the senders of `boxes`.
 
     It is computed once: under the same masks a second vector would tell how it differs from the first. A box that does
@@ -146,7 +146,7 @@ class Revealed(NamedTuple):
     shares: tuple[Share, ...]
 
 
-def reveal(state: PartyState, survivors: Sequence[int], terms: Terms) -> Revealed:
+def reveal(state: PartyState, survivors: Sequence[int], terms: SumTerms) -> Revealed:
     """Shares to unmask the sum of the vectors of `survivors`, by their places in the list.
 
     Raises WireError ``secure_sum.out_of_order``, ``secure_sum.wrong_survivors`` where it has answered for others before
@@ -208,7 +208,7 @@ def _session_keys(state: PartyState) -> SessionKeys:
     )
 
 
-def _neighbourhood(found: MemberList, place: int, terms: Terms) -> tuple[Sequence[int], int]:
+def _neighbourhood(found: MemberList, place: int, terms: SumTerms) -> tuple[Sequence[int], int]:
     graph = terms.graph(len(found.members))
     seed = int.from_bytes(found.digest, "big")
     return neighbours_of(place, len(found.members), graph.neighbours, seed), graph.threshold

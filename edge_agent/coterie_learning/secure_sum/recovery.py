@@ -21,7 +21,7 @@ from coterie_learning.secure_sum.graph import neighbours_of
 from coterie_learning.secure_sum.masks import DRAWN, UInt
 from coterie_learning.secure_sum.members import MemberList
 from coterie_learning.secure_sum.shamir import Polynomial
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import NUMBERS, TAIL, Layout, Vector, VectorFile, word
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Box, Member, Of, Share
@@ -62,7 +62,7 @@ def boxes_for(place: int, boxes: Sequence[Box]) -> tuple[Box, ...]:
     return tuple(sorted((box for box in boxes if box.to == place), key=lambda box: box.sender))
 
 
-def check_boxes(found: MemberList, place: int, boxes: Sequence[Box], terms: Terms) -> None:
+def check_boxes(found: MemberList, place: int, boxes: Sequence[Box], terms: SumTerms) -> None:
     """Raises WireError ``secure_sum.wrong_box`` unless `boxes` are one of the member's for each of its neighbours."""
     wanted = list(_neighbours(found, place, terms))
     if sorted(box.to for box in boxes) != wanted or any(box.sender != place for box in boxes):
@@ -71,7 +71,7 @@ def check_boxes(found: MemberList, place: int, boxes: Sequence[Box], terms: Term
 
 def recover(
     found: MemberList,
-    terms: Terms,
+    terms: SumTerms,
     *,
     shared: Set[int],
     survivors: Sequence[int],
@@ -178,6 +178,6 @@ def _is_key_of(member: Member) -> Callable[[bytes], bool]:
     return lambda secret: masks.public_key(secret) == member.mask
 
 
-def _neighbours(found: MemberList, place: int, terms: Terms) -> Sequence[int]:
+def _neighbours(found: MemberList, place: int, terms: SumTerms) -> Sequence[int]:
     graph = terms.graph(len(found.members))
     return neighbours_of(place, len(found.members), graph.neighbours, int.from_bytes(found.digest, "big"))

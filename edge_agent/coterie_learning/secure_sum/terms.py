@@ -7,7 +7,7 @@ from coterie_learning.secure_sum.graph import Adversary, Graph, graph_of
 from coterie_wire.errors import WireError
 
 
-class Terms(NamedTuple):
+class SumTerms(NamedTuple):
     """How many there are at least, and what they bear; parts of the plan, so that devices need not be told."""
 
     fewest: int

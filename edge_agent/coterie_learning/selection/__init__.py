@@ -7,7 +7,7 @@ from coterie_learning.kinds import Kind
 from coterie_learning.random import device_lot
 
 
-class Known(NamedTuple):
+class DeviceFacts(NamedTuple):
     """What is known of a device that could be asked now."""
 
     device: str
@@ -26,9 +26,9 @@ class Selection(Kind, frozen=True):
 
     since: ClassVar[str] = "0.2"
     reads_history: ClassVar[bool] = True
-    """Whether it reads more of what is `Known` than the device's name."""
+    """Whether it reads more of what is `DeviceFacts` than the device's name."""
 
-    def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
+    def choose(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
         """`count` of `devices` (all, where there are fewer) for round `round_number`, which counts from 1.
 
         The same choice in whatever order they are given.

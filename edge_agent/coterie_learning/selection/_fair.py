@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from coterie_learning.random import device_lot
-from coterie_learning.selection import Known, Selection
+from coterie_learning.selection import DeviceFacts, Selection
 
 
 class Fair(Selection, frozen=True):
@@ -22,7 +22,7 @@ class Fair(Selection, frozen=True):
         Meta(ge=1, le=10_000, description="rounds without being asked after which a device comes before all others"),
     ] = 20
 
-    def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
+    def choose(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
         waited = {known.device: self._waited(known, round_number) for known in devices}
         overdue = [known.device for known in devices if waited[known.device] >= self.fair_rounds]
         first = sorted(overdue, key=lambda device: (-waited[device], device_lot(seed, device)))[:count]
@@ -30,11 +30,11 @@ class Fair(Selection, frozen=True):
         rest = self.prefer(others, count=count - len(first), round_number=round_number, seed=seed)
         return (*first, *rest)
 
-    def prefer(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> Sequence[str]:
+    def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:
         """`count` of `devices` (all, where there are fewer), of which none has waited for too long."""
         raise NotImplementedError
 
-    def _waited(self, known: Known, round_number: int) -> int:
+    def _waited(self, known: DeviceFacts, round_number: int) -> int:
         return round_number - 1 if known.idle_rounds is None else known.idle_rounds
 
 

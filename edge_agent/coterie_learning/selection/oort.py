@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.selection import Known, choose
+from coterie_learning.selection import DeviceFacts, choose
 from coterie_learning.selection._fair import Fair, drawn
 
 CLIPPED_AT = 0.95
@@ -36,7 +36,7 @@ class Oort(Fair, frozen=True, tag="oort"):
         float, Meta(ge=0, le=10, description="exponent of (preferred time / time) for slower devices; 0: no loss")
     ] = 2.0
 
-    def prefer(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> Sequence[str]:
+    def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:
         tried = [known for known in devices if known.loss is not None and known.train_s is not None]
         known_names = {known.device for known in tried}
         untried = [known.device for known in devices if known.device not in known_names]
@@ -46,7 +46,7 @@ class Oort(Fair, frozen=True, tag="oort"):
         exploited = _exploited(utilities, count=min(len(tried), count - exploring), seed=seed)
         return [*exploited, *choose(untried, count=count - len(exploited), seed=seed)]
 
-    def utilities(self, devices: Sequence[Known], *, round_number: int) -> Mapping[str, float]:
+    def utilities(self, devices: Sequence[DeviceFacts], *, round_number: int) -> Mapping[str, float]:
         """Of devices that have delivered: statistical utility in 0..1, and what is uncertain, less what time costs."""
         if not devices:
             return {}

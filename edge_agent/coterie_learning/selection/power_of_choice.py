@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from coterie_learning.random import device_lot
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from coterie_learning.selection._fair import Fair, drawn
 
 
@@ -18,7 +18,7 @@ class PowerOfChoice(Fair, frozen=True, tag="power_of_choice"):
         float, Meta(ge=1, le=100, description="candidates drawn for each device that is asked (d / m); 1: uniform")
     ] = 2.0
 
-    def prefer(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> Sequence[str]:  # noqa: ARG002
+    def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:  # noqa: ARG002
         weights = {known.device: float(max(1, known.samples)) for known in devices}
         some = drawn(weights, count=math.ceil(count * self.candidates), seed=seed)
         # Who has told no loss yet comes first, so that its loss becomes known.

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from coterie_learning.kinds import Resources
 from coterie_learning.random import derive_seed, device_lot
-from coterie_learning.selection import Known, choose
+from coterie_learning.selection import DeviceFacts, choose
 from coterie_learning.selection._fair import Fair
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
@@ -31,7 +31,7 @@ class Tiers(Fair, frozen=True, tag="tiers"):
             "no device waits for another in asynchronous rounds; take selection uniform, or pace sync",
         )
 
-    def prefer(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> Sequence[str]:  # noqa: ARG002
+    def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:  # noqa: ARG002
         divided = self._divided(devices, seed)
         if not divided:
             return ()
@@ -42,7 +42,7 @@ class Tiers(Fair, frozen=True, tag="tiers"):
             chosen += choose(tier, count=count - len(chosen), seed=seed)
         return chosen
 
-    def _divided(self, devices: Sequence[Known], seed: int) -> list[list[str]]:
+    def _divided(self, devices: Sequence[DeviceFacts], seed: int) -> list[list[str]]:
         """The tiers that have devices: first those that were not measured, then the fastest, and so on."""
         unknown = [known.device for known in devices if known.train_s is None]
         times = {known.device: known.train_s for known in devices if known.train_s is not None}

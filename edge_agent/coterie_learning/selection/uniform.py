@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from coterie_learning.selection import Known, Selection, choose
+from coterie_learning.selection import DeviceFacts, Selection, choose
 
 
 class Uniform(Selection, frozen=True, tag="uniform"):
@@ -11,5 +11,5 @@ class Uniform(Selection, frozen=True, tag="uniform"):
 
     reads_history: ClassVar[bool] = False
 
-    def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:  # noqa: ARG002
+    def choose(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:  # noqa: ARG002
         return choose((known.device for known in devices), count=count, seed=seed)

@@ -25,7 +25,7 @@ from coterie_learning.vertical.letters import (
     numbers_of,
 )
 from coterie_learning.vertical.protection import protect
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_wire.errors import WireError
 
 Int64 = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Epoch(msgspec.Struct, frozen=True):
     """On the people held out."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PartyState(msgspec.Struct, frozen=True):
     """How far a party has come."""
 
     alignment: AlignmentState | None
@@ -74,15 +74,15 @@ Stage = Literal["aligning", "training", "finished"]
 class Party:
     """What both share."""
 
-    def __init__(self, identifiers: Sequence[str], half: Half, terms: Terms, standing: Standing) -> None:
+    def __init__(self, identifiers: Sequence[str], half: Half, terms: VerticalTerms, standing: PartyState) -> None:
         """`identifiers` are those of the table's rows; the half has the parameters that belong to `standing`."""
         self._identifiers, self._half, self._terms, self.standing = identifiers, half, terms, standing
         self.half: Half = half
 
     @staticmethod
-    def beginning(*, salt: bytes, secret: bytes) -> Standing:
+    def beginning(*, salt: bytes, secret: bytes) -> PartyState:
         """Of a party that has said nothing; `secret` are 64 bytes that nobody else knows."""
-        return Standing(alignment=AlignmentState(salt, secret[:32]), noise_key=secret[32:])
+        return PartyState(alignment=AlignmentState(salt, secret[:32]), noise_key=secret[32:])
 
     def begin(self) -> Iterator[Letter]:
         """What it sends before anything has come."""
@@ -175,7 +175,7 @@ class ColumnsParty(Party):
 
     _half: LowerHalf
 
-    def __init__(self, identifiers: Sequence[str], half: LowerHalf, terms: Terms, standing: Standing) -> None:
+    def __init__(self, identifiers: Sequence[str], half: LowerHalf, terms: VerticalTerms, standing: PartyState) -> None:
         super().__init__(identifiers, half, terms, standing)
 
     def _divide(self) -> list[Letter]:
@@ -225,7 +225,7 @@ class LabelsParty(Party):
 
     _half: UpperHalf
 
-    def __init__(self, identifiers: Sequence[str], half: UpperHalf, terms: Terms, standing: Standing) -> None:
+    def __init__(self, identifiers: Sequence[str], half: UpperHalf, terms: VerticalTerms, standing: PartyState) -> None:
         super().__init__(identifiers, half, terms, standing)
 
     @property

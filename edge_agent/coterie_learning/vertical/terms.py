@@ -8,7 +8,7 @@ from msgspec import Meta
 from coterie_learning.vertical.protection import DEFAULT_NOISE
 
 
-class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class VerticalTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How two parties train together."""
 
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 20

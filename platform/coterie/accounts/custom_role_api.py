@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.accounts import custom_roles
+from coterie.accounts.effective import GIVABLE
 from coterie.accounts.models import CustomRole, Organisation
 from coterie.accounts.operator_api import ROLES, SCOPES
 from coterie.accounts.project_api import seen, seen_roles
-from coterie.accounts.standings import GIVABLE
 from coterie.audit.actions import ACTIONS
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet

@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from coterie.accounts.effective import GIVABLE, actions_in, check_may
 from coterie.accounts.models import CustomRole, Organisation
-from coterie.accounts.standings import GIVABLE, actions_in, check_may
 from coterie.audit.recording import audited
 from coterie.core.acting import OperatorRole
 from coterie.core.errors import CoterieError, ErrorKind

@@ -10,7 +10,7 @@ Json = Mapping[str, object]
 """As browsers write it: ``PublicKeyCredential.toJSON`` and its inverse."""
 
 
-class Answer(NamedTuple):
+class PasskeyAnswer(NamedTuple):
     """What a browser sent back, and as whom the platform had asked."""
 
     given: str | Json

@@ -14,7 +14,7 @@ from coterie.accounts import passkeys, services
 from coterie.accounts.account_api import OwnPasswordSerializer
 from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, Passkey
-from coterie.accounts.passkey_answers import Answer
+from coterie.accounts.passkey_answers import PasskeyAnswer
 from coterie.accounts.relying_party import relying_party_of
 from coterie.core.listing import ListedViewSet
 
@@ -92,7 +92,7 @@ class PasskeyViewSet(ListedViewSet[Passkey]):
         """Let the passkey sign its owner in; other than an app's code it needs no password beside it."""
         given = MadePasskeySerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        answer = Answer(given.validated_data["answer"], relying_party_of(request._request))
+        answer = PasskeyAnswer(given.validated_data["answer"], relying_party_of(request._request))
         passkey, codes = passkeys.add_passkey(
             operator=cast(Operator, request.user),
             name=given.validated_data["name"],
@@ -116,6 +116,6 @@ class PasskeyViewSet(ListedViewSet[Passkey]):
         given = ProofSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         signed, code = given.validated_data["answer"], given.validated_data["code"]
-        answer = None if signed is None else Answer(signed, relying_party_of(request._request))
+        answer = None if signed is None else PasskeyAnswer(signed, relying_party_of(request._request))
         passkeys.remove_passkey(passkey=self.get_object(), code=code, answer=answer, now=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

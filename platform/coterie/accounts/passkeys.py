@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from coterie.accounts.models import Operator, Passkey
-from coterie.accounts.passkey_answers import Answer, Json, PasskeyRefused
+from coterie.accounts.passkey_answers import Json, PasskeyAnswer, PasskeyRefused
 from coterie.accounts.passkey_challenges import PasskeyChallengeOver, Purpose, make_challenge, spend_challenge
 from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import (
@@ -93,7 +93,7 @@ def begin_passkey(*, operator: Operator, party: RelyingParty, now: datetime) -> 
     )
 
 
-def add_passkey(*, operator: Operator, name: str, answer: Answer, now: datetime) -> NewPasskey:
+def add_passkey(*, operator: Operator, name: str, answer: PasskeyAnswer, now: datetime) -> NewPasskey:
     """Let the passkey that a browser has made sign its owner in.
 
     Raises BrowserNeeded, BadName, PasskeyChallengeOver, PasskeyRefused or PasskeyExists.
@@ -133,7 +133,7 @@ def ask_passkey(*, operator: Operator | None, party: RelyingParty, now: datetime
     )
 
 
-def check_passkey(*, answer: Answer, operator: Operator | None, now: datetime) -> Operator:
+def check_passkey(*, answer: PasskeyAnswer, operator: Operator | None, now: datetime) -> Operator:
     """Whose passkey gave this answer to what `ask_passkey` asked of the same `operator`.
 
     Raises PasskeyChallengeOver, PasskeyRefused, PasskeyUnknown or PasskeyCopied; the last is recorded.
@@ -158,7 +158,7 @@ def check_passkey(*, answer: Answer, operator: Operator | None, now: datetime) -
     return passkey.operator
 
 
-def remove_passkey(*, passkey: Passkey, code: str, answer: Answer | None, now: datetime) -> None:
+def remove_passkey(*, passkey: Passkey, code: str, answer: PasskeyAnswer | None, now: datetime) -> None:
     """Let it sign nobody in any more; who asks proves who it is by the answer of a passkey or, without one, by a code.
 
     Raises SecondFactorRequired, and what `check_code` and `check_passkey` raise.
@@ -185,7 +185,7 @@ def _check_browser() -> None:
         raise BrowserNeeded(token=actor.token)
 
 
-def _verified_new(operator: Operator, answer: Answer, now: datetime) -> "VerifiedRegistration":
+def _verified_new(operator: Operator, answer: PasskeyAnswer, now: datetime) -> "VerifiedRegistration":
     from coterie.accounts import passkey_protocol  # see there
 
     given, client = passkey_protocol.read_registration(answer.given)

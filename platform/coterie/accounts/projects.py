@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 
+from coterie.accounts.effective import actions_given, actions_in, actions_of, check_may
 from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project
-from coterie.accounts.standings import actions_given, actions_in, actions_of, check_may
 from coterie.audit.recording import audited
 from coterie.core.acting import OperatorRole
 from coterie.core.errors import CoterieError, ErrorKind

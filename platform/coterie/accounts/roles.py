@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from django.db.models import Q, QuerySet
 
+from coterie.accounts.effective import Permissions, level_of, standing_in
 from coterie.accounts.models import ApiToken, Grant, Operator, Project
-from coterie.accounts.standings import Standing, level_of, standing_in
 from coterie.core.acting import NOWHERE, Actor, OperatorRole, Scope
 from coterie.core.errors import CoterieError, ErrorKind
 
@@ -62,7 +62,9 @@ def actor_of(
     project = None if chosen is None and whole is not None else _chosen(operator, chosen)
     if project is None and whole is not None:
         return Actor("person", str(operator.pk), operator.username, whole, address=address)
-    held = Standing() if project is None else standing_in(operator, project=project, organisation=project.organisation)
+    held = (
+        Permissions() if project is None else standing_in(operator, project=project, organisation=project.organisation)
+    )
     return Actor(
         "person",
         str(operator.pk),
@@ -83,11 +85,11 @@ def _chosen(operator: Operator, chosen: object) -> Project | None:
 
 
 def _token_actor(operator: Operator, token: ApiToken, address: str) -> Actor:
-    held = Standing(installation_role(operator))
+    held = Permissions(installation_role(operator))
     project = None if held.role is not None else NOWHERE
     if token.project_id is not None:
         place = projects_of(operator).filter(pk=token.project_id).first()
-        held = Standing() if place is None else standing_in(operator, project=place, organisation=place.organisation)
+        held = Permissions() if place is None else standing_in(operator, project=place, organisation=place.organisation)
         project = NOWHERE if place is None else place.pk
     return Actor(
         "token",

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from coterie.accounts.effective import actions_given
 from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project, SignOnRole
 from coterie.accounts.projects import columns_of, give_role, take_role
-from coterie.accounts.standings import actions_given
 from coterie.audit.recording import audited
 from coterie.core.acting import OperatorRole
 from coterie.core.errors import CoterieError, ErrorKind

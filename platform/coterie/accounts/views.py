@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from coterie.accounts import passkeys, second_factor
 from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, SecondFactor
-from coterie.accounts.passkey_answers import Answer, PasskeyRefused
+from coterie.accounts.passkey_answers import PasskeyAnswer, PasskeyRefused
 from coterie.accounts.passkey_challenges import LASTS, PasskeyChallengeOver
 from coterie.accounts.passwords import CAME_BY_LINK, TooManyAttempts
 from coterie.accounts.relying_party import has_relying_party, relying_party_of
@@ -192,7 +192,7 @@ def _check_passkey(request: HttpRequest, operator: Operator | None) -> Operator:
     if len(given) > LONGEST_ANSWER:
         raise PasskeyRefused
     with acting_as(replace(NOBODY, address=request.META.get("REMOTE_ADDR", ""))):
-        answer = Answer(given, relying_party_of(request), asked)
+        answer = PasskeyAnswer(given, relying_party_of(request), asked)
         return passkeys.check_passkey(answer=answer, operator=operator, now=timezone.now())
 
 

@@ -16,7 +16,7 @@ class Channel(Receiver, ProjectRoot):
     """Where people are told."""
 
     class Kind(models.TextChoices):
-        """How."""
+        """By what service a channel delivers its messages."""
 
         EMAIL = "email"
         SLACK = "slack"

@@ -12,7 +12,7 @@ from django.core.mail import EmailMessage
 from coterie.alerts import wording
 from coterie.alerts.models import Channel, Message, Notice
 from coterie.webhooks.delivering import Call, post
-from coterie.webhooks.outgoing import Clock, Outcome, Queue
+from coterie.webhooks.outgoing import Clock, DeliveryOutcome, Queue
 from coterie.webhooks.signing import signed_headers
 
 Mail = Callable[[EmailMessage], str]
@@ -31,12 +31,12 @@ def send_next(*, channel_id: int, clock: Clock, call: Call, mail: Mail) -> bool:
     return MESSAGES.try_next(receiver_id=channel_id, clock=clock, send=partial(_send, call=call, mail=mail))
 
 
-def _send(message: Message, now: datetime, *, call: Call, mail: Mail) -> Outcome:
+def _send(message: Message, now: datetime, *, call: Call, mail: Mail) -> DeliveryOutcome:
     channel, notices = message.channel, list(message.notices.order_by("created_at", "pk"))
     if channel.kind == Channel.Kind.EMAIL:
         if not settings.EMAIL_HOST:
-            return Outcome(None, "the platform has no mail server")
-        return Outcome(None, mail(_mail_of(message, notices)))
+            return DeliveryOutcome(None, "the platform has no mail server")
+        return DeliveryOutcome(None, mail(_mail_of(message, notices)))
     if channel.kind == Channel.Kind.WEBHOOK:
         body = msgspec.json.encode(wording.webhook_body(notices, str(message.pk), message.created_at))
         return post(channel.url, body, signed_headers(channel.secret, str(message.pk), body, now), call=call)

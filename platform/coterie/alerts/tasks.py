@@ -12,7 +12,7 @@ from coterie.alerts import services
 from coterie.alerts.mailing import send_mail
 from coterie.alerts.sending import send_next
 from coterie.webhooks.calling import call
-from coterie.webhooks.lanes import Lanes
+from coterie.webhooks.target_threads import TargetThreads
 
 AT_ONCE = 4
 """Channels to which one process sends at the same time."""
@@ -47,4 +47,4 @@ def _mail(mail: EmailMessage) -> str:
     return send_mail(mail)
 
 
-_lanes = Lanes(_send_next, at_once=AT_ONCE)
+_lanes = TargetThreads(_send_next, at_once=AT_ONCE)

@@ -11,7 +11,7 @@ from coterie.alliances.selectors import active_alliances
 from coterie.alliances.transitions import STEPS, end
 from coterie.core.resting import LONGEST_S
 from coterie.fleet.models import Device
-from coterie_wire.allying import AllianceFigures
+from coterie_wire.alliances import AllianceFigures
 
 AWAY_AFTER = timedelta(seconds=30)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from coterie.alliances import relaying
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie_wire.allying import Alliance, ExchangeLetters, JoinAlliance, LettersNews
+from coterie_wire.alliances import Alliance, ExchangeLetters, JoinAlliance, LettersNews
 
 
 def join_alliance(device: Device, message: JoinAlliance, now: datetime) -> Alliance:

@@ -19,7 +19,7 @@ class NotHalves(CoterieError):
     sentence = "The two versions are not the halves of one network: {problem}."
 
 
-class HasEnded(CoterieError):
+class AllianceHasEnded(CoterieError):
     """Fields: alliance, state."""
 
     code = "alliances.has_ended"

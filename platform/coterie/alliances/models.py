@@ -13,7 +13,7 @@ from coterie.core.durable import Stateful
 from coterie.core.separation import ProjectRoot, Separated
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
-from coterie_wire.allying import AllianceFigures
+from coterie_wire.alliances import AllianceFigures
 
 
 class Alliance(Stateful, ProjectRoot):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coterie_wire.allying import AllianceFigures
+from coterie_wire.alliances import AllianceFigures
 from coterie_wire.conditions import Reason
 
 STOPPED = Reason("alliances.stopped", "an operator stopped it")

@@ -14,8 +14,8 @@ from coterie.alliances.transitions import STEPS, end
 from coterie.core.events import tell_consoles
 from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
-from coterie_wire.allying import MOST_AT_ONCE, ExchangeLetters, JoinAlliance, LettersNews, NewsState, Role
-from coterie_wire.allying import Alliance as AllianceMessage
+from coterie_wire.alliances import MOST_AT_ONCE, ExchangeLetters, JoinAlliance, LettersNews, NewsState, Role
+from coterie_wire.alliances import Alliance as AllianceMessage
 
 State = Alliance.State
 MOST_WAITING = 64

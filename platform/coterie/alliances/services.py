@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from coterie.alliances import reasons
-from coterie.alliances.errors import HasEnded, NotHalves, OneDevice
+from coterie.alliances.errors import AllianceHasEnded, NotHalves, OneDevice
 from coterie.alliances.models import Alliance, Party
 from coterie.alliances.transitions import end
 from coterie.audit.recording import audited
@@ -17,7 +17,7 @@ from coterie.core.separation import check_together, project_of
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.services import hold_version
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_wire.contract import cut
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
@@ -43,7 +43,7 @@ def begin_alliance(
     if columns_device == labels_device:
         raise OneDevice
     try:
-        agreed = from_values(terms, Terms)
+        agreed = from_values(terms, VerticalTerms)
     except msgspec.ValidationError as error:
         raise WireError("alliance.terms", f"terms: {error}") from error
     check_together(columns_device, labels_device, columns_version, labels_version)
@@ -71,7 +71,7 @@ def cancel_alliance(*, alliance: Alliance, now: datetime) -> None:
     """Stop it; the parties find out when they next ask. Raises HasEnded."""
     held = Alliance.objects.select_for_update(no_key=True).get(pk=alliance.pk)
     if held.state not in Alliance.ACTIVE:
-        raise HasEnded(alliance=str(held.pk), state=held.state)
+        raise AllianceHasEnded(alliance=str(held.pk), state=held.state)
     end(held, Alliance.State.CANCELLED, reason=reasons.STOPPED, now=now)
     alliance.refresh_from_db()
 

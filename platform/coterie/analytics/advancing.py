@@ -16,7 +16,7 @@ from coterie.secure_sums.files import vectors_of
 from coterie.secure_sums.models import SecureSum
 from coterie.secure_sums.selectors import layout_of, members_of, revealed, shared, survivors
 from coterie.secure_sums.services import advance_sum, fail_sum, forget
-from coterie_learning.answers import Answer, Encoding
+from coterie_learning.answers import Encoding, FleetAnswer
 from coterie_learning.secure_sum.recovery import recover, unmasked
 from coterie_learning.secure_sum.vector import VectorFile, open_vector
 from coterie_wire.conditions import Reason
@@ -87,7 +87,7 @@ def _answer(question: Question, sum_: SecureSum, now: datetime) -> None:
     )
 
 
-def _summed(question: Question, sum_: SecureSum) -> Answer:
+def _summed(question: Question, sum_: SecureSum) -> FleetAnswer:
     """What the survivors counted together. Raises WireError ``secure_sum.*`` or ``update.*``."""
     found, alive = members_of(sum_), survivors(sum_)
     recovered = recover(found, sum_.terms(), shared=shared(sum_), survivors=alive, revealed=revealed(sum_))

@@ -17,7 +17,7 @@ from coterie.privacy.accounting import cost_of
 from coterie.privacy.selectors import affordable_at
 from coterie_learning.question import Histogram, quantile
 from coterie_learning.question import Question as Content
-from coterie_wire.asking import Asked, OfferToAnswer
+from coterie_wire.asking import OfferToAnswer, OpenQuestion
 from coterie_wire.structs import from_values
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -56,7 +56,7 @@ def may_be_asked(capabilities: Mapping[str, object], content: Content) -> bool:
     )
 
 
-def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Asked]:
+def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, OpenQuestion]:
     """What each of `devices` is to answer now, by device: of several questions the oldest.
 
     A device that is asked for the first time gets its part. Where no question is under way this is one query.
@@ -68,7 +68,7 @@ def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Asked
         (part.question_id, part.device_id): part
         for part in Part.objects.filter(question__in=active, device__in=devices)
     }
-    found: dict[UUID, Asked] = {}
+    found: dict[UUID, OpenQuestion] = {}
     for question in active:
         left = [device for device in devices if device.pk not in found]
         known = {device.pk: parts[question.pk, device.pk] for device in left if (question.pk, device.pk) in parts}
@@ -77,7 +77,7 @@ def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Asked
         for device, part in known.items():
             if not part.declined_code:
                 content = msgspec.Raw(msgspec.json.encode(question.content))
-                found[device] = Asked(str(part.pk), question.federation.slug, content)
+                found[device] = OpenQuestion(str(part.pk), question.federation.slug, content)
     return found
 
 

@@ -14,7 +14,7 @@ from coterie.backup.copying import copy_file, is_sound
 from coterie.backup.database import check_empty, restore_server
 from coterie.backup.errors import DamagedBackup, NewerBackup, OlderBackup, OtherMode, StateExists
 from coterie.backup.index import BackupFile, Index, read_index
-from coterie.backup.taking import Progress, Report
+from coterie.backup.taking import BackupProgress, Report
 from coterie.config.exclusive import lock_state
 from coterie.config.schema import lacking_changes, unknown_changes
 from coterie.storage.interface import Store, store_of
@@ -104,7 +104,7 @@ class _Work:
 
     def _advance(self, size_bytes: int) -> None:
         self._done_bytes += size_bytes
-        self._report(Progress(self._done_bytes, self._total_bytes))
+        self._report(BackupProgress(self._done_bytes, self._total_bytes))
 
 
 def _object_of(place: str) -> tuple[Store, str] | None:

@@ -22,7 +22,7 @@ from coterie.backup.needed import Needed, key_files, needed_files
 from coterie.core.file_removal import no_removal
 
 
-class Progress(NamedTuple):
+class BackupProgress(NamedTuple):
     """How far a backup or a restoration is."""
 
     bytes_done: int
@@ -37,7 +37,7 @@ class Taken(NamedTuple):
     """Of files that the target did not have."""
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[BackupProgress], None]
 
 
 def take_backup(*, target: Path, now: datetime, report: Report) -> Taken:
@@ -92,7 +92,7 @@ class _Work:
 
     def _advance(self, size_bytes: int) -> None:
         self._done_bytes += size_bytes
-        self._report(Progress(self._done_bytes, self._total_bytes))
+        self._report(BackupProgress(self._done_bytes, self._total_bytes))
 
 
 def _copy_keys(target: Path) -> list[BackupFile]:

@@ -9,16 +9,16 @@ from typing import Annotated, NamedTuple, get_args, get_origin
 import msgspec
 
 
-class Use(Enum):
+class FileAccess(Enum):
     """What a job does with a file that an argument names."""
 
     READ = "read"
     WRITE = "write"
 
 
-ReadPath = Annotated[str, Use.READ]
+ReadPath = Annotated[str, FileAccess.READ]
 """The absolute path of a file, or of a directory with all that is in it."""
-WritePath = Annotated[str, Use.WRITE]
+WritePath = Annotated[str, FileAccess.WRITE]
 """The absolute path of a directory to read and write in, or of a file to write: its directory is written in."""
 
 
@@ -33,14 +33,14 @@ class Files(NamedTuple):
 
 def files_of(arguments: msgspec.Struct) -> Files:
     """What a child needs besides the system's files and Python's: those of its job, and the code of ours."""
-    found: dict[Use, set[str]] = {use: set() for use in Use}
+    found: dict[FileAccess, set[str]] = {use: set() for use in FileAccess}
     _gather(arguments, type(arguments), found)
-    written = {path if Path(path).is_dir() else str(Path(path).parent) for path in found[Use.WRITE]}
+    written = {path if Path(path).is_dir() else str(Path(path).parent) for path in found[FileAccess.WRITE]}
     roots = [entry for entry in map(Path, filter(None, sys.path)) if entry.is_dir()]
     installed = [root for root in roots if root.name in ("site-packages", "dist-packages")]
     sources = [root.absolute() for root in roots if root not in installed]
     code = [str(root.absolute()) for root in installed] + list(_loaded_from(sources))
-    return Files(tuple(sorted(found[Use.READ] | set(code))), tuple(sorted(written)), tuple(map(str, sources)))
+    return Files(tuple(sorted(found[FileAccess.READ] | set(code))), tuple(sorted(written)), tuple(map(str, sources)))
 
 
 def _loaded_from(roots: Iterable[Path]) -> set[str]:
@@ -54,11 +54,11 @@ def _loaded_from(roots: Iterable[Path]) -> set[str]:
     return found
 
 
-def _gather(value: object, hint: object, found: Mapping[Use, set[str]]) -> None:
+def _gather(value: object, hint: object, found: Mapping[FileAccess, set[str]]) -> None:
     if get_origin(hint) is Annotated:
         declared, *notes = get_args(hint)
         for note in notes:
-            if isinstance(note, Use) and isinstance(value, str):
+            if isinstance(note, FileAccess) and isinstance(value, str):
                 found[note].add(value)
         hint = declared
     if isinstance(value, msgspec.Struct):

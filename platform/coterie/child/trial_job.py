@@ -6,17 +6,17 @@ from coterie.child.job import ChildJob, Limits, ReportProgress, Unconfined
 from coterie.child.run import run_child
 
 
-class Nothing(msgspec.Struct, frozen=True):
-    """Neither asked nor found."""
+class Empty(msgspec.Struct, frozen=True):
+    """Arguments and result of a job that needs none."""
 
 
-JOB = ChildJob(module=__name__, work=f"{__name__}:do_nothing", arguments=Nothing, result=Nothing)
+JOB = ChildJob(module=__name__, work=f"{__name__}:do_nothing", arguments=Empty, result=Empty)
 LIMITS = Limits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, confined=True)
 
 
-def do_nothing(arguments: Nothing, report: ReportProgress) -> Nothing:  # noqa: ARG001 - as each job's work
+def do_nothing(arguments: Empty, report: ReportProgress) -> Empty:  # noqa: ARG001 - as each job's work
     """Be confined."""
-    return Nothing()
+    return Empty()
 
 
 def try_confinement() -> tuple[str, ...]:
@@ -25,5 +25,5 @@ def try_confinement() -> tuple[str, ...]:
     Raises what `run_child` does.
     """
     told: list[Unconfined] = []
-    run_child(JOB, Nothing(), limits=LIMITS, on_unconfined=told.append)
+    run_child(JOB, Empty(), limits=LIMITS, on_unconfined=told.append)
     return tuple(what for each in told for what in each.missing)

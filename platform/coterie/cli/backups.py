@@ -16,7 +16,7 @@ from coterie.config.env import Env
 
 if TYPE_CHECKING:  # they load Django
     from coterie.backup.index import Index
-    from coterie.backup.taking import Progress
+    from coterie.backup.taking import BackupProgress
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class _Shown:
         if self._shown_per_cent is not None and self._shown_per_cent >= 0:
             click.echo(err=True)
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: "BackupProgress") -> None:
         """Tell each further per cent."""
         if self._shown_per_cent is None:
             return

@@ -17,13 +17,13 @@ from coterie.core.json_out import is_alone, write_json
 from coterie.simulation.clock import DAY_S, HOUR_S, in_words
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
-from coterie.simulation.fleet.asked import BATCH_SIZE, BEYOND_ROUNDS, Asked, fleet_run
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.profile import shipped_profiles
+from coterie.simulation.fleet.run_options import BATCH_SIZE, BEYOND_ROUNDS, RunOptions, fleet_run
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.sweep import parse_dimension
+from coterie.simulation.privacy_spent import DELTA
 from coterie.simulation.reporting import reporting
-from coterie.simulation.told import DELTA
 from coterie_wire.errors import WireError
 
 SECONDS = {"m": 60.0, "h": HOUR_S, "d": DAY_S, "w": 7 * DAY_S}
@@ -119,7 +119,7 @@ def plan(
     if plot is not None and find_spec("matplotlib") is None:
         raise Failed("simulation.missing_package", "Plots need matplotlib: pip install 'coterie[simulation]'.")
     goal = Goal(accuracy, within, bytes_per_device, joules_per_device, epsilon)
-    asked = Asked(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
+    asked = RunOptions(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
     asked = asked._replace(drift=drift, cloud=cloud, cloud_data=cloud_data)
     asked = asked._replace(workers=workers or len(os.sched_getaffinity(0)))
     try:

@@ -46,7 +46,7 @@ def recipe(
     from coterie.offline.progress import ProgressLine
     from coterie.recipes.shipped import expected_of, known_recipe, plan_of
     from coterie.recipes.table import list_table, score_table, scores_document, verdict
-    from coterie.recipes.trial import Trial, untrained, worth_of_pretraining
+    from coterie.recipes.trial import RecipeTrial, untrained, worth_of_pretraining
     from coterie_recipes import NAMES, load
 
     console = Console(quiet=is_alone(out))
@@ -63,7 +63,7 @@ def recipe(
         return
     plan = plan_of(chosen, devices=len(taking_part))
     first = untrained(chosen, plan, seed=seed)
-    trial = Trial(chosen, seed=seed, people=list(taking_part.values()), new=new, plan=plan, first=first)
+    trial = RecipeTrial(chosen, seed=seed, people=list(taking_part.values()), new=new, plan=plan, first=first)
     with ProgressLine.wanted(sys.stderr.isatty()) as line:
         found = trial.run(rounds=rounds or expected.rounds, report=line.tell)
         as_shipped = data is None and people is None and rounds is None

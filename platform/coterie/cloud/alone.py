@@ -11,7 +11,7 @@ from coterie.cloud.course import Course
 from coterie.cloud.epoch_loop import Epoch, stored_epochs, train_epochs
 from coterie.cloud.epochs import Rows
 from coterie.cloud.learner import Learner
-from coterie.cloud.saved_epochs import Kept
+from coterie.cloud.saved_epochs import SavedState
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.writer import Writer
 
@@ -42,4 +42,4 @@ def train_alone(arguments: BootstrapArguments, report: ReportProgress) -> Bootst
 
     stored = stored_epochs(arguments.checkpoints)
     with Writer() as writer:
-        return train_epochs(learner, train, Kept(save, restore), report, writer, stored=stored)
+        return train_epochs(learner, train, SavedState(save, restore), report, writer, stored=stored)

@@ -17,7 +17,7 @@ import numpy as np
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.averaging_job import (
     BlobDamaged,
-    Compared,
+    ComparedUpdate,
     HeldOut,
     LeftOut,
     MergeArguments,
@@ -41,7 +41,7 @@ from coterie_learning.cohort import Admission, admit, discounted, far_off, large
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Aggregation, Block, Counted, Read, Release, fold_parameters, fold_statistics
+from coterie_learning.fold import Aggregation, Block, CountedUpdate, Read, Release, fold_parameters, fold_statistics
 from coterie_learning.merge import Merge
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.partial_sums import PartialFile, PartialSum, sum_specs
@@ -141,7 +141,9 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         updates=sum(update.devices for update in kept) + len(relayed),
         samples=sum(samples),
         left_out=left_out,
-        compared=tuple(Compared(update.sha256, *ballot) for update, ballot in zip(sound, found.ballots, strict=False)),
+        compared=tuple(
+            ComparedUpdate(update.sha256, *ballot) for update, ballot in zip(sound, found.ballots, strict=False)
+        ),
         sum_figures=sum_figures,
         difference=difference,
         residual=residual,
@@ -254,10 +256,10 @@ def _reopened(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
         raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
 
 
-def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequence[int]) -> list[Counted]:
+def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequence[int]) -> list[CountedUpdate]:
     weighed = discounted(found, [update.discount for update in updates])
     return [
-        Counted(partial(_reopened, update, contents), *weight, devices=update.devices)
+        CountedUpdate(partial(_reopened, update, contents), *weight, devices=update.devices)
         for update, weight in zip(updates, weighed, strict=True)
     ]
 
@@ -272,7 +274,7 @@ def _shortened(
 
 
 def _release(
-    privacy: Privacy, arguments: MergeArguments, updates: Sequence[StoredUpdate], counted: Sequence[Counted]
+    privacy: Privacy, arguments: MergeArguments, updates: Sequence[StoredUpdate], counted: Sequence[CountedUpdate]
 ) -> Release | None:
     """How the sum of `updates` is released: with the same noise whenever these, and no others, are merged."""
     if privacy.releases != "sums":
@@ -377,7 +379,7 @@ def _check_finite(tensor: str, numbers: Float32) -> None:
         raise NotFinite(tensor=tensor)
 
 
-class Whole(NamedTuple):
+class DecodedUpdate(NamedTuple):
     """An update, decoded."""
 
     difference: Tensors
@@ -386,7 +388,7 @@ class Whole(NamedTuple):
     """The running statistics as the device measured them."""
 
 
-def read_update(update: StoredUpdate, contents: Contents) -> Whole:
+def read_update(update: StoredUpdate, contents: Contents) -> DecodedUpdate:
     """An accepted update, decoded in memory.
 
     Raises UpdateChanged.
@@ -397,7 +399,7 @@ def read_update(update: StoredUpdate, contents: Contents) -> Whole:
                 spec.name: file.numbers(spec.name, 0, math.prod(spec.shape)).reshape(spec.shape)
                 for spec in contents.model.parameters
             }
-            return Whole(difference, file.statistics)
+            return DecodedUpdate(difference, file.statistics)
     except WireError as error:
         raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
 

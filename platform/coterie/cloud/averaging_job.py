@@ -231,7 +231,7 @@ class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     detail: str
 
 
-class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ComparedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An update, as a merge that compares updates saw it."""
 
     sha256: Sha256
@@ -252,7 +252,7 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     """Theirs."""
     left_out: tuple[LeftOut, ...]
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedUpdate, ...]
     """Empty where the merge compares none."""
     sum_figures: SumFigures | None
     """What devices measured, where their sum was merged; None where single updates were."""

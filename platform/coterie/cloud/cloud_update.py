@@ -12,9 +12,9 @@ from torch import Tensor
 from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import read_checkpoint
 from coterie.cloud.course import Course
-from coterie.cloud.epochs import Aim, Outcome, Rows, batches, split
+from coterie.cloud.epochs import Aim, Rows, TrainingOutcome, batches, split
 from coterie.cloud.program import CloudProgram, as_tensors
-from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, Kept, Trainee, run_saved_epochs
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, SavedState, Trainee, run_saved_epochs
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
@@ -33,7 +33,7 @@ def update_cloud(
     seed: int,
     report: ReportProgress,
     checkpoints: Checkpoints = UNSAVED,
-) -> Outcome:
+) -> TrainingOutcome:
     """Continue training `cloud`, from its last checkpoint if it has one; `teachers` [n, classes] is the devices' mean.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
@@ -69,7 +69,7 @@ def update_cloud(
         return run_saved_epochs(
             Trainee(batches_of, train, judge, cloud.save),
             Aim(merge.epochs, merge.patience, best_by="loss"),
-            Kept(save, restore),
+            SavedState(save, restore),
             report,
             writer,
             checkpoints=checkpoints,

@@ -26,7 +26,7 @@ from coterie.cloud.learner import Learner
 from coterie.cloud.meter import Meter
 from coterie.cloud.pace import Look
 from coterie.cloud.parts import OwnParts, forget_other_parts, part_paths
-from coterie.cloud.saved_epochs import Kept
+from coterie.cloud.saved_epochs import SavedState
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie.cloud.writer import Writer
@@ -83,7 +83,7 @@ def _group_on(device: torch.device) -> dist.ProcessGroup:
     return group
 
 
-class Meeting(Protocol):
+class GroupFacts(Protocol):
     """What PyTorch tells of a group that it makes."""
 
     store: dist.Store  # type: ignore[name-defined]
@@ -91,7 +91,7 @@ class Meeting(Protocol):
     group_size: int
 
 
-def gloo_with(meeting: Meeting, options: object) -> dist.ProcessGroupGloo:
+def gloo_with(meeting: GroupFacts, options: object) -> dist.ProcessGroupGloo:
     """Waits until all have come."""
     return dist.ProcessGroupGloo(meeting.store, meeting.group_rank, meeting.group_size, options)  # type: ignore[arg-type]
 
@@ -124,7 +124,7 @@ def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
         dist.destroy_process_group()
 
 
-class Part(NamedTuple):
+class CheckpointPart(NamedTuple):
     """How a worker's part of a checkpoint is written and read."""
 
     save: Callable[[Course], bytes]
@@ -144,7 +144,7 @@ def replica(
     *,
     save: Callable[[], Mapping[str, Tensor]] = nothing_beside,
     restore: Callable[[Mapping[str, Tensor]], None] = lambda _saved: None,
-) -> Part:
+) -> CheckpointPart:
     """Of a worker that has the whole model: everything, with what `save` gives, for the same number of workers."""
     learner = rank.learner
 
@@ -165,10 +165,10 @@ def replica(
 
         return load
 
-    return Part(saved, find)
+    return CheckpointPart(saved, find)
 
 
-def run_rank(rank: Rank, train: Train, report: ReportProgress, part: Part) -> WorkerResult:
+def run_rank(rank: Rank, train: Train, report: ReportProgress, part: CheckpointPart) -> WorkerResult:
     """Train in step with the others: the first worker judges each epoch and decides whether there is another, and
     after which steps all of them save.
 
@@ -194,7 +194,7 @@ def run_rank(rank: Rank, train: Train, report: ReportProgress, part: Part) -> Wo
             return b""
 
         if rank.number == 0:
-            return _lead(rank, train, report, writer, begin, Kept(save, lambda _saved: remembered, _tell_look))
+            return _lead(rank, train, report, writer, begin, SavedState(save, lambda _saved: remembered, _tell_look))
 
         def save_too() -> None:
             writer.wait()
@@ -213,7 +213,7 @@ def run_rank(rank: Rank, train: Train, report: ReportProgress, part: Part) -> Wo
 
 
 def _lead(
-    rank: Rank, train: Train, report: ReportProgress, writer: Writer, begin: Stored | None, kept: Kept
+    rank: Rank, train: Train, report: ReportProgress, writer: Writer, begin: Stored | None, kept: SavedState
 ) -> WorkerResult:
     def lead(epoch: int, course: Course) -> Epoch:
         _tell(GO)

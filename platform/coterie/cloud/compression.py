@@ -14,8 +14,8 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.checkpoints import read_checkpoint
 from coterie.cloud.course import Course
-from coterie.cloud.epochs import Aim, Outcome, Rows, batches, split
-from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, Kept, Trainee, run_saved_epochs, told_as_saved
+from coterie.cloud.epochs import Aim, Rows, TrainingOutcome, batches, split
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, SavedState, Trainee, run_saved_epochs, told_as_saved
 from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
@@ -91,7 +91,7 @@ def compress(
     *,
     report: ReportProgress,
     checkpoints: Checkpoints = UNSAVED,
-) -> Outcome:
+) -> TrainingOutcome:
     """Train from `initial`, or from a checkpoint; `teacher` [n, classes] are the cloud model's probabilities.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
@@ -143,7 +143,7 @@ def compress(
         return run_saved_epochs(
             Trainee(batches_of, train, judge, lambda: encode_tensors(training.parameters)),
             Aim(how.epochs, how.patience, best_by=how.best_by),
-            Kept(save, restore),
+            SavedState(save, restore),
             report,
             writer,
             checkpoints=checkpoints,

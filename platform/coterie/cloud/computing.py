@@ -24,7 +24,7 @@ RANDOM_OF_GPU = "random_gpu"
 
 
 class Computing(NamedTuple):
-    """One process's."""
+    """The device, precision and compilation that one process computes with."""
 
     device: torch.device = CPU
     bf16: bool = False

@@ -8,7 +8,7 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.averaging import read_parameters
 from coterie.cloud.compression import Compression, Student, compress
 from coterie.cloud.distill_job import DistillArguments, DistillResult
-from coterie.cloud.epochs import Outcome
+from coterie.cloud.epochs import TrainingOutcome
 from coterie.cloud.errors import Diverged
 from coterie.cloud.program import CloudProgram
 from coterie.cloud.saved_epochs import UNSAVED, Checkpoints
@@ -80,14 +80,14 @@ def distil(
     *,
     report: ReportProgress,
     checkpoints: Sequence[Checkpoints] = (UNSAVED,) * len(STEP_SHARES),
-) -> tuple[float, Outcome]:
+) -> tuple[float, TrainingOutcome]:
     """The step size under which the loss stayed finite, and what came of it; `teacher` [n, classes] are its outputs.
 
     A step that averages of devices bear may be too large for one training alone; each that is tried has `checkpoints`
     of its own. Raises Diverged where the least of `STEP_SHARES` is, too.
     """
 
-    def attempt(number: int) -> tuple[float, Outcome]:
+    def attempt(number: int) -> tuple[float, TrainingOutcome]:
         tried = how._replace(learning_rate=how.learning_rate * STEP_SHARES[number])
         best = compress(student, initial, dataset, teacher, tried, report=report, checkpoints=checkpoints[number])
         return tried.learning_rate, best

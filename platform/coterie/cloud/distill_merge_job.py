@@ -79,7 +79,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
 
 
-class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UsedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How one device's model was used."""
 
     accuracy: float | None
@@ -123,7 +123,7 @@ class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Judgements are in the order of the models."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[UsedModel, ...]
     lineages: tuple[NewLineage, ...]
     """The base first."""
     silhouettes: dict[str, float]

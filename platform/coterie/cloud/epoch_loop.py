@@ -11,7 +11,7 @@ from coterie.cloud.checkpoints import Stored, read_checkpoint
 from coterie.cloud.course import Course
 from coterie.cloud.epochs import Aim
 from coterie.cloud.learner import Learner
-from coterie.cloud.saved_epochs import Checkpoints, Kept, Trainee, run_saved_epochs
+from coterie.cloud.saved_epochs import Checkpoints, SavedState, Trainee, run_saved_epochs
 from coterie.cloud.writer import Writer
 
 CHECKPOINT = "training"
@@ -40,7 +40,7 @@ def stored_epochs(directory: str | None) -> Stored | None:
 def train_epochs(
     learner: Learner,
     train: Train,
-    kept: Kept,
+    kept: SavedState,
     report: ReportProgress,
     writer: Writer,
     *,

@@ -69,7 +69,7 @@ class EpochsSoFar(msgspec.Struct, frozen=True):
     """On the samples trained on, of each epoch."""
 
 
-class Outcome(NamedTuple):
+class TrainingOutcome(NamedTuple):
     """The result of training."""
 
     state: bytes
@@ -139,7 +139,7 @@ def run_epochs(
     report: ReportProgress,
     begin: EpochsSoFar = BEGINNING,
     keep: Callable[[EpochsSoFar], None] = lambda _standing: None,
-) -> Outcome:
+) -> TrainingOutcome:
     """`train` epoch after epoch (from 0), `judge` each, keep the best.
 
     `begin` is what `keep` was called with before an interruption. Raises Diverged or NotLearning.
@@ -168,7 +168,7 @@ def run_epochs(
         raise NotLearning(epoch=standing.epochs, detail=ending.sentence)
     assert standing.best is not None, "at least one epoch is run"
     ended = None if ending is None else ending.sentence
-    return Outcome(standing.best.state, standing.epochs, standing.best.evaluation, ended)
+    return TrainingOutcome(standing.best.state, standing.epochs, standing.best.evaluation, ended)
 
 
 def _rank(evaluation: Evaluation, best_by: Literal["accuracy", "loss"]) -> tuple[float, float]:

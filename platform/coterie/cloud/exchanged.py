@@ -22,7 +22,7 @@ from coterie.cloud.exchange.worker import COMPUTE_S, EPOCH, EXACT, FACTORS, IDLE
 from coterie.cloud.gang import Deaths, Volunteers
 from coterie.cloud.gradient_code import GradientCode
 from coterie.cloud.learner import Learner
-from coterie.cloud.saved_epochs import Kept
+from coterie.cloud.saved_epochs import SavedState
 from coterie.cloud.strategy.coded import Coded
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments
@@ -54,7 +54,9 @@ def _trained(runner: asyncio.Runner, master: "Master", report: ReportProgress) -
 
     stored = stored_epochs(learner.arguments.checkpoints)
     with _volunteers(runner, master, deaths), Writer() as writer:
-        return train_epochs(learner, train, Kept(save, restore), report, writer, stored=stored, workers=master.workers)
+        return train_epochs(
+            learner, train, SavedState(save, restore), report, writer, stored=stored, workers=master.workers
+        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ DRAWN = 32
 """Accuracies at most."""
 
 
-class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SimulationFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a simulation found, in short."""
 
     accuracy: float

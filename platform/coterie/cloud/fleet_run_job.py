@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob, Limits
-from coterie.cloud.figures import Figures
+from coterie.cloud.figures import SimulationFigures
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.plan import Document
 
@@ -64,7 +64,7 @@ class FleetRunResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     outcome: str
     """A `coterie.simulation.fleet.outcome.FleetOutcome`, as JSON."""
-    figures: Figures
+    figures: SimulationFigures
 
 
 JOB = ChildJob(

@@ -91,7 +91,7 @@ def _part(arguments: BootstrapArguments, together: Together, report: ReportProgr
 
 
 class _Died(Exception):
-    """One of the gang."""
+    """A worker of the gang died; `output` is the end of what it printed."""
 
     def __init__(self, worker: int, death: Crashed) -> None:
         super().__init__(worker, death)

@@ -7,7 +7,7 @@ from coterie.cloud.errors import GpusUnusable
 
 
 class GpusArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """None."""
+    """The job takes no arguments."""
 
 
 class GpusResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.computing import CPU, Computing
-from coterie.cloud.epochs import Outcome, Rows, batches, split, too_few_held_back
+from coterie.cloud.epochs import Rows, TrainingOutcome, batches, split, too_few_held_back
 from coterie.cloud.program import CloudProgram
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
@@ -81,7 +81,7 @@ class Learner:
         """How good it is on the samples held back."""
         return self.cloud.score(self.held_back)
 
-    def conclude(self, best: Outcome) -> BootstrapResult:
+    def conclude(self, best: TrainingOutcome) -> BootstrapResult:
         """Write the best epoch's parameters. Accuracy on the samples trained on: where it is low, more epochs help."""
         Path(self.arguments.output).write_bytes(best.state)
         self.cloud.load(best.state)

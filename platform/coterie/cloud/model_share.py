@@ -11,16 +11,16 @@ from torch.distributed.tensor import DTensor
 
 from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.checkpoints import read_file
-from coterie.cloud.collective import Part, Rank
+from coterie.cloud.collective import CheckpointPart, Rank
 from coterie.cloud.computing import RANDOM, RANDOM_OF_GPU
 from coterie.cloud.course import LOSSES, Course
-from coterie.cloud.parts import Span, join_parts
+from coterie.cloud.parts import RowSpan, join_parts
 from coterie.cloud.training_state import MOMENTS, STEPS
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Array, encode_tensors
 
 STATE, OWN = "state", "own-"
-WHOLE = Span(0, 1 << 62)
+WHOLE = RowSpan(0, 1 << 62)
 
 
 class ModelShare(NamedTuple):
@@ -29,7 +29,7 @@ class ModelShare(NamedTuple):
     rank: Rank
     parameters: Mapping[str, nn.Parameter]
     """By the program's names; a DTensor where it has rows."""
-    rows: Mapping[str, Span]
+    rows: Mapping[str, RowSpan]
     """Which of each parameter it has."""
     buffers: Mapping[str, Tensor]
     """What its blocks store besides."""
@@ -37,9 +37,9 @@ class ModelShare(NamedTuple):
     """The buffers that it writes: others have the same."""
     optimiser: torch.optim.Optimizer
 
-    def part(self) -> Part:
+    def part(self) -> CheckpointPart:
         """Its part of a checkpoint, which any number of workers can read."""
-        return Part(self._save, self._find)
+        return CheckpointPart(self._save, self._find)
 
     def _save(self, course: Course) -> bytes:
         mine = {**self.rank.learner.computing.random_states(), **course.remembered()}
@@ -69,7 +69,7 @@ class ModelShare(NamedTuple):
             return None
         return partial(self._restore, found, workers=len(paths)) if found else None
 
-    def _wanted(self, name: str) -> Span | None:
+    def _wanted(self, name: str) -> RowSpan | None:
         kind, _, of = name.partition(".")
         if kind in (RANDOM, RANDOM_OF_GPU):
             return WHOLE if of == str(self.rank.number) else None

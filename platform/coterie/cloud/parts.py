@@ -15,17 +15,17 @@ from coterie.cloud.epochs import Moment
 from coterie_wire.tensors import Array, decode_tensors, read_header
 
 
-class Span(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows of a tensor, from `start` to before `stop`."""
 
     start: int
     stop: int
 
 
-def share_of_rows(rows: int, worker: int, workers: int) -> Span:
+def share_of_rows(rows: int, worker: int, workers: int) -> RowSpan:
     """The rows that one worker keeps, as `torch.chunk` divides them; perhaps none."""
     size = -(-rows // workers)
-    return Span(min(rows, worker * size), min(rows, (worker + 1) * size))
+    return RowSpan(min(rows, worker * size), min(rows, (worker + 1) * size))
 
 
 def part_paths(directory: Path, at: Moment) -> list[Path]:
@@ -73,7 +73,7 @@ class OwnParts:
             self._kept.pop(0).unlink(missing_ok=True)
 
 
-def join_parts(files: Iterable[bytes], wanted: Callable[[str], Span | None]) -> dict[str, Array]:
+def join_parts(files: Iterable[bytes], wanted: Callable[[str], RowSpan | None]) -> dict[str, Array]:
     """Of each tensor the rows that are `wanted`, by its name; None: it is not. One file is in memory at a time.
 
     Raises WireError where a file is malformed.

@@ -24,12 +24,12 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.quantise_job import (
     FEWEST_SAMPLES,
-    Measured,
+    FormFigures,
     Method,
     QuantiseArguments,
     QuantiseResult,
     TooFewSamples,
-    Tried,
+    TriedForm,
 )
 from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import BATCH, Evaluation, open_session, read_frozen, score
@@ -58,7 +58,7 @@ Run = Callable[[Mapping[str, Array]], Float32]
 class Form(NamedTuple):
     """A quantised graph."""
 
-    tried: Tried
+    tried: TriedForm
     graph: bytes
 
 
@@ -149,7 +149,7 @@ def _try(
     calibration: Dataset,
     held_out: Dataset,
     arguments: QuantiseArguments,
-    float32: Measured,
+    float32: FormFigures,
     clock: Clock,
 ) -> Form:
     try:
@@ -157,10 +157,10 @@ def _try(
         measured = _measure(_alone(graph, arguments.model), held_out, arguments.model, len(graph), clock)
     except Exception as error:  # noqa: BLE001 - the library's and onnxruntime's exceptions share no base class
         text = " ".join(str(error).split())[:200]
-        return Form(Tried(method, None, None, Reason("quantise.does_not_run", f"it does not run: {text}")), b"")
+        return Form(TriedForm(method, None, None, Reason("quantise.does_not_run", f"it does not run: {text}")), b"")
     points = _points(float32, measured)
     return Form(
-        Tried(method, measured, points, why_not_offered(float32, measured, points, most=arguments.max_loss_points)),
+        TriedForm(method, measured, points, why_not_offered(float32, measured, points, most=arguments.max_loss_points)),
         graph,
     )
 
@@ -210,7 +210,7 @@ class _Calibration(CalibrationDataReader):  # type: ignore[misc]  # the library 
         return next(self._samples, None)
 
 
-def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int, clock: Clock) -> Measured:
+def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int, clock: Clock) -> FormFigures:
     found = _scored(run, held_out, model)
     one = held_out.take(slice(0, 1)).inputs
     for _ in range(WARM_UP):
@@ -221,7 +221,7 @@ def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int, clo
         run(one)
         durations.append(1e6 * (clock() - began))
     p50, p90, p99 = (round(float(np.quantile(durations, share)), 1) for share in (0.5, 0.9, 0.99))
-    return Measured(size_bytes, found.accuracy, found.loss, p50, p90, p99)
+    return FormFigures(size_bytes, found.accuracy, found.loss, p50, p90, p99)
 
 
 def _scored(run: Run, held_out: Dataset, model: ModelSpec) -> Evaluation:
@@ -273,14 +273,14 @@ def _called(tensors: Mapping[str, Array], model: ModelSpec) -> Mapping[str, Arra
     return {role: np.asarray(tensors[name], np.float32) for name, role in version_names(model).items()}
 
 
-def _points(float32: Measured, measured: Measured) -> float:
+def _points(float32: FormFigures, measured: FormFigures) -> float:
     """What it loses: points of accuracy, or percent of the loss where there is no accuracy. Below 0 it gains."""
     if float32.accuracy is not None and measured.accuracy is not None:
         return round(100 * (float32.accuracy - measured.accuracy), 3)
     return round(100 * (measured.loss - float32.loss) / max(float32.loss, 1e-12), 3)
 
 
-def why_not_offered(float32: Measured, measured: Measured, points: float, *, most: float) -> Reason | None:
+def why_not_offered(float32: FormFigures, measured: FormFigures, points: float, *, most: float) -> Reason | None:
     """Why a form that runs and loses so many `points`, of `most` allowed, is no gain; None: it is."""
     if points > most:
         return Reason("quantise.loses_too_much", f"it loses {points:.2f} points on held-out samples; {most:g} at most")
@@ -293,7 +293,7 @@ def why_not_offered(float32: Measured, measured: Measured, points: float, *, mos
     return None
 
 
-def _why(tried: Sequence[Tried]) -> Reason:
+def _why(tried: Sequence[TriedForm]) -> Reason:
     """Of several reasons the one of the form that came furthest."""
     order = ("quantise.does_not_pay", "quantise.loses_too_much", "quantise.does_not_run")
     reasons = sorted((one.refused for one in tried if one.refused is not None), key=lambda one: order.index(one.code))

@@ -47,7 +47,7 @@ class QuantiseArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Percentage points of accuracy that it may lose; of a model without accuracy, percent by which its loss grows."""
 
 
-class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FormFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A form of a model on this machine, one thread, samples that it was not calibrated with."""
 
     size_bytes: int
@@ -61,11 +61,11 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     p99_us: float
 
 
-class Tried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TriedForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A way to quantise, and what became of it."""
 
     method: Method
-    measured: Measured | None
+    measured: FormFigures | None
     """None where it does not run."""
     loss_points: float | None
     refused: Reason | None
@@ -79,8 +79,8 @@ class QuantiseResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """That it was measured on."""
     calibration: int
     """Other samples that it was calibrated with."""
-    float32: Measured
-    tried: tuple[Tried, ...]
+    float32: FormFigures
+    tried: tuple[TriedForm, ...]
     offered: Method | None
     """The smallest of the quickest of those that could be; None: none could."""
     graph: BlobRef | None

@@ -13,7 +13,7 @@ from torch import Tensor
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.checkpoints import Stored, write_checkpoint
 from coterie.cloud.course import Batches, Course
-from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, Outcome, run_epochs
+from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, TrainingOutcome, run_epochs
 from coterie.cloud.pace import CHECKPOINT_S, Look, Pace
 from coterie.cloud.simulation_job import SAVED
 from coterie.cloud.writer import Writer
@@ -22,7 +22,7 @@ from coterie.evaluation.scoring import Evaluation
 STAGE = "training"
 
 
-class Kept(NamedTuple):
+class SavedState(NamedTuple):
     """How a training is saved and restored."""
 
     save: Callable[[Course], bytes]
@@ -65,14 +65,14 @@ def told_as_saved(progress: Progress) -> Progress:
 def run_saved_epochs(
     trainee: Trainee,
     aim: Aim,
-    kept: Kept,
+    kept: SavedState,
     report: ReportProgress,
     writer: Writer,
     *,
     checkpoints: Checkpoints,
     stored: Stored | None,
     amended: Callable[[Progress], Progress] = lambda progress: progress,
-) -> Outcome:
+) -> TrainingOutcome:
     """Train from what is `stored` on, and keep the best epoch.
 
     An epoch is reported, with what `amended` makes of it, once its checkpoint is on the disk. Raises Diverged,

@@ -21,8 +21,8 @@ from coterie.cloud.parts import share_of_rows
 from coterie.cloud.strategy.sharded import Sharded
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie.compile.errors import UnsupportedParameter
-from coterie.compile.hollow import HollowProgram
 from coterie.compile.upload import load_hollow
+from coterie.compile.without_weights import ProgramWithoutWeights
 from coterie_wire.structs import from_values
 
 
@@ -45,7 +45,7 @@ class Chain(nn.Module):
 class Shards:
     """The model, of whose parameters this worker keeps its rows; the first has all of them while it judges."""
 
-    def __init__(self, rank: Rank, hollow: HollowProgram) -> None:
+    def __init__(self, rank: Rank, hollow: ProgramWithoutWeights) -> None:
         """Reads this worker's rows of what `hollow` has no numbers of. Raises UnsupportedParameter."""
         self.rank, self._cloud = rank, rank.learner.cloud
         blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
@@ -81,7 +81,7 @@ class Shards:
         return torch.empty_like(tensor, device=self.rank.device) if tensor.is_meta else tensor
 
     @torch.no_grad()
-    def _read(self, hollow: HollowProgram) -> None:
+    def _read(self, hollow: ProgramWithoutWeights) -> None:
         for name in hollow.stored.keys() & self.parameters.keys():
             mine = local(self.parameters[name])
             if len(mine):

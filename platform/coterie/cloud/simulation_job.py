@@ -7,7 +7,7 @@ import msgspec
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob, Limits
-from coterie.cloud.figures import Figures, drawn
+from coterie.cloud.figures import SimulationFigures, drawn
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.plan import Document
 from coterie_wire.bundle import ModelSpec
@@ -139,10 +139,10 @@ class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     moments: tuple[ExpectedMoment, ...] = ()
     """Where samples come over time; else empty."""
 
-    def figures(self) -> Figures:
+    def figures(self) -> SimulationFigures:
         """What a list shows of it: of each range the middle."""
         median, worst = self.device_accuracy_median, self.device_accuracy_worst_decile
-        return Figures(
+        return SimulationFigures(
             accuracy=self.accuracy.middle,
             accuracies=drawn([one.accuracy.middle for one in self.moments or self.rounds]),
             device_accuracy_median=None if median is None else median.middle,

@@ -19,11 +19,11 @@ from coterie.cloud.distill_merge_job import (
     BASE,
     DistillMergeArguments,
     DistillMergeResult,
-    Judged,
     Lineage,
     NewLineage,
     NoSoundModel,
     Quality,
+    UsedModel,
 )
 from coterie.cloud.epochs import split
 from coterie.cloud.program import CloudProgram
@@ -70,7 +70,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
         chosen = [members[place] for place in merge.kept([outputs.accuracies[index] for index in members])]
         made.append(workshop.renew(name, mean_output(outputs.probabilities, chosen), models=len(chosen)))
     judged = {
-        order[index]: Judged(
+        order[index]: UsedModel(
             accuracy=None if math.isnan(accuracy) else accuracy,
             lineage=lineages.get(index, models[index].lineage),
             kept=index in kept,

@@ -27,7 +27,7 @@ WAIT_S = 2
 
 
 @dataclass(frozen=True)
-class Question:
+class PredictionTask:
     """Samples that were checked, and the model that answers them."""
 
     model: AnsweringModel
@@ -43,7 +43,7 @@ class Answerers:
         self._lock = threading.Lock()
         self._under_way = 0
 
-    def ask(self, question: Question, *, remaining_s: float) -> "Future[PlatformAnswer]":
+    def ask(self, question: PredictionTask, *, remaining_s: float) -> "Future[PlatformAnswer]":
         """The answer in time: within `remaining_s`, or it is TooLate. Raises Busy."""
         began = time.monotonic()
         with self._lock:
@@ -60,7 +60,7 @@ class Answerers:
             self._under_way -= 1
 
 
-def _answer(question: Question, began: float, remaining_s: float) -> PlatformAnswer:
+def _answer(question: PredictionTask, began: float, remaining_s: float) -> PlatformAnswer:
     try:
         answer = _run(question, began + remaining_s - time.monotonic())
     except CoterieError:
@@ -71,7 +71,7 @@ def _answer(question: Question, began: float, remaining_s: float) -> PlatformAns
     return answer
 
 
-def _run(question: Question, remaining_s: float) -> PlatformAnswer:
+def _run(question: PredictionTask, remaining_s: float) -> PlatformAnswer:
     """Raises TooLate, Failed or AnswerNotFinite."""
     if remaining_s <= 0:
         raise TooLate

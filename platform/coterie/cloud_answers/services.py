@@ -18,7 +18,7 @@ from coterie.cloud_answers.errors import (
     TooOften,
     WrongSample,
 )
-from coterie.cloud_answers.running import Question
+from coterie.cloud_answers.running import PredictionTask
 from coterie.cloud_answers.selectors import answering_model, bounds_of, consents
 from coterie.core.counting import count_up
 from coterie.core.errors import CoterieError
@@ -41,7 +41,7 @@ WINDOW_S = 60
 DAY = timedelta(days=1)
 
 
-def prepare_answer(*, device: Device, message: AskPlatform, now: datetime) -> Question:
+def prepare_answer(*, device: Device, message: AskPlatform, now: datetime) -> PredictionTask:
     """What is to be run for the device.
 
     The audit log has one entry for each day on which a device has asked. Raises NoConsent, NotOffered, TooManySamples,
@@ -61,7 +61,7 @@ def prepare_answer(*, device: Device, message: AskPlatform, now: datetime) -> Qu
         raise _refused(NoModel(pair=federation.pair.slug, most_mb=LARGEST_BYTES >> 20))
     _check(message.samples, found.spec)
     _record(device, federation, now)
-    return Question(found, message.samples)
+    return PredictionTask(found, message.samples)
 
 
 def _refused(error: CoterieError) -> CoterieError:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.child.job import Progress, Unconfined
-from coterie.cloud.launch.gang import Standing
+from coterie.cloud.launch.gang import GangStatus
 from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training.checkpoints import forget_checkpoints
@@ -16,7 +16,7 @@ from coterie.cloud_training.curve import Curve
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.jobs import PLACE
 from coterie.cloud_training.models import TrainingJob
-from coterie.cluster.services import Place, end_gang, give_place_back, grow, holds_place, put_off, try_again
+from coterie.cluster.services import GangPlacement, end_gang, give_place_back, grow, holds_place, put_off, try_again
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import tell_consoles
 from coterie.core.lease import extend_lease, lapsed, take_lease
@@ -44,7 +44,7 @@ UNTOLD = ("samples_per_second", "communication_share", "sent_bytes", "workers", 
 
 
 @transaction.atomic
-def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: Place) -> TrainingJob | None:
+def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: GangPlacement) -> TrainingJob | None:
     """The job, leased to this worker where its gang is placed; None if another holds it, or it has ended."""
     if not holds_place(job_id, place.placement, now):
         return None
@@ -180,7 +180,7 @@ def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfine
         log(job_id, f"it runs without {without}: the system does not allow it", now)
 
 
-def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, standing: Standing, now: datetime) -> None:
+def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, standing: GangStatus, now: datetime) -> None:
     """Record who starts the job's workers, and how they are there."""
     sentence = standing.detail[:MAX_CHARACTERS]
     changed = {"launcher": launcher, "launcher_state": standing.state, "launcher_sentence": sentence}

@@ -19,7 +19,7 @@ class TrainingJob(Stateful, Leased, Figured, Separated):
     project_path = "pair__project"
 
     class Kind(models.TextChoices):
-        """What is done."""
+        """What the job trains."""
 
         PREFLIGHT = "preflight"
         """Compile the device model and try both models."""

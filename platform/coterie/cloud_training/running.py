@@ -16,7 +16,7 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job, rehearsal_job, simulation_job
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.launch.follow import train_elsewhere
-from coterie.cloud.launch.gang import Standing
+from coterie.cloud.launch.gang import GangStatus
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training import work
@@ -40,7 +40,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.together import call_gang, limits_of
 from coterie.cluster.launchers import HERE
-from coterie.cluster.services import Place, holds_place, place_of
+from coterie.cluster.services import GangPlacement, holds_place, place_of
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.core.postponing import lack_of
@@ -120,7 +120,9 @@ def _rehearse(
     return f"one process took {size} to try it; {strategy.count} workers wait for their places"
 
 
-def _do(job: TrainingJob, place: Place, directory: Path, shown: "_Shown", cancel: Event, clock: Clock) -> work.Finish:
+def _do(
+    job: TrainingJob, place: GangPlacement, directory: Path, shown: "_Shown", cancel: Event, clock: Clock
+) -> work.Finish:
     """Run the child and keep its files; returns the change of the registry that is left to do."""
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
@@ -147,7 +149,7 @@ def _do(job: TrainingJob, place: Place, directory: Path, shown: "_Shown", cancel
 
 
 def _bootstrap(
-    job: TrainingJob, place: Place, train: BootstrapArguments, shown: "_Shown", cancel: Event, clock: Clock
+    job: TrainingJob, place: GangPlacement, train: BootstrapArguments, shown: "_Shown", cancel: Event, clock: Clock
 ) -> BootstrapResult:
     """By this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or it."""
     if (launcher := launcher_here()) is not None:
@@ -160,7 +162,7 @@ def _bootstrap(
             on_standing=lambda standing: shown.launched(launcher.kind, standing),
             cancel=cancel,
         )
-    shown.launched(HERE, Standing("runs"))
+    shown.launched(HERE, GangStatus("runs"))
     train = call_gang(job, place, train, clock())
     return shown.run(bootstrap_job.JOB, train, limits_of(train), cancel)
 
@@ -213,7 +215,7 @@ class _Shown:
         if self._curve is not None:
             record_curve(self._job_id, self._lease, self._curve)
 
-    def launched(self, launcher: str, standing: Standing) -> None:
+    def launched(self, launcher: str, standing: GangStatus) -> None:
         """Record who starts its workers, and how they are there."""
         record_launcher(self._job_id, self._lease, launcher, standing, self._clock())
 

@@ -32,7 +32,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import Options, QuantiseOptions, SimulationOptions, TrainingOptions
 from coterie.cluster.models import queue_of
 from coterie.cluster.selectors import active_gangs
-from coterie.cluster.services import Place, add_gang, give_place_back, place_gangs, place_of, tidy
+from coterie.cluster.services import GangPlacement, add_gang, give_place_back, place_gangs, place_of, tidy
 from coterie.core.acting import current_actor
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
@@ -264,7 +264,7 @@ def place_jobs(*, now: datetime) -> float:
     return 0.0
 
 
-def _ask_lead(job: TrainingJob, place: Place) -> None:
+def _ask_lead(job: TrainingJob, place: GangPlacement) -> None:
     RUN.send_to(queue_of(place.lead), expires_s=ASKED_AGAIN_S, job=str(job.pk), placement=place.placement)
 
 

@@ -21,7 +21,7 @@ from coterie.cloud_training import work
 from coterie.cloud_training.jobs import JOIN
 from coterie.cloud_training.models import TrainingJob
 from coterie.cluster.models import Host, queue_of
-from coterie.cluster.services import Place, holds_place, join, place_of, put_off
+from coterie.cluster.services import GangPlacement, holds_place, join, place_of, put_off
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.core.postponing import lack_of
@@ -46,7 +46,9 @@ class Meeting(NamedTuple):
     secret: str
 
 
-def call_gang(job: TrainingJob, place: Place, arguments: BootstrapArguments, now: datetime) -> BootstrapArguments:
+def call_gang(
+    job: TrainingJob, place: GangPlacement, arguments: BootstrapArguments, now: datetime
+) -> BootstrapArguments:
     """Have the other hosts run their shares; gives the lead's."""
     arguments = msgspec.structs.replace(arguments, gpus=place.shares[0].gpus)
     if len(place.shares) == 1:
@@ -120,7 +122,7 @@ def _part(meeting: Meeting, *, first: int, here: int, address: str) -> Together:
     )
 
 
-def _addresses(place: Place) -> Mapping[str, str]:
+def _addresses(place: GangPlacement) -> Mapping[str, str]:
     names = [share.host for share in place.shares]
     return dict(Host.objects.filter(pk__in=names).values_list("name", "address"))
 

@@ -22,7 +22,7 @@ FIRST_WAIT_S = 8.0
 
 
 class Retry(NamedTuple):
-    """That it is tried again."""
+    """When and where a failed gang is placed again."""
 
     wait_s: float
     avoid_hosts: bool

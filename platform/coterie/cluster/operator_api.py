@@ -67,7 +67,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     gpu_hours = serializers.FloatField()
 
 
-class TeamUseSerializer(serializers.Serializer[selectors.Use]):
+class TeamUseSerializer(serializers.Serializer[selectors.GangUse]):
     """What the jobs of a team have had in the last 90 days."""
 
     team = serializers.CharField()
@@ -139,10 +139,10 @@ def _shown(gang: Gang, place_s: float, gpu_s: float) -> dict[str, object]:
     }
 
 
-def _use(gangs: list[Gang], used: list[selectors.Use]) -> list[dict[str, object]]:
+def _use(gangs: list[Gang], used: list[selectors.GangUse]) -> list[dict[str, object]]:
     """Teams with a quota are shown before they have used anything."""
     quotas: dict[str, int] = settings.CLUSTER_QUOTAS
-    idle = [selectors.Use(team, 0.0, 0.0) for team in sorted(quotas.keys() - {one.team for one in used})]
+    idle = [selectors.GangUse(team, 0.0, 0.0) for team in sorted(quotas.keys() - {one.team for one in used})]
     return [
         {
             "team": one.team,

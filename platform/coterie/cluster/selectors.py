@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from coterie.cluster.models import Gang, GangShare, Host
 
 
-class Use(NamedTuple):
+class GangUse(NamedTuple):
     """What the gangs of a team have had."""
 
     team: str
@@ -70,7 +70,7 @@ def seconds_of(gang: Gang, now: datetime) -> tuple[float, float]:
     return place_s, gpu_s
 
 
-def use_of_teams(now: datetime) -> list[Use]:
+def use_of_teams(now: datetime) -> list[GangUse]:
     """Of all gangs that are remembered, most places first."""
     shares = Prefetch("shares", GangShare.objects.select_related("host"))
     found: dict[str, tuple[float, float]] = {}
@@ -78,5 +78,5 @@ def use_of_teams(now: datetime) -> list[Use]:
         places, gpus = found.get(gang.team, (0.0, 0.0))
         place_s, gpu_s = seconds_of(gang, now)
         found[gang.team] = (places + place_s, gpus + gpu_s)
-    used = [Use(team, places / 3600, gpus / 3600) for team, (places, gpus) in found.items()]
+    used = [GangUse(team, places / 3600, gpus / 3600) for team, (places, gpus) in found.items()]
     return sorted(used, key=lambda use: (-use.place_hours, use.team))

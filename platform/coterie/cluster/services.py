@@ -36,7 +36,7 @@ FORGOTTEN_AFTER = timedelta(days=1)
 """When a lost host is listed no more; the pods of a deployment come and go."""
 
 
-class Place(NamedTuple):
+class GangPlacement(NamedTuple):
     """Where a gang is now."""
 
     placement: int
@@ -51,11 +51,11 @@ class Place(NamedTuple):
         return self.shares[0].host
 
 
-class Start(NamedTuple):
+class GangStart(NamedTuple):
     """A gang that has been placed."""
 
     job: uuid.UUID
-    place: Place
+    place: GangPlacement
 
 
 def register_host(
@@ -120,7 +120,7 @@ def add_gang(
 
 
 @transaction.atomic
-def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[Start]:
+def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[GangStart]:
     """Carry the scheduler's decision out as a whole, and return the gangs that it placed.
 
     Whoever decides holds the rows of all hosts, so that no two decisions are carried out at a time.
@@ -147,12 +147,12 @@ def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[Start]:
     return [_start(known[name], shares, now) for name, shares in decision.starts.items()]
 
 
-def place_of(job: uuid.UUID) -> Place | None:
+def place_of(job: uuid.UUID) -> GangPlacement | None:
     """Where the workers of a job are; None: they wait, or there are none."""
     gang = _with_shares(Gang.objects.filter(job=job, state__in=Gang.HOLDING)).first()
     if gang is None:
         return None
-    return Place(gang.placements, _shares(gang), leaving=gang.state == State.LEAVING)
+    return GangPlacement(gang.placements, _shares(gang), leaving=gang.state == State.LEAVING)
 
 
 def holds_place(job: uuid.UUID, placement: int, now: datetime) -> bool:
@@ -252,13 +252,13 @@ def _put_back_from_lost(present: Mapping[str, Host], now: datetime) -> None:
             _wait_again(gang, Reason("cluster.host_lost", f"{names} fell silent; waits for another place"), now)
 
 
-def _start(gang: Gang, shares: Sequence[schedule.Share], now: datetime) -> Start:
+def _start(gang: Gang, shares: Sequence[schedule.Share], now: datetime) -> GangStart:
     placed = STEPS.take(gang, State.PLACED, reason=None, placed_at=now, placements=gang.placements + 1)
     assert placed, "decisions are carried out one at a time"
     GangShare.objects.bulk_create(
         GangShare(gang=gang, host_id=share.host, ranks=share.ranks, gpus=share.gpus) for share in shares
     )
-    return Start(gang.job, Place(gang.placements, tuple(shares), leaving=False))
+    return GangStart(gang.job, GangPlacement(gang.placements, tuple(shares), leaving=False))
 
 
 def _wait_again(gang: Gang, reason: Reason | None, now: datetime, **changes: object) -> bool:

@@ -131,7 +131,7 @@ def same_sizes(here: Sequence[Size], there: Sequence[Size]) -> bool:
     )
 
 
-class Table(dict[str, Lowering]):
+class OperatorTable(dict[str, Lowering]):
     """Translations by the operator's name without namespace, e.g. ``add.Tensor``."""
 
     def lowers(self, *names: str) -> Callable[[Lowering], Lowering]:

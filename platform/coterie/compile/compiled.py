@@ -33,7 +33,6 @@ from coterie.compile.passes.late_expand import late_expand
 from coterie.compile.passes.pool_before_relu import pool_before_relu
 from coterie.compile.passes.ranked_scalars import ranked_scalars
 from coterie.compile.passes.shared_patches import shared_patches
-from coterie.compile.places import Place
 from coterie.compile.program import CheckedProgram, check_program
 from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe import Recipe
@@ -42,6 +41,7 @@ from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.recipe.trains.whole import Whole
 from coterie.compile.signature import Signature
 from coterie.compile.sizes import Sources
+from coterie.compile.source_locations import SourceLocation
 from coterie.compile.trace import trace
 from coterie.compile.train_step import train_step
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -244,7 +244,7 @@ def _compile_batched(
         emit = Emitter(_sources(given))
         values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
     if not (isinstance(batch[0], torch.SymInt) and batch[0].node.expr.free_symbols):
-        raise BatchBecameConstant(detail=f"there the batch became {batch[0]}", **Place("", "").fields())
+        raise BatchBecameConstant(detail=f"there the batch became {batch[0]}", **SourceLocation("", "").fields())
     return emit.finish(
         "predict",
         [_info(tensor, batched=tensor.name in batched, length=axes.get(tensor.name)) for tensor in inputs],

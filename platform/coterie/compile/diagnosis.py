@@ -21,7 +21,7 @@ from coterie.compile.errors import (
 )
 from coterie.compile.explanations import explain
 from coterie.compile.loss_program import LOSS
-from coterie.compile.places import Place
+from coterie.compile.source_locations import SourceLocation
 from coterie.core.errors import CoterieError
 
 OURS = Path(__file__).parent
@@ -61,7 +61,7 @@ def _condition(reason: str, name: str) -> str:
     return f"it asks about the {name}"
 
 
-def _place(error: Exception, module: nn.Module) -> Place:
+def _place(error: Exception, module: nn.Module) -> SourceLocation:
     """The innermost module that was computing, and the line of the user's code it had reached."""
     paths = {id(part): name for name, part in module.named_modules()}
     path, line, inside = "", "", False
@@ -72,10 +72,10 @@ def _place(error: Exception, module: nn.Module) -> Place:
         file = Path(frame.f_code.co_filename)
         if inside and not file.is_relative_to(PYTORCH) and not file.is_relative_to(OURS):
             line = _line(file, number)
-    return Place(path, line)
+    return SourceLocation(path, line)
 
 
-def _asked(error: Exception, sources: Sources) -> Place:
+def _asked(error: Exception, sources: Sources) -> SourceLocation:
     """Where a size was asked about, which PyTorch keeps with what it found."""
     values = (value for frame, _ in _frames(error) for value in frame.f_locals.values())
     for environment in (getattr(value, "shape_env", None) for value in values):
@@ -83,10 +83,10 @@ def _asked(error: Exception, sources: Sources) -> Place:
             for name, number in LOCATION.findall(str(guard.sloc)):
                 if place := _in_sources(sources, name, int(number)):
                     return place
-    return Place("", "")
+    return SourceLocation("", "")
 
 
-def _in_sources(sources: Sources, name: str, number: int) -> Place | None:
+def _in_sources(sources: Sources, name: str, number: int) -> SourceLocation | None:
     """The line `number` of the file called `name`, if one of the user's `sources` comes from there."""
     found = None
     for path, source in sources:
@@ -95,10 +95,10 @@ def _in_sources(sources: Sources, name: str, number: int) -> Place | None:
         file = inspect.getsourcefile(source)
         if file is None or Path(file).name != name or Path(file).is_relative_to(PYTORCH):
             continue
-        found = found or Place("", _line(Path(file), number))
+        found = found or SourceLocation("", _line(Path(file), number))
         lines, first = inspect.getsourcelines(source)
         if first <= number < first + len(lines):
-            return Place(path, _line(Path(file), number))
+            return SourceLocation(path, _line(Path(file), number))
     return found
 
 

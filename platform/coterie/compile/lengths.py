@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.export import ExportedProgram
 
 from coterie.compile.errors import LengthBecameConstant, UnboundedLength, UnsupportedSignature
-from coterie.compile.places import Place
+from coterie.compile.source_locations import SourceLocation
 from coterie_wire.length import MAX_LENGTH, Length
 
 
@@ -70,4 +70,4 @@ def at_any_length(size: torch.SymInt | None, batch: int | torch.SymInt = 1) -> I
     yield
     for guard in environment.guards[known:]:
         if symbol in guard.expr.free_symbols:
-            raise LengthBecameConstant(detail=f"it asks whether {guard.expr}", **Place("", "").fields())
+            raise LengthBecameConstant(detail=f"it asks whether {guard.expr}", **SourceLocation("", "").fields())

@@ -20,10 +20,10 @@ from coterie.compile.flat import REFUSALS, Argument, FlatProgram
 from coterie.compile.node_places import place_of
 from coterie.compile.passes.copying import copy_graph
 from coterie.compile.passes.devices import made_on
-from coterie.compile.places import Place
 from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe.loss import Loss
 from coterie.compile.recipe.loss.custom import Custom
+from coterie.compile.source_locations import SourceLocation
 from coterie.compile.synthetic import synthetic_array
 from coterie.compile.watched import first_not_finite, first_to_differ, given_by
 from coterie_wire.bundle import Shape, Task, TensorSpec
@@ -203,7 +203,7 @@ def criterion(loss: Loss, program: ExportedProgram | None) -> Criterion:
 
 def _refused(found: str, node: Node | None = None) -> UnsupportedLoss:
     """Where `node` is, or in the loss as a whole."""
-    place = Place("", "") if node is None else place_of(node)
+    place = SourceLocation("", "") if node is None else place_of(node)
     owner = "" if place.module.split(".", 1)[0] == LOSS else LOSS
     return UnsupportedLoss(found=found, **place.within(owner).fields())
 

@@ -7,12 +7,12 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
-from coterie.compile.places import Place, line_of
+from coterie.compile.source_locations import SourceLocation, line_of
 
 
-def place_of(node: Node) -> Place:
+def place_of(node: Node) -> SourceLocation:
     """Where a node was traced; one of a gradient, where the nearest operand was that has a place."""
-    return Place(_nearest_module(node), _nearest_line(node))
+    return SourceLocation(_nearest_module(node), _nearest_line(node))
 
 
 def _nearest_module(node: Node) -> str:
@@ -39,7 +39,7 @@ def _nearest(node: Node) -> list[Node]:
     return found
 
 
-def without_gradient(words: str, graphs: Iterable[GraphModule]) -> Place:
+def without_gradient(words: str, graphs: Iterable[GraphModule]) -> SourceLocation:
     """Which operator of `graphs` it is, of which PyTorch says in `words` that there is no gradient through it."""
     nodes = [node for graph in graphs for node in graph.graph.nodes if isinstance(node.target, OpOverload)]
     if named := re.search(r"derivative for (?:aten::)?(\w+)", words):
@@ -47,4 +47,4 @@ def without_gradient(words: str, graphs: Iterable[GraphModule]) -> Place:
     else:
         found = (node for node in nodes if "inplace" in words and node.target._schema.is_mutable)
     node = next(found, None)
-    return Place("", "") if node is None else place_of(node)
+    return SourceLocation("", "") if node is None else place_of(node)

@@ -33,10 +33,10 @@ from coterie.compile.loss_program import LOSS, Criterion
 from coterie.compile.node_places import place_of
 from coterie.compile.passes.autocast_blocks import without_autocast
 from coterie.compile.passes.detached_blocks import detached_blocks
-from coterie.compile.places import Place
 from coterie.compile.recipe.trains import Trains
 from coterie.compile.service import in_service
 from coterie.compile.signature import Signature, check_signature, input_tensor
+from coterie.compile.source_locations import SourceLocation
 from coterie.compile.statistics import Statistics, settle_statistics
 from coterie.compile.traceable import traceable
 from coterie.compile.whole_layers import whole_layers
@@ -91,7 +91,7 @@ def _check_example(module: nn.Module, example: Sequence[Tensor]) -> None:
         except TypeError:
             problem = f"forward takes {parameters}, and not {len(example)} tensors: give an example for each argument"
     if problem is not None:
-        raise ExportFailed(detail=problem, **Place("", "").fields())
+        raise ExportFailed(detail=problem, **SourceLocation("", "").fields())
 
 
 def export_loss(function: Callable[..., Tensor], output: Tensor | Sequence[Tensor], target: Tensor) -> ExportedProgram:
@@ -244,7 +244,7 @@ def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: S
     for output in program.graph_signature.output_specs:
         if output.kind is not OutputKind.USER_OUTPUT:
             writing = next((node for node in graph.graph.nodes if node.name == output.arg.name), None)
-            place = Place("", "") if writing is None else place_of(writing)
+            place = SourceLocation("", "") if writing is None else place_of(writing)
             raise MutatedState(name=str(output.target), **place.fields())
     for node in graph.graph.nodes:
         if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from coterie.compile.advice import DEFAULT, advise
 from coterie.compile.errors import DataDependent, MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
-from coterie.compile.places import Place, line_of
+from coterie.compile.source_locations import SourceLocation, line_of
 from coterie.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json, from_values
@@ -98,7 +98,7 @@ def _check_field(key: str, item: Json) -> None:
             raise UnsafeUpload(detail="objects of custom classes")
         case "expr_str":
             if isinstance(item, str) and UNKNOWN_SIZE.search(item):
-                raise DataDependent(**Place("", "").fields())
+                raise DataDependent(**SourceLocation("", "").fields())
             if not isinstance(item, str) or not SIZE_EXPRESSION.fullmatch(item):
                 raise UnsafeUpload(detail=f"the size expression {str(item)[:60]!r}")
         case "name" | "as_name":
@@ -121,7 +121,9 @@ def _scrub_node(node: dict[str, Json]) -> None:
     target = node["target"]
     if not isinstance(target, str) or not is_known(target):
         stack = modules.rpartition(";")[2].split(",")
-        place = Place(stack[1][:200] if len(stack) > 1 else "", line_of(trace or _trace_within(node["inputs"])))
+        place = SourceLocation(
+            stack[1][:200] if len(stack) > 1 else "", line_of(trace or _trace_within(node["inputs"]))
+        )
         raise UnsupportedOperator(
             operator=str(target)[:100].removeprefix("torch.ops."),
             reason=advise(str(target)) or DEFAULT,
@@ -198,7 +200,7 @@ def _check_branch(tree: Tree) -> None:
         _check_branch(child)
 
 
-class Whole(msgspec.Struct, frozen=True):
+class FixedSize(msgspec.Struct, frozen=True):
     """A size that is a number and no expression."""
 
     as_int: Annotated[int, Meta(ge=0, le=1 << 40)]
@@ -208,9 +210,9 @@ class TensorMeta(msgspec.Struct, frozen=True):
     """How a stored tensor is laid out, in elements."""
 
     dtype: int
-    sizes: tuple[Whole, ...]
-    strides: tuple[Whole, ...]
-    storage_offset: Whole
+    sizes: tuple[FixedSize, ...]
+    strides: tuple[FixedSize, ...]
+    storage_offset: FixedSize
 
 
 class TensorFile(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ def scrubbed_archive(path: Path) -> bytes:
     return _scrubbed(members)
 
 
-class Hollow(NamedTuple):
+class ArchiveWithoutWeights(NamedTuple):
     """A program without numbers of parameters."""
 
     content: bytes
@@ -49,7 +49,7 @@ class Hollow(NamedTuple):
     """Where in the whole file the numbers of those begin, in bytes: float32, little-endian, row after row."""
 
 
-def hollow_archive(path: Path) -> Hollow:
+def hollow_archive(path: Path) -> ArchiveWithoutWeights:
     """As `scrubbed_archive`, but no numbers of a parameter are read that has all of a member for itself, in order.
 
     Raises what `scrubbed_archive` does.
@@ -65,7 +65,7 @@ def hollow_archive(path: Path) -> Hollow:
         members = {name: b"" if info.filename in empty else archive.read(info) for name, info in infos.items()}
         offsets = {name: _begin_of(path, info) for name, info in left.items()}
     members[WEIGHTS] = without_numbers(listing, left.keys())
-    return Hollow(_scrubbed(members), offsets)
+    return ArchiveWithoutWeights(_scrubbed(members), offsets)
 
 
 def _scrubbed(members: Mapping[str, bytes]) -> bytes:

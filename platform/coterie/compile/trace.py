@@ -20,7 +20,7 @@ from coterie.compile.flat import REFUSALS
 from coterie.compile.gradients.table import decompositions
 from coterie.compile.lower import BODY
 from coterie.compile.passes.computed_twice import share_computed_twice
-from coterie.compile.places import Place
+from coterie.compile.source_locations import SourceLocation
 from coterie.compile.stepping import LOOP, Looped
 
 Named = Mapping[str, Tensor]
@@ -77,7 +77,9 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
     except REFUSALS as error:
-        raise NoGradient(detail=explain(str(error).strip().split("\n", 1)[0]), **Place("", "").fields()) from error
+        raise NoGradient(
+            detail=explain(str(error).strip().split("\n", 1)[0]), **SourceLocation("", "").fields()
+        ) from error
     _forget_pool_indices(module)
     share_computed_twice(module.graph)
     module.graph.eliminate_dead_code()

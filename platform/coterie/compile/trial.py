@@ -13,8 +13,8 @@ from coterie.compile.compiled import CompiledModel
 from coterie.compile.errors import NotTrainable, PaddingCounts
 from coterie.compile.flat import REFUSALS
 from coterie.compile.node_places import place_of
-from coterie.compile.places import Place
 from coterie.compile.service import in_service
+from coterie.compile.source_locations import SourceLocation
 from coterie.compile.synthetic import flags, synthetic_batch, synthetic_scalars, tell_ranges
 from coterie.compile.watched import first_not_finite, first_to_differ, given_by
 from coterie.evaluation.datasets import Dataset
@@ -151,7 +151,7 @@ def _arguments(program: ExportedProgram, parameters: Tensors, inputs: Mapping[st
 
 def _first_to_differ(
     program: ExportedProgram, compiled: CompiledModel, short: Mapping[str, Array], filled: Mapping[str, Array]
-) -> Place:
+) -> SourceLocation:
     """Where it is first seen that the samples of `filled` are those of `short`, filled up."""
     module = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
     length = compiled.spec.length
@@ -172,6 +172,6 @@ def _first_to_differ(
             given_by(module, list(_arguments(program, compiled.parameters, inputs))) for inputs in (filled, short)
         )
     except REFUSALS:
-        return Place("", "")
+        return SourceLocation("", "")
     found = first_to_differ(longer, shorter, begins_alike)
-    return Place("", "") if found is None else place_of(found)
+    return SourceLocation("", "") if found is None else place_of(found)

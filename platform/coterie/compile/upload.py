@@ -7,10 +7,10 @@ import torch
 from torch.export import ExportedProgram
 
 from coterie.compile.errors import MalformedUpload
-from coterie.compile.hollow import HollowProgram, Stored
 from coterie.compile.loss_program import Criterion, criterion
 from coterie.compile.recipe.loss import Loss
 from coterie.compile.scrubbed_archive import hollow_archive, scrubbed_archive
+from coterie.compile.without_weights import ProgramWithoutWeights, Stored
 
 
 def load_upload(path: Path) -> ExportedProgram:
@@ -21,11 +21,11 @@ def load_upload(path: Path) -> ExportedProgram:
     return _program_of(scrubbed_archive(path))
 
 
-def load_hollow(path: Path) -> HollowProgram:
+def load_hollow(path: Path) -> ProgramWithoutWeights:
     """As `load_upload`, without the numbers of its parameters. Raises what it does."""
     content, offsets = hollow_archive(path)
     program = _program_of(content)
-    return HollowProgram(
+    return ProgramWithoutWeights(
         program, path, {name: Stored(offset, program.state_dict[name].shape) for name, offset in offsets.items()}
     )
 

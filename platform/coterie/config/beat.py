@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from celery import Celery, beat
 from kombu import Producer
 
-from coterie.config.monitoring.life import LIFE
-from coterie.core.pulse import EVERY_S, record_pulse
+from coterie.config.monitoring.liveness import LIFE
 from coterie.core.resting import RESTS
+from coterie.core.scheduler_heartbeat import EVERY_S, record_pulse
 
 logger = logging.getLogger(__name__)
 

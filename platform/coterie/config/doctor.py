@@ -20,7 +20,7 @@ from coterie.cluster.this_host import look_for_gpus
 from coterie.config.schema import OtherSchema, refuse_other
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
-from coterie.core.pulse import is_late
+from coterie.core.scheduler_heartbeat import is_late
 from coterie.fleet.authority import present_authority
 from coterie.fleet.certificates import certified
 from coterie.fleet.selectors import enrolled_devices

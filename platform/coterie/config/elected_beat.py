@@ -6,7 +6,7 @@ from redis import RedisError
 
 from coterie.config.beat import Scheduler
 from coterie.config.leader import ASKED_EVERY_S, LEADERSHIP
-from coterie.config.monitoring.life import LIFE
+from coterie.config.monitoring.liveness import LIFE
 
 logger = logging.getLogger(__name__)
 

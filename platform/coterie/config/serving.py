@@ -9,7 +9,7 @@ from typing import Any, cast
 import uvicorn
 from django.conf import settings
 
-from coterie.config.monitoring.life import LIFE
+from coterie.config.monitoring.liveness import LIFE
 from coterie.config.tls import ServerTls
 from coterie.gateway.door.connections import Connections, raise_descriptor_limit
 from coterie.gateway.door.limits import LIMITS
@@ -17,8 +17,8 @@ from coterie.gateway.door.protocol import guarded
 from coterie.gateway.door.socket_protocol import guarded_sockets
 from coterie.gateway.door.spool import make_directory, remove_directory
 from coterie.gateway.ending import ENDING
+from coterie_wire.limit_log import LIMIT_LOG
 from coterie_wire.messages import MAX_MESSAGE_BYTES
-from coterie_wire.offences import OFFENCES
 
 CLOSE_CONNECTIONS_S = 2
 TICKS_AT_ONCE = 5
@@ -67,7 +67,7 @@ def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        OFFENCES.tell("", "gateway.no_descriptors")
+        LIMIT_LOG.tell("", "gateway.no_descriptors")
     else:
         loop.default_exception_handler(context)
 

@@ -9,7 +9,7 @@ from celery import Task
 from celery.exceptions import Retry
 from django.conf import settings
 
-from coterie.config.monitoring.life import LIFE
+from coterie.config.monitoring.liveness import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
 from coterie.core.resting import CHANGES, RESTS

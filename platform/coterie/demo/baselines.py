@@ -18,8 +18,7 @@ from coterie.demo.digits import Samples, together
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, evaluate
 from coterie_agent.store.database import Database
-from coterie_agent.store.samples import Row
-from coterie_agent.store.samples import Samples as StoredSamples
+from coterie_agent.store.samples import Row, SampleStore
 from coterie_agent.training.batches import make_batch
 from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.optimisation import Optimisation
@@ -31,7 +30,7 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, decode_tensors
 
 
-class Start(NamedTuple):
+class InitialModel(NamedTuple):
     """The device model that everything starts from."""
 
     manifest: Manifest
@@ -62,14 +61,14 @@ class Baselines(NamedTuple):
     central: float
 
 
-def read_start(archive: bytes) -> Start:
+def read_start(archive: bytes) -> InitialModel:
     """What a version's archive holds."""
     with zipfile.ZipFile(io.BytesIO(archive)) as members:
         manifest = from_json(members.read("manifest.json"), Manifest)
         spec = manifest.model
         tensors = decode_tensors(members.read("parameters.safetensors"), expected=spec.version)
         frozen = members.read("frozen.safetensors") if spec.frozen else None
-        return Start(
+        return InitialModel(
             manifest=manifest,
             train_step=members.read("train_step.onnx"),
             predict=members.read("predict.onnx"),
@@ -79,7 +78,7 @@ def read_start(archive: bytes) -> Start:
 
 
 def measure_baselines(
-    start: Start, *, devices: Sequence[Samples], held_out: Samples, local: Local, rounds: int, seed: int
+    start: InitialModel, *, devices: Sequence[Samples], held_out: Samples, local: Local, rounds: int, seed: int
 ) -> Baselines:
     """Train and measure what the federation is compared with; some seconds of one core."""
     everything = together(devices)
@@ -94,12 +93,12 @@ def measure_baselines(
     )
 
 
-def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: int) -> Tensors:
+def _train(start: InitialModel, samples: Samples, *, local: Local, rounds: int, seed: int) -> Tensors:
     spec = start.manifest.model
     with tempfile.TemporaryDirectory(prefix="coterie-baseline-") as directory:
         database = Database(Path(directory, "store.sqlite3"), durability="process")
         try:
-            stored = StoredSamples(database)
+            stored = SampleStore(database)
             rows = (Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True))
             stored.add(rows, max_samples=len(samples.y))
             train = split(stored.ids(stored.snapshot())).train

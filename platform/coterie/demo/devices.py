@@ -19,7 +19,7 @@ from coterie_wire.structs import from_json
 T = TypeVar("T")
 
 
-class Samples(Protocol):
+class DeviceSamples(Protocol):
     """What a device is given, or asked about."""
 
     @property
@@ -88,7 +88,7 @@ class DemoDevice:
         *,
         name: str,
         home: Path,
-        samples: Samples,
+        samples: DeviceSamples,
         environment: Mapping[str, str],
         settings: str = AT_A_PHONES_PACE,
     ) -> None:
@@ -113,7 +113,7 @@ class DemoDevice:
         self._command("join", url, token, "--name", self.name)
         self._ingest()
 
-    def replace_samples(self, samples: Samples) -> None:
+    def replace_samples(self, samples: DeviceSamples) -> None:
         """Give it others in the place of those that it has, also while it runs. Raises AgentFailed."""
         self.samples = samples
         self._write_samples()
@@ -139,12 +139,12 @@ class DemoDevice:
         status = self._local("GET", "/status", _Report).status
         return 0 if status is None or status.peers is None else status.peers.batches
 
-    def meet(self, samples: Samples) -> None:
+    def meet(self, samples: DeviceSamples) -> None:
         """Hand the running agent more samples. Raises AgentFailed."""
         rows = [{"x": x.ravel().tolist(), "y": int(y)} for x, y in zip(samples.x, samples.y, strict=True)]
         self._local("POST", "/samples", msgspec.Raw, {"samples": rows})
 
-    def accuracy(self, samples: Samples) -> float:
+    def accuracy(self, samples: DeviceSamples) -> float:
         """Of what the running agent predicts for `samples`, as a share of 1. Raises AgentFailed."""
         asked = {"samples": [{"x": x.ravel().tolist()} for x in samples.x]}
         said = self._local("POST", "/predict", _Predicted, asked).predictions

@@ -26,7 +26,7 @@ from coterie.recipes.export import JOB as EXPORT
 from coterie.recipes.export import ExportArguments, Exported
 from coterie.recipes.shipped import PLAN, PRETRAINING_PLAN, Scores, plan_of
 from coterie.recipes.table import score_table
-from coterie.recipes.trial import CLOUD, NEW, NEW_PEOPLE, Trial
+from coterie.recipes.trial import CLOUD, NEW, NEW_PEOPLE, RecipeTrial
 from coterie.recipes.writing import together, write_samples
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs
@@ -152,7 +152,7 @@ class RecipeDemo:
         self.screen.doing("")
         return pair
 
-    def _trial(self, api: Api, pair: str, people: Sequence[Person], new: Sequence[Person]) -> Trial:
+    def _trial(self, api: Api, pair: str, people: Sequence[Person], new: Sequence[Person]) -> RecipeTrial:
         """What the federation is compared with, from the same first version."""
         start = read_start(api.archive(api.first_version(pair)))
         plan = plan_of(self.recipe, devices=len(people))
@@ -162,7 +162,7 @@ class RecipeDemo:
         first = NeuralLearner(
             graphs, plan.local, parameters=start.parameters, first=start.parameters, received=start.parameters
         )
-        return Trial(self.recipe, seed=self.seed, people=people, new=new, plan=plan, first=first)
+        return RecipeTrial(self.recipe, seed=self.seed, people=people, new=new, plan=plan, first=first)
 
     def _pretrain(self, api: Api, pair: str, new: Sequence[Person], fleet: Sequence[DemoDevice]) -> None:
         """Rounds on samples that nobody has labelled."""

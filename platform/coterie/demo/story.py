@@ -15,7 +15,7 @@ import numpy as np
 from coterie.child.run import run_child
 from coterie.config.env import child_environment
 from coterie.demo.api import Api
-from coterie.demo.baselines import Baselines, Start, measure_baselines, read_start
+from coterie.demo.baselines import Baselines, InitialModel, measure_baselines, read_start
 from coterie.demo.chromium import Chromium
 from coterie.demo.devices import DemoDevice
 from coterie.demo.digits import CLASSES, Deal, Samples, deal, together
@@ -184,7 +184,9 @@ class Demo:
             "merge": {"kind": "fed_avg"},
         }
 
-    def _report(self, view: View, start: Start, compared: Baselines, newcomer: Newcomer, seconds: float) -> Report:
+    def _report(
+        self, view: View, start: InitialModel, compared: Baselines, newcomer: Newcomer, seconds: float
+    ) -> Report:
         published = [row for row in view.rounds if row.state == "published"]
         return Report(
             accuracy=Accuracy(

@@ -19,7 +19,7 @@ class AlreadyAsked(CoterieError):
     sentence = "The log of {device} is asked for already ({log}); wait for it, or cancel that request."
 
 
-class HasEnded(CoterieError):
+class LogHasEnded(CoterieError):
     """Fields: log, state."""
 
     code = "device_logs.has_ended"

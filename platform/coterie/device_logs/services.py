@@ -6,7 +6,7 @@ from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
 from coterie.core.events import tell_consoles, wake_device
 from coterie.device_logs import reasons
-from coterie.device_logs.errors import AlreadyAsked, CannotSend, HasEnded
+from coterie.device_logs.errors import AlreadyAsked, CannotSend, LogHasEnded
 from coterie.device_logs.models import DeviceLog
 from coterie.device_logs.selectors import why_no_log
 from coterie.device_logs.transitions import STEPS, State
@@ -41,5 +41,5 @@ def ask_for_log(*, device: Device, hours: int, why: str, now: datetime) -> Devic
 def cancel_log(*, log: DeviceLog, now: datetime) -> None:
     """Ask for it no longer; lines that come after that are not taken. Raises HasEnded."""
     if not STEPS.take_from_any(log, State.CANCELLED, reason=reasons.STOPPED, ended_at=now):
-        raise HasEnded(log=str(log.pk), state=log.get_state_display().lower())
+        raise LogHasEnded(log=str(log.pk), state=log.get_state_display().lower())
     wake_device(str(log.device_id))

@@ -23,7 +23,7 @@ Frozen = Mapping[str, Array]
 NOTHING_FROZEN: Frozen = {}
 
 
-class Answer(NamedTuple):
+class ModelOutputs(NamedTuple):
     """A model's output for samples."""
 
     output: Float32
@@ -63,7 +63,7 @@ def predict_logits(
 
 def ask(
     session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
-) -> Answer:
+) -> ModelOutputs:
     """`predict_logits`, with the losses of the samples where the model has a loss of its own."""
     wanted = {value.name for value in session.get_inputs()}
     roles = ((f"{role}.{name}", tensor) for role in ("param", "state") for name, tensor in parameters.items())
@@ -74,7 +74,7 @@ def ask(
         batch = dataset.take(slice(start, start + BATCH))
         found.append(session.run(None, {**batch.inputs, **({TARGET: batch.labels} if own else {}), **weights}))
     outputs, *losses = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Answer(outputs, losses[0] if losses else None)
+    return ModelOutputs(outputs, losses[0] if losses else None)
 
 
 def evaluate(
@@ -93,7 +93,7 @@ def read_frozen(path: str | None, model: ModelSpec) -> Frozen:
 def score(
     output: Float32, targets: Targets, *, task: Task = "classes", padding: int | None = None, own: Float32 | None = None
 ) -> Evaluation:
-    """Accuracy and loss of a model's `output` [n, ...] against `targets` [n, ...]; `own` as `Answer` has it."""
+    """Accuracy and loss of a model's `output` [n, ...] against `targets` [n, ...]; `own` as `ModelOutputs` has it."""
     found = measure(task, output, targets, padding=padding, own=own)
     return Evaluation(
         samples=len(targets),

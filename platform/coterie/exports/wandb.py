@@ -10,13 +10,13 @@ from coterie.child.errors import Crashed, DiskFull, OutOfMemory, OutOfTime
 from coterie.child.run import run_child
 from coterie.exports.errors import NotTaken
 from coterie.exports.interface import RoundFact
-from coterie.exports.wandb_job import JOB, LIMITS, Place, Rounds
+from coterie.exports.wandb_job import JOB, LIMITS, Rounds, WandbProject
 
 
 class WeightsAndBiases:
     """One project."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: WandbProject) -> None:
         self._place = place
 
     def export(self, rounds: Sequence[RoundFact]) -> None:
@@ -36,7 +36,7 @@ def exporter() -> WeightsAndBiases:
             "COTERIE_EXPORTERS: wandb needs COTERIE_WANDB_KEY, or COTERIE_WANDB_MODE=offline, which sends nothing"
         )
     return WeightsAndBiases(
-        Place(
+        WandbProject(
             folder=str(settings.WANDB_DIR),
             mode=settings.WANDB_MODE,
             project=settings.WANDB_PROJECT,

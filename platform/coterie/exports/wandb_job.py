@@ -26,7 +26,7 @@ INIT_S = 30.0
 """For a server to answer."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class WandbProject(msgspec.Struct, frozen=True):
     """Where rounds go."""
 
     folder: WritePath
@@ -45,22 +45,24 @@ class Rounds(msgspec.Struct, frozen=True):
     """Those of one call of the exporter."""
 
     rounds: tuple[RoundFact, ...]
-    place: Place
+    place: WandbProject
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """All of them are."""
+class RoundsStored(msgspec.Struct, frozen=True):
+    """Every round of the call was stored."""
 
     steps: int
     """That their runs did not have."""
 
 
-JOB = ChildJob(module=__name__, work=f"{__name__}:keep_rounds", arguments=Rounds, result=Kept, errors=(NotTaken,))
+JOB = ChildJob(
+    module=__name__, work=f"{__name__}:keep_rounds", arguments=Rounds, result=RoundsStored, errors=(NotTaken,)
+)
 LIMITS = Limits(wall_s=50, cpu_s=100)
 """An exporter ends within a minute."""
 
 
-def keep_rounds(given: Rounds, report: ReportProgress) -> Kept:  # noqa: ARG001 - as each job's work
+def keep_rounds(given: Rounds, report: ReportProgress) -> RoundsStored:  # noqa: ARG001 - as each job's work
     """Log them in a run for each federation, which has the federation's ID. Raises NotTaken."""
     os.environ["WANDB_ERROR_REPORTING"] = "false"  # noqa: TID251 - it else tells its maker of its failures
     from wandb import errors
@@ -71,10 +73,10 @@ def keep_rounds(given: Rounds, report: ReportProgress) -> Kept:  # noqa: ARG001 
         steps = [_log([fact for fact in given.rounds if fact.federation == one], given.place) for one in federations]
     except (errors.Error, OSError) as error:
         raise NotTaken(exporter="wandb", why=f"{type(error).__name__}: {error}") from error
-    return Kept(sum(steps))
+    return RoundsStored(sum(steps))
 
 
-def _log(rounds: Sequence[RoundFact], place: Place) -> int:
+def _log(rounds: Sequence[RoundFact], place: WandbProject) -> int:
     """A run's steps only grow: a round that it has a step for, or is past, changes nothing."""
     import wandb
 
@@ -97,7 +99,7 @@ def _log(rounds: Sequence[RoundFact], place: Place) -> int:
     return len(new)
 
 
-def _settings(place: Place) -> "wandb.Settings":
+def _settings(place: WandbProject) -> "wandb.Settings":
     """What is sent are rounds, and nothing of the machine, its programs or what they print."""
     import wandb
 

@@ -12,18 +12,18 @@ from coterie.core.events import wake_device
 from coterie.fleet.models import Device, PathSignal
 from coterie_wire.messages import Capabilities
 from coterie_wire.paths import MAX_SIGNALS, SIGNAL_S, SendSignal, Signal
-from coterie_wire.relaying import Way
+from coterie_wire.relaying import DirectPeer
 from coterie_wire.structs import from_values
 
 LIFE = timedelta(seconds=SIGNAL_S)
 
 
-def way_to(device: Device) -> Way | None:
+def way_to(device: Device) -> DirectPeer | None:
     """How another device reaches it by a direct path; None: it opens none."""
     if not device.capabilities.get("paths"):
         return None
     key = from_values(device.capabilities, Capabilities).peer_key
-    return None if key is None else Way(str(device.pk), key, settings.STUN or None)
+    return None if key is None else DirectPeer(str(device.pk), key, settings.STUN or None)
 
 
 @transaction.atomic

@@ -14,7 +14,7 @@ from coterie.fleet.models import Device
 from coterie.fleet_evaluation import reasons
 from coterie.fleet_evaluation.models import Evaluation, Part
 from coterie.fleet_evaluation.selectors import able_devices, active_evaluations
-from coterie.fleet_evaluation.summary import Figures, by_tag, summarise
+from coterie.fleet_evaluation.summary import EvaluationFigures, by_tag, summarise
 from coterie.fleet_evaluation.transitions import STEPS, end
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
@@ -117,9 +117,9 @@ def _end_if_due(evaluation: Evaluation, now: datetime) -> None:
         end(evaluation, State.FAILED, reason=reason, now=now)
 
 
-def _figures(parts: list[Part]) -> Figures:
+def _figures(parts: list[Part]) -> EvaluationFigures:
     told = [found for part in parts if (found := part.told()) is not None]
-    return Figures(
+    return EvaluationFigures(
         devices=len(parts),
         reports=sum(part.reported_at is not None for part in parts),
         faults=sum(bool(part.fault_code) for part in parts),

@@ -46,7 +46,7 @@ class TooFewAsked(CoterieError):
     sentence = "Of {devices} devices that are asked, {reports} reports cannot come; ask more, or need fewer."
 
 
-class HasEnded(CoterieError):
+class EvaluationHasEnded(CoterieError):
     """Fields: evaluation, state."""
 
     code = "fleet_evaluation.has_ended"

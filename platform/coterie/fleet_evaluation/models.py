@@ -13,7 +13,7 @@ from coterie.core.durable import Stateful
 from coterie.core.separation import Separated
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.fleet_evaluation.summary import Figures, Told
+from coterie.fleet_evaluation.summary import EvaluationFigures, ReportedFigures
 from coterie.registry.models import ModelVersion
 from coterie_wire.structs import from_values
 
@@ -77,9 +77,9 @@ class Evaluation(Stateful, Separated):
     def __str__(self) -> str:
         return f"evaluation of {self.version}"
 
-    def found(self) -> Figures | None:
+    def found(self) -> EvaluationFigures | None:
         """What was measured so far; None before the first report."""
-        return from_values(self.figures, Figures) if self.figures else None
+        return from_values(self.figures, EvaluationFigures) if self.figures else None
 
 
 class Part(Separated):
@@ -108,8 +108,8 @@ class Part(Separated):
     def __str__(self) -> str:
         return f"{self.device} in {self.evaluation}"
 
-    def told(self) -> Told | None:
+    def told(self) -> ReportedFigures | None:
         """What the device has measured; None where it has told nothing, or a fault."""
         if self.samples is None or self.loss is None:
             return None
-        return Told(self.samples, self.loss, self.accuracy, tuple(self.device.tags))
+        return ReportedFigures(self.samples, self.loss, self.accuracy, tuple(self.device.tags))

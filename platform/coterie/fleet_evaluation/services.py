@@ -7,7 +7,14 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import federation_of_lineage
 from coterie.fleet.services import checked_tags
 from coterie.fleet_evaluation import reasons
-from coterie.fleet_evaluation.errors import HasEnded, Masked, NoFederation, NotADeviceVersion, OtherPair, TooFewAsked
+from coterie.fleet_evaluation.errors import (
+    EvaluationHasEnded,
+    Masked,
+    NoFederation,
+    NotADeviceVersion,
+    OtherPair,
+    TooFewAsked,
+)
 from coterie.fleet_evaluation.jobs import ADVANCE
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.fleet_evaluation.transitions import end
@@ -68,6 +75,6 @@ def cancel_evaluation(*, evaluation: Evaluation, now: datetime) -> None:
     """Stop it: devices that still measure it stop at their next check-in. Raises HasEnded."""
     held = Evaluation.objects.select_for_update(no_key=True).get(pk=evaluation.pk)
     if held.state not in Evaluation.ACTIVE:
-        raise HasEnded(evaluation=str(held.pk), state=held.get_state_display().lower())
+        raise EvaluationHasEnded(evaluation=str(held.pk), state=held.get_state_display().lower())
     end(held, Evaluation.State.CANCELLED, reason=reasons.STOPPED, now=now)
     evaluation.refresh_from_db()

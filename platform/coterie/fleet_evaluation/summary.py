@@ -10,8 +10,8 @@ import msgspec
 DECILES = tuple(tenth / 10 for tenth in range(1, 10))
 
 
-class Told(NamedTuple):
-    """One device's figures."""
+class ReportedFigures(NamedTuple):
+    """What one device reported of its evaluation."""
 
     samples: int
     loss: float
@@ -42,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True):
     accuracies: Spread | None = None
 
 
-class Figures(msgspec.Struct, frozen=True):
+class EvaluationFigures(msgspec.Struct, frozen=True):
     """The outcome of an evaluation so far."""
 
     devices: int
@@ -55,7 +55,7 @@ class Figures(msgspec.Struct, frozen=True):
     by_tag: dict[str, Summary] = {}
 
 
-def summarise(told: Sequence[Told]) -> Summary | None:
+def summarise(told: Sequence[ReportedFigures]) -> Summary | None:
     """None where there is nothing; all or none of `told` have an accuracy."""
     if not told:
         return None
@@ -73,9 +73,9 @@ def summarise(told: Sequence[Told]) -> Summary | None:
     )
 
 
-def by_tag(told: Iterable[Told]) -> dict[str, Summary]:
+def by_tag(told: Iterable[ReportedFigures]) -> dict[str, Summary]:
     """Of the devices of each tag; one with several tags counts in each."""
-    tagged: defaultdict[str, list[Told]] = defaultdict(list)
+    tagged: defaultdict[str, list[ReportedFigures]] = defaultdict(list)
     for one in told:
         for tag in one.tags:
             tagged[tag].append(one)

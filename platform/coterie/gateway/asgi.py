@@ -7,10 +7,10 @@ from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import deny, serve_socket
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE, certificate_of
-from coterie.gateway.door.debts import Debts
 from coterie.gateway.door.devices import GATE
 from coterie.gateway.door.proxies import Proxies
-from coterie.gateway.door.visitors import Visitor, current_visitor, visiting
+from coterie.gateway.door.refusal_costs import RefusalCosts
+from coterie.gateway.door.requester import Requester, current_requester, requesting
 from coterie.gateway.http import (
     Application,
     Disconnected,
@@ -33,26 +33,28 @@ ANSWERS = frozenset({"http.response.start", "websocket.http.response.start"})
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
 
-def in_front_of(site: Application, proxies: Proxies | None = None, debts: Debts | None = None) -> Application:
+def in_front_of(
+    site: Application, proxies: Proxies | None = None, refusal_costs: RefusalCosts | None = None
+) -> Application:
     """The device API at its addresses, and `site` at all others; `proxies` may tell where a request comes from.
 
-    What it refuses is owed by who sent it, in `debts`.
+    What it refuses is owed by who sent it, in `refusal_costs`.
     """
     trusted = Proxies() if proxies is None else proxies
-    owed = Debts() if debts is None else debts
+    owed = RefusalCosts() if refusal_costs is None else refusal_costs
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return
         _set_origin(scope, trusted)
-        visitor = Visitor(owed, client_address(scope))
+        requester = Requester(owed, client_address(scope))
 
         async def send_on(event: Event) -> None:
             if event["type"] in ANSWERS:
-                visitor.answered(event["status"])
+                requester.answered(event["status"])
             await send(event)
 
-        with visiting(visitor):
+        with requesting(requester):
             await answer(scope, receive, send_on)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +96,7 @@ async def _dispatch(request: Request, send: Send) -> None:
     if answer is None:
         raise UnknownAddress(method=request.method, path=request.path)
     if request.path in STRANGERS_PATHS:
-        current_visitor().check()
+        current_requester().check()
         with GATE.guessing(request.address):
             await answer()
     else:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from coterie.gateway.door.visitors import visiting
+from coterie.gateway.door.requester import requesting
 from coterie.gateway.threads import in_thread
 
 AT_ONCE = 64
@@ -15,7 +15,7 @@ APART_S = 0.02
 """Seconds between the starts of two batches at least, so that a steady stream forms batches; a lone one never waits."""
 
 
-class Asked(NamedTuple):
+class BatchedMessage(NamedTuple):
     """One device's message."""
 
     credential: str
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     """SHA-256 of its connection's."""
 
 
-Answer = Callable[[Sequence[Asked]], Sequence[bytes | Exception]]
+Answer = Callable[[Sequence[BatchedMessage]], Sequence[bytes | Exception]]
 """The reply to each, or the error raised for it, in their order; a credential occurs once."""
 
 
@@ -34,17 +34,17 @@ class Batches:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._waiting: list[tuple[Asked, asyncio.Future[bytes]]] = []
+        self._waiting: list[tuple[BatchedMessage, asyncio.Future[bytes]]] = []
         self._not_before = 0.0
         self._working: asyncio.Task[None] | None = None
 
-    async def ask(self, asked: Asked) -> bytes:
+    async def ask(self, asked: BatchedMessage) -> bytes:
         """The answer. Raises what `Answer` gives instead of one."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[bytes] = loop.create_future()
         self._waiting.append((asked, answered))
         if self._working is None:
-            with visiting(None):  # a batch is nobody's own work
+            with requesting(None):  # a batch is nobody's own work
                 self._working = loop.create_task(self._work())
         return await answered
 
@@ -67,9 +67,9 @@ class Batches:
                     answered.set_result(answer)
         self._working = None
 
-    def _take(self) -> list[tuple[Asked, asyncio.Future[bytes]]]:
+    def _take(self) -> list[tuple[BatchedMessage, asyncio.Future[bytes]]]:
         """The next, each credential once; the rest keeps its order."""
-        batch: dict[str, tuple[Asked, asyncio.Future[bytes]]] = {}
+        batch: dict[str, tuple[BatchedMessage, asyncio.Future[bytes]]] = {}
         rest = []
         for item in self._waiting:
             if len(batch) < AT_ONCE and item[0].credential not in batch:

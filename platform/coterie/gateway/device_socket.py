@@ -20,14 +20,14 @@ from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.certificates import CERTIFICATE
 from coterie.gateway.door.devices import GATE
-from coterie.gateway.door.visitors import current_visitor
+from coterie.gateway.door.requester import current_requester
 from coterie.gateway.ending import ENDING
 from coterie.gateway.http import Scope, Send, bearer, client_address, reply_with_problem
 from coterie.gateway.messages import answer
 from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
-from coterie.rounds.silence import lose_socket
+from coterie.rounds.lost_supernodes import lose_socket
 from coterie_wire.closing import RESTART as RESTART_CODE
 from coterie_wire.closing import reason_of
 from coterie_wire.errors import WireError
@@ -110,16 +110,16 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
 
 
 async def _answered(frame: RequestFrame, shown: Shown, address: str) -> PlatformFrame:
-    visitor = current_visitor()
+    requester = current_requester()
     try:
         check_database()
-        visitor.check()
+        requester.check()
         GATE.count(shown, address)
         async with GATE.turn(shown):
             answered = await _answer_frame(frame, shown)
     except CoterieError as error:
         answered = Refusal(id=frame.id, problem=problem_of(error))
-    visitor.answered(answered.problem.status if isinstance(answered, Refusal) else HTTPStatus.OK)
+    requester.answered(answered.problem.status if isinstance(answered, Refusal) else HTTPStatus.OK)
     return answered
 
 

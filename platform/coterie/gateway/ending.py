@@ -22,7 +22,7 @@ class ProcessEnding(CoterieError):
 
 
 class Ending:
-    """Of this process."""
+    """Whether this process is about to end, so that it takes no further work."""
 
     def __init__(self) -> None:
         self.has_begun = False

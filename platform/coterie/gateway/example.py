@@ -27,7 +27,7 @@ class ExampleUnavailable(CoterieError):
 
 
 class ExampleRuns(CoterieError):
-    """It was started already."""
+    """The example federation was started already."""
 
     code = "example.runs"
     kind = ErrorKind.CONFLICT

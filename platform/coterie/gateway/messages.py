@@ -21,7 +21,7 @@ from coterie.fleet.handler import Handler, SlowHandler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import Shown, device_of, device_of_credential, devices_that_show
 from coterie.fleet_evaluation import device_api as fleet_evaluation
-from coterie.gateway.batching import Answer, Asked, batches
+from coterie.gateway.batching import Answer, BatchedMessage, batches
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import for_stranger, in_thread
@@ -81,7 +81,7 @@ async def answer(name: str, body: bytes, shown: Shown, *, by_socket: bool = Fals
     The device is looked up each time, so that a revoked one is refused at once. Raises CoterieError or WireError.
     """
     if name in BATCHED:
-        return await batches(BATCHED[name]).ask(Asked(shown.credential, body, by_socket, shown.certificate))
+        return await batches(BATCHED[name]).ask(BatchedMessage(shown.credential, body, by_socket, shown.certificate))
     if name in SLOW:
         begun = await in_thread(lambda: _begin(name, body, shown))
         return msgspec.json.encode(await asyncio.wrap_future(begun))
@@ -100,7 +100,7 @@ def _answer_alone(name: str, body: bytes, shown: Shown) -> bytes:
     return msgspec.json.encode(handler(device, _decoded(name, body), timezone.now()))
 
 
-def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
+def _answer_check_ins(asked: Sequence[BatchedMessage]) -> Sequence[bytes | Exception]:
     """The directives for several devices; an error in one message, or in its answer, does not affect the others."""
     shown = [Shown(one.credential, one.certificate) for one in asked]
     devices = devices_that_show(shown)
@@ -115,7 +115,7 @@ def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     return [msgspec.json.encode(next(directives)) if isinstance(outcome, Call) else outcome for outcome in outcomes]
 
 
-def _call(device: Device | CoterieError, asked: Asked) -> Call | Exception:
+def _call(device: Device | CoterieError, asked: BatchedMessage) -> Call | Exception:
     if isinstance(device, CoterieError):
         return device
     try:

@@ -64,7 +64,7 @@ def _is_full() -> bool:
     return is_here and shutil.disk_usage(settings.STATE).free < LEAST_FREE_BYTES
 
 
-class Watch:
+class DatabaseWatch:
     """Asks the database anew when a request failed at it, on a thread that ends when it answers."""
 
     def __init__(self, probe: Callable[[], None]) -> None:
@@ -119,5 +119,5 @@ def probe_database() -> None:
     used.close()
 
 
-WATCH = Watch(probe_database)
+WATCH = DatabaseWatch(probe_database)
 """Of this process."""

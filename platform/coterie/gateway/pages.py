@@ -13,7 +13,7 @@ from django.views.defaults import server_error as default_server_error
 
 from coterie.child.confine import never_confined
 from coterie.core.away import AWAY, REDIS
-from coterie.core.pulse import is_late
+from coterie.core.scheduler_heartbeat import is_late
 from coterie.gateway.console_page import console, is_built
 from coterie.gateway.ending import ENDING
 from coterie.gateway.http import retry_after

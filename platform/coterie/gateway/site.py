@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from coterie.gateway.door.body import Receive
+from coterie.gateway.door.requester import metered
 from coterie.gateway.door.site_body import SiteBody
-from coterie.gateway.door.visitors import metered
 
 
 class Site(ASGIHandler):

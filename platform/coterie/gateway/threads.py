@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.db import connection
 
-from coterie.gateway.door.visitors import metered
+from coterie.gateway.door.requester import metered
 from coterie.gateway.outage import WATCH
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from coterie.cloud.averaging_job import (
     StoredPartial,
     StoredUpdate,
 )
-from coterie.merging.candidates import Candidate, Outcome
+from coterie.merging.candidates import Candidate, MergeOutcome
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Partial, Update
@@ -66,7 +66,7 @@ class Beginning(NamedTuple):
         return cls(version.parameters_id, version.server_state_id, residual, version.metrics)
 
 
-def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> Outcome:
+def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> MergeOutcome:
     """Do the job and keep its file. Raises what the job raises."""
     pace = merge.parsed_plan().pace
     updates = list(merge.updates.select_related("partial"))
@@ -98,7 +98,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     summed = result.sum_figures
     of_devices = update_figures(merge, left_out) if summed is None else summed_figures(merge, summed)
     figures = {**of_devices, **quality_figures(result), **_spent(merge), **_difference_bytes(result)}
-    return Outcome(
+    return MergeOutcome(
         base=(candidate,), groups=(), figures=figures, compared=compared, faults=faults, summed=result.summed
     )
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from coterie.cloud import averaging_job, distill_merge_job
-from coterie.cloud.averaging_job import Compared
-from coterie.cloud.distill_merge_job import Judged
+from coterie.cloud.averaging_job import ComparedUpdate
+from coterie.cloud.distill_merge_job import UsedModel
 from coterie.registry.models import Blob, Metric, ModelVersion
 from coterie.registry.services import EncodedDifference
 from coterie_wire.conditions import Reason
@@ -46,7 +46,7 @@ class FoundSplit:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MergeOutcome:
     """The result of a merge, by averaging or by distillation."""
 
     base: tuple[Candidate, ...]
@@ -55,9 +55,9 @@ class Outcome:
     """Of the groups' models, which are published with the base's."""
     figures: Mapping[str, float]
     """Of the merge and of the base's device model."""
-    judged: Mapping[UUID, Judged] = field(default_factory=dict)
+    judged: Mapping[UUID, UsedModel] = field(default_factory=dict)
     """By update, where the merge evaluates each."""
-    compared: Mapping[UUID, Compared] = field(default_factory=dict)
+    compared: Mapping[UUID, ComparedUpdate] = field(default_factory=dict)
     """By update, where the merge compares them."""
     faults: Mapping[UUID, Reason] = field(default_factory=dict)
     """By update that was left out, why."""

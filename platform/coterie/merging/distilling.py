@@ -24,7 +24,7 @@ from coterie.cloud.distill_merge_job import (
 from coterie.federations.models import Federation
 from coterie.federations.selectors import current_groups
 from coterie.merging import reasons
-from coterie.merging.candidates import Candidate, FoundSplit, Outcome
+from coterie.merging.candidates import Candidate, FoundSplit, MergeOutcome
 from coterie.merging.checkpoints import checkpoints_of
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
@@ -40,14 +40,14 @@ LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, fil
 Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], DistillMergeResult]
 
 
-class Versions(NamedTuple):
+class LineageVersions(NamedTuple):
     """The versions of one lineage that a merge begins with."""
 
     cloud: ModelVersion
     device: ModelVersion
 
 
-class Kept(NamedTuple):
+class StoredLineage(NamedTuple):
     """The parameters of one lineage that the job has made, in the registry."""
 
     cloud: Blob
@@ -69,14 +69,14 @@ def distil(
     *,
     now: datetime,
     distiller: Distiller,
-) -> Outcome:
+) -> MergeOutcome:
     """Do the job, or resume it, and store its files. Raises what the job raises."""
     before = _lineages(merge)
     updates = list(merge.updates.select_related("base_version"))
     arguments = _arguments(merge, before, updates, directory, now)
     result = distiller(arguments, cancel, report)
     kept = {
-        lineage.name: Kept(
+        lineage.name: StoredLineage(
             cloud=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.cloud"), now=now),
             device=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.device"), now=now),
         )
@@ -84,7 +84,7 @@ def distil(
     }
     base, groups = result.lineages[0], result.lineages[1:]
     of_groups = (_candidates_of_group(lineage, before, kept[lineage.name]) for lineage in groups)
-    return Outcome(
+    return MergeOutcome(
         base=_placed(_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)), merge.federation),
         groups=_placed(chain.from_iterable(of_groups), merge.federation),
         figures={**update_figures(merge), **_figures(base)},
@@ -99,7 +99,7 @@ def _placed(candidates: Iterable[Candidate], federation: Federation) -> tuple[Ca
 
 
 def _candidates(
-    lineage: NewLineage, before: Versions, kept: Kept, figures: Mapping[str, Metric]
+    lineage: NewLineage, before: LineageVersions, kept: StoredLineage, figures: Mapping[str, Metric]
 ) -> tuple[Candidate, Candidate]:
     """Of the lineage's cloud model, then of its device model, whose metrics are given."""
     cloud: dict[str, Metric] = {
@@ -115,7 +115,9 @@ def _candidates(
     )
 
 
-def _candidates_of_group(lineage: NewLineage, before: Mapping[str, Versions], kept: Kept) -> tuple[Candidate, ...]:
+def _candidates_of_group(
+    lineage: NewLineage, before: Mapping[str, LineageVersions], kept: StoredLineage
+) -> tuple[Candidate, ...]:
     """The candidates if they fit the group's members as well as the former models; else those stay.
 
     Held-out data of all behaviours do not measure one behaviour's model: it is compared with its members' outputs. A
@@ -135,7 +137,7 @@ def _candidates_of_group(lineage: NewLineage, before: Mapping[str, Versions], ke
     if fits:
         return _candidates(lineage, had, kept, {**figures, **by_class(lineage.device_after)})
     as_before = msgspec.structs.replace(lineage, cloud_after=lineage.cloud_before, device_after=lineage.device_before)
-    unchanged = Kept(had.cloud.parameters, had.device.parameters)
+    unchanged = StoredLineage(had.cloud.parameters, had.device.parameters)
     return _candidates(as_before, had, unchanged, {**figures, **by_class(lineage.device_before)})
 
 
@@ -150,21 +152,21 @@ def _split(merge: Merge, updates: Sequence[Update], result: DistillMergeResult) 
     )
 
 
-def _lineages(merge: Merge) -> Mapping[str, Versions]:
+def _lineages(merge: Merge) -> Mapping[str, LineageVersions]:
     """The versions in use now, of the base and of every group."""
     federation, pair_id = merge.federation, merge.federation.pair_id
     names = [BASE, *current_groups(merge.federation).values_list("name", flat=True)]
-    found: dict[str, Versions] = {}
+    found: dict[str, LineageVersions] = {}
     for name in names:
         lineage = federation.lineage(name)
         cloud, device = champion(pair_id, Role.CLOUD, lineage), champion(pair_id, Role.DEVICE, lineage)
         assert cloud is not None and device is not None, "a round opens and a group begins with both"
-        found[name] = Versions(cloud, device)
+        found[name] = LineageVersions(cloud, device)
     return found
 
 
 def _arguments(
-    merge: Merge, before: Mapping[str, Versions], updates: Sequence[Update], directory: Path, now: datetime
+    merge: Merge, before: Mapping[str, LineageVersions], updates: Sequence[Update], directory: Path, now: datetime
 ) -> DistillMergeArguments:
     federation = merge.federation
     pair = federation.pair

@@ -10,7 +10,7 @@ from coterie.federations.grouping import record_split
 from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_at_its_end
 from coterie.federations.models import Federation
 from coterie.merging import reasons
-from coterie.merging.candidates import Candidate, FoundSplit, Outcome
+from coterie.merging.candidates import Candidate, FoundSplit, MergeOutcome
 from coterie.merging.judging import why_not
 from coterie.merging.models import Merge, Update
 from coterie.merging.quarantine import quarantine_offenders
@@ -22,7 +22,7 @@ from coterie.rollouts.advancing import plan_rollout
 
 
 @transaction.atomic
-def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: datetime) -> None:
+def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now: datetime) -> None:
     """End a running merge: with new versions, or abandoned if the base's candidates are not to be published.
 
     The versions are champions, or where the plan says so on their way to it through a canary group. Nothing happens if
@@ -60,7 +60,7 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     end(merge, State.PUBLISHED, reason=None, metrics=figures, now=now, result_version=versions[-1])
 
 
-def _record_release(merge: Merge, outcome: Outcome, now: datetime) -> None:
+def _record_release(merge: Merge, outcome: MergeOutcome, now: datetime) -> None:
     """Count the sum among the releases of its stream, published or not: whether it was kept tells of it."""
     stream = stream_of(merge.parsed_plan())
     if stream is not None and outcome.summed:
@@ -69,7 +69,7 @@ def _record_release(merge: Merge, outcome: Outcome, now: datetime) -> None:
         )
 
 
-def _record_judgements(outcome: Outcome) -> None:
+def _record_judgements(outcome: MergeOutcome) -> None:
     """Store what was measured of each update, also where nothing is published."""
     for update, judged in outcome.judged.items():
         Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)

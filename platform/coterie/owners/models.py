@@ -32,7 +32,7 @@ class Forgetting(Stateful, Separated):
         DONE = "done"
 
     class By(models.TextChoices):
-        """Who asked."""
+        """Who asked that a device be forgotten."""
 
         OWNER = "owner"
         OPERATOR = "operator"

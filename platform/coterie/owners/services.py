@@ -12,11 +12,11 @@ from coterie.audit.recording import check_permitted, record
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
 from coterie.fleet.services import forget_words, pseudonym_of
+from coterie.owners.forgetting_names import forget_in_deliveries, forget_in_log, forget_in_sentences
 from coterie.owners.jobs import SWEEP
 from coterie.owners.models import Forgetting
 from coterie.owners.reasons import ASKED
 from coterie.owners.taking_out import hold_rounds, take_out
-from coterie.owners.words import forget_in_deliveries, forget_in_log, forget_in_sentences
 from coterie.rounds.models import Assignment, Fold, Route
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.clouds import AveragingCloud, Delivery
+from coterie.simulation.clouds import AveragingCloud, DeliveredUpdate
 from coterie.simulation.days import QUARTERS, Day
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
@@ -16,7 +16,7 @@ from coterie.simulation.participant import Participant
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from coterie_recipes.recipe import Samples
 from coterie_wire.tensors import Tensors
 
@@ -48,7 +48,7 @@ class Federation:
     def hold_round(self, number: int) -> None:
         """Ask as many devices as the plan wants, and merge what they send."""
         chosen = self._plan.selection.choose(
-            [Known(device.name) for device in self._devices],
+            [DeviceFacts(device.name) for device in self._devices],
             count=self._plan.pace.updates_wanted(),
             round_number=number,
             seed=derive_seed(self._seed, "round", number),
@@ -60,7 +60,7 @@ class Federation:
             for delivery in deliveries:
                 self._participants[delivery.device.number].accepted()
 
-    def _deliver(self, device: Device, round_number: int) -> Delivery | None:
+    def _deliver(self, device: Device, round_number: int) -> DeliveredUpdate | None:
         """None where its training diverged."""
         base = self._cloud.version_for(device)
         participant, data = self._participants[device.number], self._data[device.number]
@@ -87,4 +87,4 @@ class Federation:
             return None
         device.learner = replace(own, parameters=part.trained, received=base.learner.parameters, seen=seen)
         self.sent_bytes.append(len(part.payload))
-        return Delivery(device, base, part.payload, {}, part.samples, part.classes, seed)
+        return DeliveredUpdate(device, base, part.payload, {}, part.samples, part.classes, seed)

@@ -54,7 +54,7 @@ STEP_SHARES = (1.0, 0.25)
 Report = Callable[[str], None]
 
 
-class Found(NamedTuple):
+class TrialOutcome(NamedTuple):
     """The outcome of one trial."""
 
     scores: Scores
@@ -68,7 +68,7 @@ class Found(NamedTuple):
     """Where the recipe has a backbone."""
 
 
-class Held(NamedTuple):
+class HeldRounds(NamedTuple):
     """A federation's rounds."""
 
     version: Tensors
@@ -76,7 +76,7 @@ class Held(NamedTuple):
     update_bytes: int
 
 
-class Compared(NamedTuple):
+class Baselines(NamedTuple):
     """What a federation is compared with."""
 
     alone: float
@@ -85,7 +85,7 @@ class Compared(NamedTuple):
     """The parameters that everybody's samples make."""
 
 
-class Trial:
+class RecipeTrial:
     """One recipe with one seed."""
 
     def __init__(
@@ -103,16 +103,16 @@ class Trial:
         self._plan, self._first, self._graphs = plan, first, first.graphs
         self._rounds = expected_of(recipe).rounds
 
-    def run(self, *, rounds: int, report: Report) -> Found:
+    def run(self, *, rounds: int, report: Report) -> TrialOutcome:
         """All of it; `report` is told what goes on."""
         self._rounds = rounds
         compared = self.compare(report)
         held = self.hold(rounds=rounds, report=report)
         report("personal models")
         scores, personal_share = self.judge(held.version, compared)
-        return Found(scores, held.by_round, held.update_bytes, personal_share, self.remembered(held.version))
+        return TrialOutcome(scores, held.by_round, held.update_bytes, personal_share, self.remembered(held.version))
 
-    def hold(self, *, rounds: int, report: Report) -> Held:
+    def hold(self, *, rounds: int, report: Report) -> HeldRounds:
         """The federation's rounds alone."""
         data = [self._dataset(one.train) for one in self._people]
         first = pretrained(self._recipe, self._first, self._people, seed=self._seed)
@@ -122,7 +122,7 @@ class Trial:
             federation.hold_round(number)
             by_round.append(self._mean(federation.parameters, self._people))
             report(f"round {number} of {rounds}: {by_round[-1]:.3f}")
-        return Held(federation.parameters, tuple(by_round), round(mean(federation.sent_bytes or [0])))
+        return HeldRounds(federation.parameters, tuple(by_round), round(mean(federation.sent_bytes or [0])))
 
     def score_of_new(self, version: Tensors) -> float:
         """The mean score of people who took no part."""
@@ -142,16 +142,16 @@ class Trial:
 
         return Remembered(before=scored(self._first.first), after=scored(version))
 
-    def compare(self, report: Report) -> Compared:
+    def compare(self, report: Report) -> Baselines:
         """Train each device alone, and one model on all data."""
         report("each device alone")
         alone = mean(
             self._score(self._compared([person], "alone", number), person) for number, person in enumerate(self._people)
         )
         report("all data in one place")
-        return Compared(alone, self._compared(self._people, "centralised", 0))
+        return Baselines(alone, self._compared(self._people, "centralised", 0))
 
-    def judge(self, version: Tensors, compared: Compared) -> tuple[Scores, float]:
+    def judge(self, version: Tensors, compared: Baselines) -> tuple[Scores, float]:
         """The scores where `version` is the last one; and on which share of the devices a model of its own answers."""
         answering = [self._answering(number, version) for number in range(len(self._people))]
         scores = Scores(
@@ -240,12 +240,12 @@ class Trial:
         return Rows(data, self._graphs.spec, range(1, len(data.labels) + 1))
 
 
-def made_up_trial(recipe: Recipe, *, seed: int, people: int | None = None) -> Trial:
+def made_up_trial(recipe: Recipe, *, seed: int, people: int | None = None) -> RecipeTrial:
     """A trial of `people`, or of as many as the recipe has, who are drawn."""
     drawn = [recipe.draw(seed, number) for number in range(people or recipe.people)]
     new = [recipe.draw(seed, NEW + number) for number in range(NEW_PEOPLE)]
     plan = plan_of(recipe, devices=len(drawn))
-    return Trial(recipe, seed=seed, people=drawn, new=new, plan=plan, first=untrained(recipe, plan, seed=seed))
+    return RecipeTrial(recipe, seed=seed, people=drawn, new=new, plan=plan, first=untrained(recipe, plan, seed=seed))
 
 
 def worth_of_pretraining(recipe: Recipe, *, seed: int, rounds: int, report: Report) -> Pretrained | None:

@@ -46,7 +46,7 @@ class RolloutUnderWay(CoterieError):
     sentence = "Federation {federation} is rolling a version out already; let that end, promote it or cancel it first."
 
 
-class HasEnded(CoterieError):
+class RolloutHasEnded(CoterieError):
     """Fields: rollout, state."""
 
     code = "rollouts.has_ended"

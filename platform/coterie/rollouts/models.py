@@ -20,7 +20,7 @@ from coterie_learning.plan import ROLLOUT
 from coterie_learning.rollout import Rollout as Terms
 from coterie_wire.latency import Histogram
 from coterie_wire.structs import from_values
-from coterie_wire.trial import Compared, Fit
+from coterie_wire.trial import Fit, TrialFigures
 
 
 class Rollout(Stateful, Separated):
@@ -144,11 +144,11 @@ class Trial(Separated):
         """How long answers of the ``champion`` or of the ``candidate`` took."""
         return from_values(self.durations[which], Histogram) if which in self.durations else Histogram()
 
-    def compared(self) -> Compared | None:
+    def compared(self) -> TrialFigures | None:
         """Both versions on the device's samples; None where it has not reported them."""
         if self.samples is None or self.champion_loss is None or self.candidate_loss is None:
             return None
-        return Compared(
+        return TrialFigures(
             samples=self.samples,
             champion=Fit(self.champion_loss, self.champion_accuracy),
             candidate=Fit(self.candidate_loss, self.candidate_accuracy),

@@ -18,10 +18,10 @@ from coterie.rollouts.advancing import go_on, is_outdated, plan_rollout, promote
 from coterie.rollouts.errors import (
     AlreadyChampion,
     ChampionMoved,
-    HasEnded,
     NoFederation,
     NotADeviceVersion,
     NotBegun,
+    RolloutHasEnded,
     RolloutUnderWay,
     TrialsInTheClear,
 )
@@ -101,7 +101,7 @@ def _held(rollout: Rollout) -> Rollout:
     rows = Rollout.objects.select_for_update(of=("self",), no_key=True).select_related("federation", "version__pair")
     held = rows.get(pk=rollout.pk)
     if held.state not in Rollout.ACTIVE:
-        raise HasEnded(rollout=str(held.pk), state=held.get_state_display().lower())
+        raise RolloutHasEnded(rollout=str(held.pk), state=held.get_state_display().lower())
     return held
 
 

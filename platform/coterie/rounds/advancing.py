@@ -11,7 +11,7 @@ from coterie.rollouts.advancing import advance_rollout
 from coterie.rollouts.selectors import active_rollout, active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.assigning import are_parts_lost, drop_absent
-from coterie.rounds.carrying import end_carried, take_waiting
+from coterie.rounds.carried_assignments import end_carried, take_waiting
 from coterie.rounds.clock import follow_clock, is_ahead
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.folding import gather

@@ -22,7 +22,7 @@ from coterie.rounds.routing import (
     room_of,
     way_in,
 )
-from coterie.rounds.standing import standings
+from coterie.rounds.suitability import standings
 from coterie_learning.sum_tree import Branch, Offering, grown
 from coterie_wire.conditions import Reason
 from coterie_wire.relaying import SumRoute

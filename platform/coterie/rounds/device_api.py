@@ -8,7 +8,7 @@ from coterie.analytics.models import Part
 from coterie.analytics.selectors import part_of
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie.rounds import assigning, directives, handing_in, partials, signalling, summing, uploads
+from coterie.rounds import assigning, directives, partials, signalling, summing, supernode_receipts, uploads
 from coterie.secure_sums import identity_log
 from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
 from coterie_wire.paths import SendSignal
@@ -37,12 +37,12 @@ def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadS
 
 def hand_in(device: Device, message: HandIn, now: datetime) -> UploadState:
     """Take note that a supernode holds an update."""
-    return handing_in.hand_in(device=device, message=message, now=now)
+    return supernode_receipts.hand_in(device=device, message=message, now=now)
 
 
 def hand_in_sum(device: Device, message: HandInSum, now: datetime) -> UploadState:
     """Take note that a supernode holds the sum of another."""
-    return handing_in.hand_in_sum(device=device, message=message, now=now)
+    return supernode_receipts.hand_in_sum(device=device, message=message, now=now)
 
 
 def offer_partial(device: Device, message: OfferPartial, now: datetime) -> UploadState:

@@ -48,7 +48,7 @@ from coterie.rounds.opening import take_place
 from coterie.rounds.pacing import paces_of
 from coterie.rounds.routing import route_message
 from coterie.rounds.surroundings import Surroundings, surroundings_of
-from coterie.transfer.directives import Duties, duties_of
+from coterie.transfer.directives import TransferDirectives, duties_of
 from coterie.transfer.selectors import waiting_for
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.consent import FEDERATION
@@ -244,7 +244,7 @@ def _latest_s(directive: Directive) -> float:
     return directive.check_in_s if window is None else window.after_s + window.within_s
 
 
-def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> Directive:
+def _with_duties(directive: Directive, duties: TransferDirectives, *, known: str | None) -> Directive:
     """The directive with the help between devices; it has the plan that applies only where the device lacks it."""
     standing = duties.standing
     return msgspec.structs.replace(

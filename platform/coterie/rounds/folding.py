@@ -23,12 +23,12 @@ from coterie.rounds.counting import count_update
 from coterie.rounds.ending import close
 from coterie.rounds.fold_tree import Folds, live_folds, own_shares, parts_of, subtree
 from coterie.rounds.gathering import held_routes
+from coterie.rounds.lost_supernodes import gone_supernodes
 from coterie.rounds.models import Assignment, Fold, Round, Route, Upload
 from coterie.rounds.routing import send_directly
-from coterie.rounds.silence import gone_supernodes
 from coterie.rounds.transitions import end_assignments, explain
-from coterie_learning.cohort import Figures, weights_of_figures
-from coterie_learning.sum_tree import Asked, Wanted, are_all_in, faults, still_good, wanted_sums
+from coterie_learning.cohort import UpdateFigures, weights_of_figures
+from coterie_learning.sum_tree import RequestedSum, Wanted, are_all_in, faults, still_good, wanted_sums
 from coterie_wire.conditions import Reason
 from coterie_wire.relaying import Weighed
 
@@ -94,10 +94,10 @@ def _answer_faults(round_: Round, patience_s: float, now: datetime) -> None:
             give_up(round_=round_, fold=fold, reason=reason, now=now)
 
 
-def _asked(folds: Folds) -> Mapping[str, Asked[Weighed]]:
+def _asked(folds: Folds) -> Mapping[str, RequestedSum[Weighed]]:
     """The rows, as the tree's rules read them."""
     return {
-        str(supernode): Asked(
+        str(supernode): RequestedSum(
             wanted=Wanted(own_shares(fold), frozenset(str(part.supernode_id) for part in parts_of(fold, folds))),
             parent=None if fold.parent_id is None else str(fold.parent_id),
             state=STATES[fold.state],
@@ -111,8 +111,8 @@ def _asked(folds: Folds) -> Mapping[str, Asked[Weighed]]:
 def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weighed]]:
     """By supernode, what each update that it holds weighs beside all others of the round."""
     direct = list(Update.objects.filter(assignment__taken_by=round_, fault_code="").values_list("samples", "norm"))
-    cohort = [Figures(samples, norm or 0.0) for samples, norm in direct]
-    cohort += [Figures(route.assignment.upload.samples, route.norm or 0.0) for route in held]
+    cohort = [UpdateFigures(samples, norm or 0.0) for samples, norm in direct]
+    cohort += [UpdateFigures(route.assignment.upload.samples, route.norm or 0.0) for route in held]
     assert round_.base_version is not None, "a round that gathers has its base"
     ordinary = ordinary_norm_of(round_.base_version.metrics)
     found = weights_of_figures(round_.parsed_plan().merge, cohort, ordinary)[len(direct) :]

@@ -13,13 +13,13 @@ from coterie.federations.models import Federation
 from coterie.merging.models import Update
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.selectors import able_members
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 
 REMEMBERED = 200
 """Rounds back that are looked at."""
 
 
-def history_of(round_: Round, devices: Sequence[str]) -> Sequence[Known]:
+def history_of(round_: Round, devices: Sequence[str]) -> Sequence[DeviceFacts]:
     """What is known of `devices` when a round chooses among them."""
     asked = _last_asked(round_.federation, round_.number)
     updates: dict[UUID, tuple[float, int, float]] = {}
@@ -33,7 +33,9 @@ def history_of(round_: Round, devices: Sequence[str]) -> Sequence[Known]:
     for name in devices:
         key = UUID(name)
         idle_rounds = round_.number - asked[key] if key in asked else None
-        found.append(Known(name, idle_rounds, *updates[key]) if key in updates else Known(name, idle_rounds))
+        found.append(
+            DeviceFacts(name, idle_rounds, *updates[key]) if key in updates else DeviceFacts(name, idle_rounds)
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from coterie.fleet.selectors import with_tag
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, site_of
-from coterie.rounds.standing import standings
+from coterie.rounds.suitability import standings
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.conditions import Reason
 from coterie_wire.island import VOTERS, Island

@@ -14,7 +14,7 @@ from coterie.rounds.models import Assignment, Fold, Round, Route
 from coterie.rounds.routing import tier_seeds
 from coterie_learning.device_plan import device_plan_json
 from coterie_learning.partial_sums import combined
-from coterie_wire.relaying import Lead, Order, Part
+from coterie_wire.relaying import ChildSum, Lead, Order
 
 
 def leads_of(devices: Sequence[Device], islands: Islands) -> Mapping[UUID, Lead]:
@@ -66,13 +66,13 @@ def _order(fold: Fold) -> Order | None:
     return Order(fold=str(fold.pk), shares=own_shares(fold), parts=known, route=sum_route(fold))
 
 
-def _part(fold: Fold, folds: Folds, *, tier: int) -> Part | None:
+def _part(fold: Fold, folds: Folds, *, tier: int) -> ChildSum | None:
     """What the supernode of a tier is told of a sum that goes into its own."""
     shares = all_shares(fold, folds)
     told = weighed_fingerprints(shares, tier=tier)
     if told is None:
         return None
-    return Part(
+    return ChildSum(
         fold=str(fold.pk),
         supernode=str(fold.supernode_id),
         weight=sum(share.weight for share in shares),

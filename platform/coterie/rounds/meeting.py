@@ -10,7 +10,7 @@ from coterie.fleet.models import Device
 from coterie.fleet.signalling import way_to
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.routing import CLOCKS_DIFFER
-from coterie.rounds.standing import standings
+from coterie.rounds.suitability import standings
 from coterie_wire.bundle import sign_content
 from coterie_wire.meeting import MAX_RELAYS, Gathering, Roster
 from coterie_wire.messages import Capabilities

@@ -362,7 +362,7 @@ class Fold(Stateful, Separated):
     asked_at = models.DateTimeField()
     """When it was asked for, or was last sent another way."""
     missed_since = models.DateTimeField(null=True, blank=True)
-    """Since when its supernode is asked to check in, see `coterie.rounds.silence`; null: it does by itself."""
+    """Since when its supernode is asked to check in, see `coterie.rounds.lost_supernodes`; null: it does by itself."""
     sha256 = models.CharField(max_length=64, blank=True)
     """Of what the supernode offered; blank: nothing yet."""
     size_bytes = models.PositiveBigIntegerField(default=0)

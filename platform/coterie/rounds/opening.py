@@ -18,7 +18,7 @@ from coterie.privacy.streams import why_ended
 from coterie.registry.models import NEXT_BOUND, ModelVersion, Role
 from coterie.registry.selectors import champion, has_teacher_weights
 from coterie.rounds import reasons
-from coterie.rounds.carrying import carry_over
+from coterie.rounds.carried_assignments import carry_over
 from coterie.rounds.histories import history_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
@@ -36,7 +36,7 @@ from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from coterie_wire.conditions import Reason
 
 ASKED_AT_ONCE = 10_000
@@ -182,7 +182,9 @@ def invite(*, round_: Round, now: datetime) -> None:
     wanted = plan.pace.decide(view).devices
     count = min(wanted, len(candidates))
     chosen = plan.selection.choose(
-        history_of(round_, candidates) if plan.selection.reads_history else [Known(device) for device in candidates],
+        history_of(round_, candidates)
+        if plan.selection.reads_history
+        else [DeviceFacts(device) for device in candidates],
         count=min(count, ASKED_AT_ONCE),
         round_number=round_.number,
         seed=round_.seed,

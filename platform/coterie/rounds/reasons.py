@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from coterie.rounds.standing import Standing
+from coterie.rounds.suitability import Suitability
 from coterie_learning.consent import FEDERATION
 from coterie_learning.negotiation import NeededKind
 from coterie_learning.sum_tree import Branch
@@ -79,7 +79,7 @@ def island_without_majority(site: str, names: Sequence[str]) -> Reason:
     return Reason("island.without_majority", sentence[:MAX_CHARACTERS])
 
 
-def by_supernode(site: str, name: str, standing: Standing) -> Reason:
+def by_supernode(site: str, name: str, standing: Suitability) -> Reason:
     """Why the device sends to this neighbour."""
     line = "" if standing.mbit_s is None else f", a line of {standing.mbit_s:.3g} Mbit/s"
     sentence = (

@@ -23,7 +23,7 @@ from coterie.fleet.presence import is_there
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Fold, Round, Route
-from coterie.rounds.standing import Standing, standings
+from coterie.rounds.suitability import Suitability, standings
 from coterie_learning.partial_sums import saved_bytes
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Conditions, Reason
@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
     """How many devices may still send to it."""
     sent: int
     """How many do."""
-    standing: Standing
+    standing: Suitability
 
 
 def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) -> None:

@@ -21,7 +21,7 @@ from coterie.rounds.models import Assignment, Round
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Of one device."""
+    """What the platform reads of one device to answer its check-in."""
 
     federations: Sequence[Federation]
     """Running and paused ones that it belongs to, oldest first; where there are none, the one that it followed last."""

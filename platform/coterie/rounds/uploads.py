@@ -13,7 +13,7 @@ from coterie.privacy.errors import BudgetSpent
 from coterie.privacy.reasons import device_out_of_budget
 from coterie.privacy.services import spend
 from coterie.rounds.assigning import own_assignment, revive
-from coterie.rounds.carrying import taking_round
+from coterie.rounds.carried_assignments import taking_round
 from coterie.rounds.counting import FACTS, count_update
 from coterie.rounds.ending import close_if_full
 from coterie.rounds.errors import (

@@ -18,7 +18,7 @@ from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
 from coterie.sdk.records import Dataset, Evaluation, Pair, Round, SimulationRun, Version
 from coterie.sdk.simulating import (
-    Compared,
+    ComparedWays,
     Proposed,
     Simulated,
     Swept,
@@ -33,7 +33,7 @@ from coterie_wire.length import Length
 
 __all__ = [
     "Checked",
-    "Compared",
+    "ComparedWays",
     "Dataset",
     "Evaluation",
     "EvaluationFailed",

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from coterie.compile.pair_report import PairReport
 from coterie.core.errors import Field
-from coterie.fleet_evaluation.summary import Figures, Summary
+from coterie.fleet_evaluation.summary import EvaluationFigures, Summary
 from coterie.offline.description import describe, plain_text
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.structs import from_json
@@ -199,7 +199,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     """``planned``, ``measuring``, ``finished``, ``failed`` or ``cancelled``."""
     reason_code: str
     reason_sentence: str
-    figures: Figures | None
+    figures: EvaluationFigures | None
     """None before the first report."""
 
     @property

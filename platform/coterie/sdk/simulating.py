@@ -21,23 +21,22 @@ from coterie.sdk.platform import Platform
 from coterie.sdk.table import Table
 from coterie.simulation.contenders import Contender, parse_contender
 from coterie.simulation.costs import Costs, NetworkName
-from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.on_platform import OnPlatform
 from coterie.simulation.fleet.on_ray import OnRay
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
+from coterie.simulation.fleet.run_options import BATCH_SIZE, RunOptions, fleet_run
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
 from coterie.simulation.fleet.sweep import Dimension, SweepOutcome
 from coterie.simulation.fleet.sweep import sweep as run_sweep
 from coterie.simulation.fleet.table import figure_row, proposal_rows, round_rows, tried_rows
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.own_work import own_scenario
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.simulate import simulate as run
-from coterie.simulation.ways import Asked as AskedWays
-from coterie.simulation.ways import WaysOutcome, way_rows
+from coterie.simulation.ways import ComparisonOptions, WaysOutcome, way_rows
 from coterie.simulation.ways import compare_ways as run_ways
 from coterie_learning.plan import Plan
 from coterie_wire.errors import WireError
@@ -104,7 +103,7 @@ def simulate(
     devices: int | None = None,
     seed: int = 0,
     progress: bool = True,
-) -> Outcome:
+) -> SimulationOutcome:
     """Run a `plan`, or a preset by its name, with virtual devices and a simulated clock, on this machine.
 
     Every user of `data` is a device: arrays of as many rows, ``y`` with classes, ``user`` with whose each sample is
@@ -119,7 +118,7 @@ def simulate(
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedWays:
     """What the four ways found and cost."""
 
     outcome: WaysOutcome
@@ -138,7 +137,7 @@ def compare_ways(
     target: float | None = None,
     network: NetworkName = "wifi",
     progress: bool = True,
-) -> Compared:
+) -> ComparedWays:
     """Compare a `plan` that holds rounds with offloading, distributed training and help between devices.
 
     `data` are as `simulate` takes them. `target` is the accuracy that each way's time is taken to; None: 0.95 of the
@@ -148,9 +147,9 @@ def compare_ways(
     assert isinstance(contender, Plan), "presets and checked plans are plans"
     with _own(device, example, data, progress=progress) as own:
         scenario = own_scenario(own.device, own.samples)
-        asked = AskedWays(contender, devices or scenario.devices, seed, target, Costs(network=network))
+        asked = ComparisonOptions(contender, devices or scenario.devices, seed, target, Costs(network=network))
         outcome = run_ways(asked, scenario, report=own.show)
-    return Compared(outcome, Table.of([dict(row) for row in way_rows(outcome)]))
+    return ComparedWays(outcome, Table.of([dict(row) for row in way_rows(outcome)]))
 
 
 class _Own(NamedTuple):
@@ -160,7 +159,9 @@ class _Own(NamedTuple):
     cloud: Path | None
     cloud_data: Path | None
 
-    def fleet(self, contender: Contender, asked: Asked, *, fleet: str | Path | None, drift: str | None) -> FleetRun:
+    def fleet(
+        self, contender: Contender, asked: RunOptions, *, fleet: str | Path | None, drift: str | None
+    ) -> FleetRun:
         """What `asked` makes of them. Raises what `fleet_run` raises."""
         given = asked._replace(fleet=None if fleet is None else str(fleet), drift=drift)
         return fleet_run(
@@ -244,14 +245,16 @@ def simulate_fleet(
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
-        asked = Asked(
+        asked = RunOptions(
             split, devices, each, rounds, days, seed, executor, workers, batch_size, held_out_share, evaluate_every
         )
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         if on == "here":
             outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
         else:
-            (outcome,) = _runner(on).outcomes([held], lambda done: own.show(Progress(done / rounds, int(done))))
+            (outcome,) = _runner(on).outcomes(
+                [held], lambda done: own.show(SimulationProgress(done / rounds, int(done)))
+            )
     by_round = Table.of([dict(row) for row in round_rows(outcome)])
     return Simulated(outcome, by_round, Table.of([dict(figure_row(outcome))]))
 
@@ -289,7 +292,7 @@ def sweep(
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
-        asked = Asked(split, devices, each, rounds, days, seed, workers=workers, batch_size=batch_size)
+        asked = RunOptions(split, devices, each, rounds, days, seed, workers=workers, batch_size=batch_size)
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         dimensions = [Dimension(path, values) for path, values in tries.items()]
         outcome = run_sweep(held, dimensions, search=search, seeds=seeds, report=own.show, runner=_runner(on))
@@ -357,7 +360,7 @@ def propose_plans(
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     goal = Goal(accuracy, within_s, bytes_per_device, joules_per_device, epsilon)
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
-        asked = Asked(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
+        asked = RunOptions(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
         dimensions = [Dimension(path, values) for path, values in (tries or {}).items()] or usual_dimensions(held)
         costs = Costs(network=network)

@@ -17,7 +17,7 @@ from coterie.registry.models import ModelVersion
 from coterie_learning.plan import Plan, stored_plan
 from coterie_learning.privacy import Masking
 from coterie_learning.question import Question, parse_question
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 
 
 class SecureSum(Stateful, Separated):
@@ -99,7 +99,7 @@ class SecureSum(Stateful, Separated):
         """What devices count for it; None: it is of updates."""
         return None if self.question is None else parse_question(self.question)
 
-    def terms(self) -> Terms:
+    def terms(self) -> SumTerms:
         """What it promises to each device."""
         asked = self.asked()
         return self.masking().terms if asked is None else asked.terms

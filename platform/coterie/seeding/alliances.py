@@ -14,15 +14,15 @@ from coterie.core.separation import project_of
 from coterie.fleet.models import Device
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.seeding.lineages import keep, parameters
-from coterie_learning.vertical.terms import Terms
-from coterie_wire.allying import AllianceFigures
+from coterie_learning.vertical.terms import VerticalTerms
+from coterie_wire.alliances import AllianceFigures
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.conditions import Reason
 
 WIDTH, BANK_COLUMNS, INSURER_COLUMNS, CLASSES = 16, 12, 10, 8
 PEOPLE = {Party.Role.COLUMNS: 2_000, Party.Role.LABELS: 2_000}
 COMMON, ALONE = 1_500, 0.521
-TERMS = Terms()
+TERMS = VerticalTerms()
 LETTERS_AN_EPOCH, LETTER_BYTES = 40, 5_200
 TOO_FEW = Reason("vertical.too_few", "131 people are known to both parties, and 200 are needed")
 State = Alliance.State

@@ -14,7 +14,7 @@ from coterie.core.credentials import hash_secret, new_secret
 from coterie.fleet.models import Device, EnrolmentToken, Observation
 from coterie.seeding.inserting import AT_ONCE, insert
 from coterie_agent.policy import judge
-from coterie_agent.updating.ability import OFF, OTHERWISE
+from coterie_agent.updating.support import OFF, OTHERWISE
 from coterie_wire.conditions import Conditions, Network, Reason, Requirements
 
 PRESENT_FOR = timedelta(days=1)

@@ -10,7 +10,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet_evaluation import reasons
 from coterie.fleet_evaluation.models import Evaluation, Part
-from coterie.fleet_evaluation.summary import Figures, by_tag, summarise
+from coterie.fleet_evaluation.summary import EvaluationFigures, by_tag, summarise
 from coterie.registry.models import ModelVersion
 
 MEASURED = 6
@@ -44,7 +44,7 @@ def _evaluate(
         for place, device in enumerate(asked)
     ]
     told = [found for part in parts if (found := part.told()) is not None]
-    figures = Figures(len(asked), len(told), 0, summarise(told), by_tag(told))
+    figures = EvaluationFigures(len(asked), len(told), 0, summarise(told), by_tag(told))
     if is_over and figures.summary is not None:
         state, reason = Evaluation.State.FINISHED, reasons.measured(figures.summary)
     else:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.lineage import Lineage, Sent
+from coterie.simulation.lineage import ArrivedUpdate, Lineage
 from coterie_learning.plan import Plan
 from coterie_learning.privacy import Privacy
 from coterie_wire.tensors import Float32, Tensors
@@ -46,7 +46,7 @@ class Version(NamedTuple):
         return min(whole, self.difference_bytes)
 
 
-class Delivery(NamedTuple):
+class DeliveredUpdate(NamedTuple):
     """One device's update as it arrived."""
 
     device: Device
@@ -67,7 +67,7 @@ class Cloud(Protocol):
     def version_for(self, device: Device | None) -> Version:
         """The newest one that is meant for `device`; None: for one that is in no group."""
 
-    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
         """Make the next versions from a round's updates, of which there is at least one.
 
         Those whose sum was formed.
@@ -92,12 +92,12 @@ class AveragingCloud:
     def version_for(self, device: Device | None) -> Version:  # noqa: ARG002 - all devices share it
         return self._version
 
-    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
         lineage, train_step = self._lineage, self._version.learner.graphs.train_step
         released = len(lineage.digests)
         counting = [(one, discount) for one in deliveries if (discount := self._discount(one))]
         found = lineage.merge(
-            [Sent(one.payload, one.samples, one.seen, one.seed, discount) for one, discount in counting],
+            [ArrivedUpdate(one.payload, one.samples, one.seen, one.seed, discount) for one, discount in counting],
             root=None if self._samples is None else lineage.root(train_step, self._samples),
         )
         summed = [counting[place][0] for place in found.counted]
@@ -121,5 +121,5 @@ class AveragingCloud:
         done = len(self._lineage.digests)
         return done >= stream.rounds or (latest is not None and done - latest < stream.apart)
 
-    def _discount(self, delivery: Delivery) -> int:
+    def _discount(self, delivery: DeliveredUpdate) -> int:
         return self._plan.pace.discount(self._version.number - delivery.base.number)

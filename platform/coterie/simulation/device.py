@@ -31,7 +31,7 @@ class Arrived(NamedTuple):
         return range(self.first, self.first + len(self.batch.labels))
 
 
-class Link(NamedTuple):
+class NetworkLink(NamedTuple):
     """How a device is connected, and how often that fails."""
 
     uplink_bytes_s: float
@@ -42,7 +42,7 @@ class Link(NamedTuple):
     """Share of parts in rounds that never deliver."""
 
 
-UNLIMITED = Link(math.inf, math.inf)
+UNLIMITED = NetworkLink(math.inf, math.inf)
 
 
 class KeptPortion(NamedTuple):
@@ -65,7 +65,7 @@ class Device:
     """How many times longer than the world's speed it takes to compute."""
     window: deque[Arrived]
     """The batches that it keeps, the newest last."""
-    link: Link = UNLIMITED
+    link: NetworkLink = UNLIMITED
     samples: list[int] = field(default_factory=list)
     """Of each batch so far."""
     correct: list[int] = field(default_factory=list)
@@ -153,7 +153,7 @@ def _make_device(scenario: Scenario, requirements: Requirements, learner: Learne
         day=day_of(scenario.habits, requirements, shift_h=shift_h),
         slowness=_slowness(scenario.speed, rng),
         window=deque(maxlen=scenario.window),
-        link=Link(scenario.speed.uplink_bytes_s, scenario.speed.downlink_bytes_s),
+        link=NetworkLink(scenario.speed.uplink_bytes_s, scenario.speed.downlink_bytes_s),
     )
 
 

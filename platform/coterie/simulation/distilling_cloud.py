@@ -13,7 +13,7 @@ from coterie.cloud.compression import Compression
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.cloud_model import CloudModel, CloudTeacher, Pair
-from coterie.simulation.clouds import Delivery, Version
+from coterie.simulation.clouds import DeliveredUpdate, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import SplitOutcome
@@ -58,7 +58,7 @@ class DistillingCloud:
         """The name of the device's group; blank for none."""
         return self._lineage_of.get(device.number, BASE)
 
-    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
         data = self._world.drawn.cloud
         ordered = sorted(deliveries, key=lambda one: one.device.number)
         outputs = np.stack([self._probabilities(one, data) for one in ordered])
@@ -79,7 +79,7 @@ class DistillingCloud:
     def is_resting(self, device: Device) -> bool:  # noqa: ARG002 - no noise on sums, where there are none
         return False
 
-    def _probabilities(self, delivery: Delivery, data: Dataset) -> Float32:
+    def _probabilities(self, delivery: DeliveredUpdate, data: Dataset) -> Float32:
         """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
         graphs = self._learner.graphs
         base = delivery.base.learner.parameters
@@ -90,7 +90,7 @@ class DistillingCloud:
             found: Float32 = np.exp(log_softmax(predict_logits(graphs.predict, parameters, data))).astype(np.float32)
         return found
 
-    def _group(self, deliveries: Sequence[Delivery], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
+    def _group(self, deliveries: Sequence[DeliveredUpdate], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
         """The lineage of each sound model, which its device learns."""
         grouping = self._groups.split(outputs[list(sound)])
         former = [self._lineage_of.get(deliveries[index].device.number, BASE) for index in sound]

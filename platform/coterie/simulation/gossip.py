@@ -9,7 +9,7 @@ from coterie.simulation.clouds import Version
 from coterie.simulation.device import Arrived, Device, joined, numbers_of
 from coterie.simulation.meetings import Guest, hold_meeting
 from coterie.simulation.on_device import Rows
-from coterie.simulation.participant import Part, Participant
+from coterie.simulation.participant import Participant, Participation
 from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
@@ -34,7 +34,7 @@ class Task:
     data: Sequence[Arrived]
     seen: tuple[int, ...]
     seed: int
-    done: Callable[[Part | None], None]
+    done: Callable[[Participation | None], None]
     """Called with the update; with None where training diverged."""
     number: int = 0
     """Of the next meeting."""

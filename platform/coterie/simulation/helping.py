@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clock import Event
 from coterie.simulation.device import Device, KeptPortion
-from coterie.simulation.learner import Terms
+from coterie.simulation.learner import TransferTerms
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import Ending, HelpOutcome
 from coterie.simulation.world import World
@@ -26,7 +26,7 @@ from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.plan import Plan
 from coterie_learning.profile import Counts
 from coterie_learning.unmatched import nobody_qualifies
-from coterie_learning.watch import Request, Watch, begin_watch
+from coterie_learning.watch import DriftWatch, Request, begin_watch
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -75,7 +75,7 @@ class Helping:
         self._index = NeighbourIndex(classes)
         self._reported: dict[int, Neighbour] = {}
         self._devices = {device.name: device for device in world.devices}
-        self._watches: dict[int, Watch] = {device.number: begin_watch(rules, classes) for device in world.devices}
+        self._watches: dict[int, DriftWatch] = {device.number: begin_watch(rules, classes) for device in world.devices}
         self._in_hand: dict[int, _Request] = {}
 
     def begin(self) -> None:
@@ -131,7 +131,9 @@ class Helping:
 
     def _serve(self, request: _Request, match: Match, helper: Device) -> None:
         world, rules = self._world, self._rules
-        terms = Terms(request.classes, self._plan, world.seed_of("portion", request.device.number, request.tick))
+        terms = TransferTerms(
+            request.classes, self._plan, world.seed_of("portion", request.device.number, request.tick)
+        )
         payload = helper.learner.portion(terms)
         content = BlobRef.of_bytes(payload)
         asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, rules.deliver_s))
@@ -155,7 +157,7 @@ class Helping:
 
         self._later(min(upload_s, rules.deliver_s), delivered)
 
-    def _judge(self, request: _Request, match: Match, terms: Terms, payload: bytes) -> None:
+    def _judge(self, request: _Request, match: Match, terms: TransferTerms, payload: bytes) -> None:
         device = request.device
         window = device.newest(self._rules.recent_batches)
         assert window is not None, "it has asked because of them"

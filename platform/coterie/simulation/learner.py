@@ -16,7 +16,7 @@ class Task(NamedTuple):
     classes: int
 
 
-class Terms(NamedTuple):
+class TransferTerms(NamedTuple):
     """The terms of a transfer between helper and target."""
 
     classes: tuple[int, ...]
@@ -46,10 +46,10 @@ class Learner(Protocol):
         `first` is the number of its first sample on the device.
         """
 
-    def portion(self, terms: Terms) -> bytes:
+    def portion(self, terms: TransferTerms) -> bytes:
         """What a helper sends: the part of its model that serves `terms.classes`, as it travels."""
 
-    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+    def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> Self:
         """The model with what a helper sent; `window` holds the target's newest samples.
 
         Raises WireError for a payload that is not what `terms` announce.

@@ -12,7 +12,7 @@ import numpy as np
 from coterie.cloud.root_update import root_update
 from coterie.evaluation.datasets import Dataset
 from coterie_learning.cohort import (
-    Figures,
+    UpdateFigures,
     Weight,
     admit,
     discounted,
@@ -22,12 +22,12 @@ from coterie_learning.cohort import (
     weights_of_figures,
 )
 from coterie_learning.contribution import Contents as SummedContents
-from coterie_learning.contribution import Measured
+from coterie_learning.contribution import DeviceFigures
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
 from coterie_learning.fold import (
     Aggregation,
-    Counted,
+    CountedUpdate,
     Release,
     fold_in_memory,
     fold_statistics,
@@ -52,7 +52,7 @@ SENT = "sum"
 """What sums that are sent are called."""
 
 
-class Sent(NamedTuple):
+class ArrivedUpdate(NamedTuple):
     """One device's update as it arrived."""
 
     payload: bytes
@@ -76,7 +76,7 @@ class Merged(NamedTuple):
     """Whether it became a version."""
 
 
-class Standing(NamedTuple):
+class LineageState(NamedTuple):
     """A version, and what the platform keeps beside it."""
 
     parameters: Tensors
@@ -102,7 +102,7 @@ class Lineage:
         self._plan, self._fleet, self._down = plan, fleet, plan.down.codec()
         self._contents = Contents(model, plan.codec, plan.local)
         self._secret = random_bytes(SECRET_BYTES, seed, "noise")
-        self.newest = Standing(parameters, bound=plan.privacy.bound())
+        self.newest = LineageState(parameters, bound=plan.privacy.bound())
         self.digests: list[str] = []
         """Of the sums that were released in a stream, oldest first."""
 
@@ -123,7 +123,7 @@ class Lineage:
         """The running statistics of the newest version."""
         return {spec.name: self.newest.parameters[spec.name] for spec in gathered(self._contents.model)}
 
-    def weights(self, cohort: Sequence[Figures], discounts: Sequence[int]) -> Sequence[Weight]:
+    def weights(self, cohort: Sequence[UpdateFigures], discounts: Sequence[int]) -> Sequence[Weight]:
         """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
         places = [place for place, one in enumerate(cohort) if one.samples]
         found = weights_of_figures(self._plan.merge, [cohort[place] for place in places], self.newest.ordinary)
@@ -157,7 +157,7 @@ class Lineage:
         return root_update(self._plan.local, self._contents.model, train_step, first, begun, seed=seed)
 
     def merge(
-        self, updates: Sequence[Sent], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None
+        self, updates: Sequence[ArrivedUpdate], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None
     ) -> Merged:
         """The next version, of single updates; `root` is the platform's own, for a merge that compares with it."""
         merge, model, parts = self._plan.merge, self._contents.model, self._contents.local.parts
@@ -183,13 +183,13 @@ class Lineage:
         measured = weights([updates[place].samples for place in places])
         statistics = fold_statistics(
             model.statistics,
-            [Counted(opens[place], weight) for place, weight in zip(places, measured, strict=True)],
+            [CountedUpdate(opens[place], weight) for place, weight in zip(places, measured, strict=True)],
             self._statistics,
         )
         release = self._release([updates[place] for place in places])
         direct, partials = self._relayed(
             [
-                Counted(opens[place], *weight, devices=updates[place].devices)
+                CountedUpdate(opens[place], *weight, devices=updates[place].devices)
                 for place, weight in zip(places, discounted(wanted, discounts), strict=True)
             ]
         )
@@ -210,7 +210,7 @@ class Lineage:
 
     def _fold(
         self,
-        updates: Sequence[Counted],
+        updates: Sequence[CountedUpdate],
         partials: Sequence[PartialSum],
         *,
         share: float,
@@ -218,7 +218,7 @@ class Lineage:
         ordinary: float,
         statistics: Tensors = MappingProxyType({}),
     ) -> bool:
-        """The next version; whether it is finite, and therefore is one. `ordinary` goes with it, as `Standing` says."""
+        """The next version; False where it is not finite, and none. `ordinary` is that of `LineageState`."""
         local, model, before = self._contents.local, self._contents.model, self.newest
         folded = fold_in_memory(
             self._plan.merge,
@@ -238,14 +238,14 @@ class Lineage:
         merged = {**folded.parameters, **statistics}
         if not all(np.isfinite(tensor).all() for tensor in merged.values()):
             return False
-        after = Standing(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
+        after = LineageState(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
         if self._down is not None:
             made = make_difference(self._down, model, base=before.parameters, merged=merged, residual=before.residual)
             after = after._replace(parameters=made.version, residual=made.residual, difference_bytes=len(made.payload))
         self.newest = after
         return True
 
-    def _summed(self, updates: Sequence[Sent], masking: Masking) -> Sent:
+    def _summed(self, updates: Sequence[ArrivedUpdate], masking: Masking) -> ArrivedUpdate:
         """The mean of the updates: masks would leave the same sum, bit for bit."""
         contents = self._contents
         base = self._statistics
@@ -253,13 +253,13 @@ class Lineage:
         vectors = []
         for one in updates:
             update = contents.open(InMemory(one.payload), ())
-            measured, key = Measured(one.samples, 0.0, 0.0, None), random_bytes(SECRET_BYTES, one.seed, "noise")
+            measured, key = DeviceFigures(one.samples, 0.0, 0.0, None), random_bytes(SECRET_BYTES, one.seed, "noise")
             vectors.append(what.vector(update, measured, base, seed=one.seed, key=key))
         total = added_vectors(vectors)
         summed = what.summed(total.numbers, total.tail, len(vectors), base, contents.codec)
-        return Sent(summed.payload, summed.samples, (), devices=summed.devices)
+        return ArrivedUpdate(summed.payload, summed.samples, (), devices=summed.devices)
 
-    def _relayed(self, counted: Sequence[Counted]) -> tuple[Sequence[Counted], Sequence[PartialSum]]:
+    def _relayed(self, counted: Sequence[CountedUpdate]) -> tuple[Sequence[CountedUpdate], Sequence[PartialSum]]:
         """What reaches the cloud update by update, and what as partial aggregates of neighbours, each a file."""
         topology = self._plan.topology
         fan_in = topology.fan_in()
@@ -287,13 +287,13 @@ class Lineage:
         expected = sum_specs(self._contents.model, self._contents.local)
         return PartialSum(PartialFile(InMemory(encode_sums(sums, of=SENT)), expected=expected, of=SENT), weights)
 
-    def _release(self, updates: Sequence[Sent]) -> Release | None:
+    def _release(self, updates: Sequence[ArrivedUpdate]) -> Release | None:
         if self.privacy.releases != "sums":
             return None
         told = [hashlib.sha256(update.payload).hexdigest() for update in updates]
         return Release.under(self.privacy, self._secret, [str(self.newest.number), *told], self.digests)
 
     @contextmanager
-    def _opened(self, update: Sent) -> Iterator[UpdateFile]:
+    def _opened(self, update: ArrivedUpdate) -> Iterator[UpdateFile]:
         classes = update.seen if self._contents.local.scope().head == "seen" else ()
         yield self._contents.open(InMemory(update.payload), classes)

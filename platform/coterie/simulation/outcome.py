@@ -85,7 +85,7 @@ class Recovery(msgspec.Struct, frozen=True):
     """Null: not before the next change, or the end."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SimulationOutcome(msgspec.Struct, frozen=True):
     """One simulation. The same plan, scenario, devices and seed give the same bytes."""
 
     plan: Document

@@ -19,7 +19,7 @@ from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
 
 
-class Part(NamedTuple):
+class Participation(NamedTuple):
     """What a device did in a round."""
 
     payload: bytes
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     """What the device remembers once the update is accepted."""
 
 
-def decoded_update(plan: Plan, model: ModelSpec, part: Part) -> Tensors:
+def decoded_update(plan: Plan, model: ModelSpec, part: Participation) -> Tensors:
     """The update as the platform reads it, with zeros wherever nothing was trained."""
     scope = plan.local.scope()
     files = split_update(part.payload, model, parts=plan.local.files())
@@ -69,7 +69,7 @@ class Participant:
         server: Mapping[str, Tensors] | None = None,
         round_number: int = 0,
         steps_allowed: int | None = None,
-    ) -> Part:
+    ) -> Participation:
         """Train on `rows` and encode the update.
 
         Raises Diverged, WireError ``plan.*`` or ``update.not_finite``.
@@ -84,7 +84,9 @@ class Participant:
         trained = run_training(client.training, graphs, rows, teacher=teacher, steps_allowed=steps_allowed)
         result = client.finish(trained)
         self._spooled = result.update.states
-        return Part(result.update.payload, trained, result.samples, client.training.classes, result.update.states)
+        return Participation(
+            result.update.payload, trained, result.samples, client.training.classes, result.update.states
+        )
 
     def train_part(
         self, graphs: Graphs, begun: Tensors, rows: Rows, *, seen: Sequence[int], seed: int, round_number: int
@@ -114,7 +116,7 @@ class Participant:
 
     def come_home(
         self, model: ModelSpec, received: Tensors, trained: Tensors, *, steps: int, samples: int, seed: int
-    ) -> Part:
+    ) -> Participation:
         """The update after the last meeting. Raises WireError ``update.not_finite``."""
         update = make_update(
             received,
@@ -127,7 +129,7 @@ class Participant:
             secret=derive_seed(seed, "secret"),
         )
         self._spooled = update.states
-        return Part(update.payload, trained, samples, ())
+        return Participation(update.payload, trained, samples, ())
 
     def accepted(self) -> None:
         """The update counts: its states replace those before, and its portions have reached the federation."""

@@ -20,7 +20,7 @@ from coterie_learning.client.personal import (
     personal_training,
     still_answers,
 )
-from coterie_learning.metrics import Measured
+from coterie_learning.metrics import SampleFigures
 from coterie_learning.personal import PersonalRules
 from coterie_wire.tensors import Tensors
 
@@ -64,7 +64,7 @@ def goes_on_answering(graphs: Graphs, rows: Rows, *, own: Tensors, version: Tens
     return still_answers(by_own, by_version)
 
 
-def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequence[int]) -> Measured:
+def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequence[int]) -> SampleFigures:
     predictor.set_parameters(parameters)
     found = predictor.each(rows, ids, stop=lambda: False)
     assert found is not None, "nothing stops it"
@@ -73,7 +73,7 @@ def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequen
 
 @dataclass
 class _State:
-    """One device's."""
+    """One device's models, and the training that it is in."""
 
     held: NeuralLearner
     """The version that it has downloaded last."""

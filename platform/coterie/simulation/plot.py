@@ -7,16 +7,16 @@ from matplotlib.figure import Figure
 
 from coterie.simulation.clock import DAY_S, HOUR_S
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.planning import Figures, Proposals
+from coterie.simulation.fleet.planning import PlanFigures, Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome
-from coterie.simulation.outcome import Outcome
-from coterie.simulation.told import DELTA
+from coterie.simulation.outcome import SimulationOutcome
+from coterie.simulation.privacy_spent import DELTA
 
 SMOOTH = 5
 """Batches over which the line is averaged."""
 
 
-def draw(name: str, outcome: Outcome, path: Path) -> None:
+def draw(name: str, outcome: SimulationOutcome, path: Path) -> None:
     """Mean over the devices at each batch, a line for each request for help; the format is the path's suffix."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
@@ -99,7 +99,7 @@ def proposals_figure(found: Proposals) -> Figure:
     Its privacy stands beside it: the kind, how many updates leave a device that takes part, and epsilon where any has.
     """
     goal, unit_s, unit = found.goal, *((DAY_S, "days") if found.goal.within_s > 3 * DAY_S else (HOUR_S, "hours"))
-    panels: list[tuple[str, Callable[[Figures], float | None], float | None]] = [
+    panels: list[tuple[str, Callable[[PlanFigures], float | None], float | None]] = [
         (f"{unit} until it is as accurate", lambda one: _part(one.reaches_s, unit_s), goal.within_s / unit_s),
         ("kB of a device", lambda one: one.bytes_per_device / 1e3, _part(goal.bytes_per_device, 1e3)),
         ("J of a device", lambda one: one.joules_per_device, goal.joules_per_device),

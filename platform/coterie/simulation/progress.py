@@ -11,7 +11,7 @@ LONG_S = 600.0
 """After this it is said how to make a simulation shorter."""
 
 
-class Progress(NamedTuple):
+class SimulationProgress(NamedTuple):
     """How far a simulation is."""
 
     share: float
@@ -22,10 +22,10 @@ class Progress(NamedTuple):
     """After which no more are held; None: as many as there is simulated time for."""
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[SimulationProgress], None]
 
 
-def unreported(_: Progress) -> None:
+def unreported(_: SimulationProgress) -> None:
     """The default: progress is not reported."""
 
 
@@ -36,10 +36,10 @@ class Lines:
         """`clock` tells seconds of real time; `shorter` is what to do about a simulation that takes long."""
         self._name, self._stream, self._clock, self._shorter = name, stream, clock, shorter
         self._began_s = self._told_s = clock()
-        self._from = Progress(0.0, 0)
+        self._from = SimulationProgress(0.0, 0)
         """Where the first round had ended: until then simulated time costs next to nothing."""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: SimulationProgress) -> None:
         now_s = self._clock()
         if progress.rounds and not self._from.rounds:
             self._began_s, self._from = now_s, progress
@@ -54,7 +54,7 @@ class Lines:
         self._stream.write(f"{self._name}: {progress.share:.1%} done{rounds}, {left}\n")
         self._stream.flush()
 
-    def _left_s(self, progress: Progress, took_s: float) -> float | None:
+    def _left_s(self, progress: SimulationProgress, took_s: float) -> float | None:
         """By simulated time and by the rounds that are wanted, whichever ends first; None: neither has moved."""
         ways = [(1 - progress.share, progress.share - self._from.share)]
         if progress.rounds_wanted is not None:

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.clouds import Cloud, Delivery, Version
+from coterie.simulation.clouds import Cloud, DeliveredUpdate, Version
 from coterie.simulation.device import Arrived, Device, joined, numbers_of
 from coterie.simulation.gossip import Gossip, Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.participant import Part, Participant, decoded_update
+from coterie.simulation.participant import Participant, Participation, decoded_update
 from coterie.simulation.personal_training import PersonalTraining
-from coterie.simulation.told import Told
+from coterie.simulation.privacy_spent import PrivacySpent
 from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
@@ -30,7 +30,7 @@ from coterie_learning.guard import judge
 from coterie_learning.heads import renew
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from coterie_wire.tensors import encode_tensors
 
 LOOK_S = 600.0
@@ -44,7 +44,7 @@ class _Round:
     number: int
     opened_s: float
     asked: set[int] = field(default_factory=set)
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[DeliveredUpdate] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class Rounds:
         self._round: _Round | None = None
         self._staleness_allowed = plan.pace.staleness_allowed()
         """None: rounds are synchronous, and an assignment ends with its round."""
-        self._waiting: list[Delivery] = []
+        self._waiting: list[DeliveredUpdate] = []
         """What came while no asynchronous round took updates, oldest first."""
         self._held: dict[int, Version] = {}
         """By device, the version that it has downloaded."""
@@ -93,7 +93,7 @@ class Rounds:
         self._gossip = None if meeting_rules is None else Gossip(world, plan, meeting_rules)
         self._lost = 0
         """Devices that fell silent since a round ended."""
-        self.told = Told(plan.privacy, len(world.devices))
+        self.told = PrivacySpent(plan.privacy, len(world.devices))
         self.counted: Counter[int] = Counter()
         """By device, the rounds in which its update counted."""
         self.outcomes: list[RoundOutcome] = []
@@ -229,11 +229,13 @@ class Rounds:
             self._assign(round_, device)
         self._close_if_due(round_)
 
-    def _known(self, device: Device, round_: _Round) -> Known:
+    def _known(self, device: Device, round_: _Round) -> DeviceFacts:
         reported = self._reported.get(device.number)
         if reported is None:
-            return Known(device.name)
-        return Known(device.name, round_.number - reported.asked_in, reported.loss, reported.samples, reported.train_s)
+            return DeviceFacts(device.name)
+        return DeviceFacts(
+            device.name, round_.number - reported.asked_in, reported.loss, reported.samples, reported.train_s
+        )
 
     def _view(self, round_: _Round) -> View:
         is_carried = self._staleness_allowed is not None
@@ -321,7 +323,7 @@ class Rounds:
         assert self._gossip is not None, "the plan has meetings"
         seed = self._world.training_seed(device)
 
-        def done(part: Part | None) -> None:
+        def done(part: Participation | None) -> None:
             if part is None:
                 self._release(assignment, device)
             else:
@@ -342,7 +344,9 @@ class Rounds:
             )
         )
 
-    def _send(self, assignment: _Assignment, device: Device, data: Sequence[Arrived], part: Part, seed: int) -> None:
+    def _send(
+        self, assignment: _Assignment, device: Device, data: Sequence[Arrived], part: Participation, seed: int
+    ) -> None:
         """The device has trained; its update is on its way."""
         world, local, base = self._world, self._plan.local, assignment.base
         learner = cast(NeuralLearner, device.learner)
@@ -355,11 +359,11 @@ class Rounds:
         if self._plan.privacy.releases == "updates":
             self.told.release([device.number])
         decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
-        delivery = Delivery(device, base, part.payload, decoded, part.samples, part.classes, seed)
+        delivery = DeliveredUpdate(device, base, part.payload, decoded, part.samples, part.classes, seed)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(device, size_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
-    def _sent_bytes(self, base: Version, part: Part) -> int:
+    def _sent_bytes(self, base: Version, part: Participation) -> int:
         """Of the update, or of its vector where updates are summed under masks."""
         if self._plan.privacy.masking() is None:
             return len(part.payload)
@@ -381,7 +385,7 @@ class Rounds:
         if self._round is not None:
             self._ask(self._round)
 
-    def _deliver(self, assignment: _Assignment, delivery: Delivery) -> None:
+    def _deliver(self, assignment: _Assignment, delivery: DeliveredUpdate) -> None:
         if assignment.is_over:
             return
         del self._at_work[delivery.device.number]
@@ -392,7 +396,7 @@ class Rounds:
         self._take(delivery)
         self._go_on(assignment)
 
-    def _remember(self, delivery: Delivery) -> None:
+    def _remember(self, delivery: DeliveredUpdate) -> None:
         if self._plan.selection.reads_history:
             device = delivery.device
             dataset = joined([arrived.batch for arrived in self._data(device)])
@@ -404,7 +408,7 @@ class Rounds:
                 train_s=self._world.training_s(device, len(dataset.labels) * self._plan.local.epochs_wanted()),
             )
 
-    def _take(self, delivery: Delivery) -> None:
+    def _take(self, delivery: DeliveredUpdate) -> None:
         """Into the round that is open, unless that is full or has an update of the device; then it waits."""
         round_ = self._round
         taken = [] if round_ is None else round_.deliveries

@@ -85,7 +85,7 @@ class Scenario(msgspec.Struct, frozen=True):
 def parse_scenario(raw: object, *, path: str) -> Scenario:
     """Raises MalformedFile."""
     try:
-        parts = from_values(raw, Parts)
+        parts = from_values(raw, ScenarioFile)
         return Scenario(
             title=parts.title,
             devices=parts.devices,
@@ -125,7 +125,7 @@ def read_toml(path: Path) -> object:
         raise MalformedFile(path=str(path), detail=str(error)) from error
 
 
-class Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScenarioFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scenario as its file has it."""
 
     title: Annotated[str, Meta(min_length=1, max_length=200)]

@@ -1,12 +1,12 @@
 """Runs a plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
 
+from coterie.simulation.components import Bootstrapped, Components, local_of, make_parts, run_to_end
 from coterie.simulation.contenders import Contender, contender_document
 from coterie.simulation.device import Device, make_devices
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.outcome import DeviceOutcome, Outcome, accuracies, by_tick, summary
-from coterie.simulation.parts import Bootstrapped, Parts, local_of, make_parts, run_to_end
+from coterie.simulation.outcome import DeviceOutcome, SimulationOutcome, accuracies, by_tick, summary
 from coterie.simulation.progress import Report
 from coterie.simulation.recovery import recoveries
 from coterie.simulation.scenario import Scenario
@@ -24,7 +24,7 @@ NO_CLOUD_MODEL = "the scenario has no cloud model: no [bootstrap]"
 
 def simulate(
     contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report, most_rounds: int | None = None
-) -> Outcome:
+) -> SimulationOutcome:
     """Run the scenario to its end; the same arguments give the same outcome. After `most_rounds` no more are held.
 
     Raises DoesNotFit or MissingPackage.
@@ -75,9 +75,9 @@ def _bootstrapped(scenario: Scenario, drawn: Drawn, first: Learner, *, seed: int
 NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 
 
-def _outcome(contender: Contender, scenario: Scenario, world: World, parts: Parts) -> Outcome:
+def _outcome(contender: Contender, scenario: Scenario, world: World, parts: Components) -> SimulationOutcome:
     used = world.ledger.used()
-    return Outcome(
+    return SimulationOutcome(
         plan=contender_document(contender),
         scenario=scenario.title,
         seed=world.seed,
@@ -105,7 +105,7 @@ def _outcome(contender: Contender, scenario: Scenario, world: World, parts: Part
     )
 
 
-def _group(parts: Parts, device: Device) -> str | None:
+def _group(parts: Components, device: Device) -> str | None:
     return parts.distilling.lineage_of(device) or None if parts.distilling else None
 
 

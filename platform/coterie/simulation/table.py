@@ -6,12 +6,12 @@ from pathlib import Path
 from rich.console import Group
 from rich.table import Table
 
-from coterie.simulation.outcome import HelpOutcome, Outcome, Recovery, SplitOutcome
+from coterie.simulation.outcome import HelpOutcome, Recovery, SimulationOutcome, SplitOutcome
 from coterie.simulation.ways import Way, WaysOutcome
 from coterie_learning.plan import leading_comment
 
 
-def outcome_table(name: str, outcome: Outcome) -> Table:
+def outcome_table(name: str, outcome: SimulationOutcome) -> Table:
     """The figures of one simulation."""
     title = f"{name}: {outcome.scenario}, {len(outcome.devices)} devices, seed {outcome.seed}"
     table = Table(title=title, title_justify="left", show_header=False)
@@ -22,7 +22,7 @@ def outcome_table(name: str, outcome: Outcome) -> Table:
     return table
 
 
-def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _rows(outcome: SimulationOutcome) -> Iterator[tuple[str, str]]:
     accuracy = outcome.accuracy
     yield "accuracy, mean of the devices", f"{accuracy.mean:.3f}"
     yield "accuracy, median device", f"{accuracy.median:.3f}"

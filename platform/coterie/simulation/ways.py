@@ -13,8 +13,8 @@ from coterie.simulation.contenders import Contender, contender_document, read_co
 from coterie.simulation.costs import Cost, Costs, cost_of
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.ledger import Used
-from coterie.simulation.outcome import Outcome
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.outcome import SimulationOutcome
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import Document, Plan
@@ -27,7 +27,7 @@ NEAR_BEST = 0.95
 
 
 class Way(msgspec.Struct, frozen=True):
-    """One way."""
+    """One way to learn, with what it reached and what it cost."""
 
     name: WayName
     plan: Document
@@ -61,7 +61,7 @@ USUAL = Costs()
 
 
 @dataclass(frozen=True)
-class Asked:
+class ComparisonOptions:
     """What is compared, beside the scenario."""
 
     plan: Plan
@@ -72,12 +72,12 @@ class Asked:
     costs: Costs = USUAL
 
 
-def compare_ways(asked: Asked, scenario: Scenario, *, report: Report) -> WaysOutcome:
+def compare_ways(asked: ComparisonOptions, scenario: Scenario, *, report: Report) -> WaysOutcome:
     """Run all four on the same devices and samples. Raises DoesNotFit, and what `simulate` raises."""
     if not asked.plan.pace.holds_rounds():
         raise DoesNotFit(detail=f"the federated way holds rounds, and pace {asked.plan.pace.name} does not")
     contenders = dict(_contenders(asked.plan))
-    outcomes: dict[WayName, Outcome] = {}
+    outcomes: dict[WayName, SimulationOutcome] = {}
     # Plans ask more of a model than baselines do: one that does not fit is refused before the baselines run.
     for place, (name, contender) in enumerate(reversed(contenders.items())):
         outcomes[name] = simulate(
@@ -106,10 +106,12 @@ def _contenders(plan: Plan) -> Iterator[tuple[WayName, Contender]]:
 
 
 def _part(report: Report, place: int, count: int) -> Report:
-    return lambda told: report(Progress((place + told.share) / count, told.rounds))
+    return lambda told: report(SimulationProgress((place + told.share) / count, told.rounds))
 
 
-def _way(name: WayName, contender: Contender, outcome: Outcome, scenario: Scenario, costs: Costs, target: float) -> Way:
+def _way(
+    name: WayName, contender: Contender, outcome: SimulationOutcome, scenario: Scenario, costs: Costs, target: float
+) -> Way:
     samples = sum(sum(device.samples) for device in outcome.devices)
     is_offloaded = isinstance(contender, Centralised) and contender.answers == "cloud"
     passes = contender.epochs if isinstance(contender, Centralised | Distributed) else 0
@@ -132,7 +134,7 @@ def _way(name: WayName, contender: Contender, outcome: Outcome, scenario: Scenar
     )
 
 
-def _reached_s(outcome: Outcome, target: float) -> float | None:
+def _reached_s(outcome: SimulationOutcome, target: float) -> float | None:
     """When the mean over the last few batches that anybody met was first as good."""
     met = [(tick, one) for tick, one in enumerate(outcome.accuracy_by_tick) if one is not None]
     for end in range(SMOOTHED, len(met) + 1):

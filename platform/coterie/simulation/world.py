@@ -54,7 +54,7 @@ class World:
         return self.speed.latency_s + size_bytes / device.link.uplink_bytes_s
 
 
-class Part(Protocol):
+class Component(Protocol):
     """One part of a simulation, such as rounds, help or local training."""
 
     def begin(self) -> None:

@@ -11,7 +11,7 @@ WORKS = ("predict", "step")
 """What devices are compared by, the first where as many have measured either."""
 
 
-class Span(NamedTuple):
+class BandRange(NamedTuple):
     """The bands of a class."""
 
     first: int
@@ -40,18 +40,18 @@ class Quantiles(NamedTuple):
     p99_s: float
 
 
-def divide(bands: Iterable[int]) -> Sequence[Span]:
+def divide(bands: Iterable[int]) -> Sequence[BandRange]:
     """The classes that bands with devices fall into at gaps (single linkage), the quickest first."""
-    spans: list[Span] = []
+    spans: list[BandRange] = []
     for band in sorted(set(bands)):
         if spans and band - spans[-1].last <= GAP_BANDS:
-            spans[-1] = Span(spans[-1].first, band)
+            spans[-1] = BandRange(spans[-1].first, band)
         else:
-            spans.append(Span(band, band))
+            spans.append(BandRange(band, band))
     return spans
 
 
-def nearest(spans: Sequence[Span], band: int) -> int:
+def nearest(spans: Sequence[BandRange], band: int) -> int:
     """Which of the classes has bands nearest to it; of two, the quicker."""
     return min(range(len(spans)), key=lambda place: spans[place].distance(band))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from coterie.speeds.bands import WORKS, Quantiles, Span, divide, nearest, quantiles_of
+from coterie.speeds.bands import WORKS, BandRange, Quantiles, divide, nearest, quantiles_of
 from coterie_wire.latency import Histogram, bucket_of
 
 
@@ -37,7 +37,7 @@ class SpeedClass(NamedTuple):
 
     by: str
     """The work whose median they were divided by."""
-    span: Span
+    span: BandRange
     devices: int
     machines: Sequence[str]
     """The most frequent first."""
@@ -73,7 +73,7 @@ def bands_of(medians: Iterable[tuple[UUID, float]]) -> Mapping[UUID, int]:
     return bands
 
 
-def _summed_up(by: str, span: Span, own: Sequence[Speed]) -> SpeedClass:
+def _summed_up(by: str, span: BandRange, own: Sequence[Speed]) -> SpeedClass:
     machines = Counter({speed.device: speed.machine for speed in own}.values())
     groups: defaultdict[tuple[str, str, str], list[Speed]] = defaultdict(list)
     for speed in own:

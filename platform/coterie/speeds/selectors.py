@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from coterie.fleet.models import Device, DeviceLatency
 from coterie.registry.models import ModelPair, ModelVersion, Role
-from coterie.speeds.bands import WORKS, Quantiles, Span, divide, nearest, quantiles_of
+from coterie.speeds.bands import WORKS, BandRange, Quantiles, divide, nearest, quantiles_of
 from coterie.speeds.classes import Speed, SpeedClass, classify
 from coterie.speeds.models import SpeedDay
 from coterie_wire.latency import Histogram
@@ -27,7 +27,7 @@ class DaySpeed:
     day: date
     place: int
     """Which class, of those that devices divided into on the last day; 0 is the quickest."""
-    spans: Sequence[Span]
+    spans: Sequence[BandRange]
     by: str
     """The work whose median divides them."""
     work: str
@@ -61,7 +61,7 @@ def history_of(days: QuerySet[SpeedDay], asked: Mapping[str, str]) -> Sequence[D
     return [_day_speed(key, sums[key], by, spans) for key in ordered]
 
 
-def _divided(days: QuerySet[SpeedDay]) -> tuple[str, Sequence[Span]]:
+def _divided(days: QuerySet[SpeedDay]) -> tuple[str, Sequence[BandRange]]:
     """By which work most devices can be compared on the last day, and the classes that they divide into there."""
     last = days.order_by("-day").values("day")[:1]
     found: dict[str, Counter[int]] = {work: Counter() for work in WORKS}
@@ -75,7 +75,7 @@ def _divided(days: QuerySet[SpeedDay]) -> tuple[str, Sequence[Span]]:
 
 
 def _day_speed(
-    key: tuple[date, int, str, str, str], rows: Iterable[SpeedDay], by: str, spans: Sequence[Span]
+    key: tuple[date, int, str, str, str], rows: Iterable[SpeedDay], by: str, spans: Sequence[BandRange]
 ) -> DaySpeed:
     day, place, work, form, charging = key
     durations, devices, heat = Histogram(), 0, []

@@ -31,7 +31,7 @@ RETRIED_S = 60
 """After so long no further try begins."""
 
 
-class Place(NamedTuple):
+class StoreLocation(NamedTuple):
     """Where a store is, and how one gets in. Blank credentials: obstore looks where the clients of AWS do."""
 
     bucket: str
@@ -49,8 +49,8 @@ class ObjectStorage(Store):
     """The objects whose key begins with the prefix of `place` and `folder`."""
 
     def __init__(self, *, folder: str, **place: str) -> None:
-        """`place` are the fields of `Place`."""
-        self._place = Place(**place)
+        """`place` are the fields of `StoreLocation`."""
+        self._place = StoreLocation(**place)
         self._folder = folder
 
     def create(self, name: str, content: bytes) -> bool:

@@ -12,14 +12,14 @@ from coterie.fleet.models import Device
 from coterie.transfer import reasons
 from coterie.transfer.advancing import held_request
 from coterie.transfer.models import HelpRequest, Transfer
+from coterie.transfer.routes import direct_way
 from coterie.transfer.selectors import standing_of
 from coterie.transfer.transitions import State, live_transfer, step, step_transfer
-from coterie.transfer.ways import direct_way
 from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, StandingPlan
 from coterie_wire.structs import from_values
 
 
-class Duties(NamedTuple):
+class TransferDirectives(NamedTuple):
     """The part of a directive that does not concern rounds."""
 
     standing: StandingPlan | None
@@ -37,13 +37,13 @@ class Duties(NamedTuple):
 
 def duties_of(
     *, device: Device, federation: Federation | None, waiting: Transfer | None, asks_about: str | None, now: datetime
-) -> Duties:
+) -> TransferDirectives:
     """What `device` should know and do; `waiting` for it is the oldest of the transfers that it should serve.
 
     `asks_about` names the help request that it has not seen the end of.
     """
     is_able = federation is not None and not lacked_by(device, federation.parsed_plan())
-    return Duties(
+    return TransferDirectives(
         standing=standing_of(federation) if federation is not None and is_able else None,
         help=None if asks_about is None else news_of(device=device, request_id=asks_about, now=now),
         serve=None if waiting is None else _serve(waiting, now),

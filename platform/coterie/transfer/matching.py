@@ -10,8 +10,8 @@ from coterie.fleet.presence import is_present
 from coterie.transfer import reasons
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest, unfit
+from coterie.transfer.routes import way_at_first
 from coterie.transfer.transitions import State, explain, step
-from coterie.transfer.ways import way_at_first
 from coterie_learning.help import MatchRules
 from coterie_learning.unmatched import nobody_qualifies
 from coterie_wire.conditions import NETWORK_CODES, Reason

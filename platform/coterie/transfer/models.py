@@ -18,7 +18,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.help import HelpRules
-from coterie_learning.portions.payload import Terms
+from coterie_learning.portions.payload import PortionTerms
 from coterie_wire.bundle import BlobRef
 from coterie_wire.helping import Profile
 from coterie_wire.structs import from_values
@@ -214,11 +214,11 @@ class HelpRequest(Stateful, Separated):
         assert rules is not None, "nobody asks where devices do not help each other"
         return rules
 
-    def terms(self) -> Terms:
+    def terms(self) -> PortionTerms:
         """What helper, target and platform agree on; needs the federation's pair."""
         plan = self._device_plan()
         model = self.federation.pair.model_spec()
-        return Terms(model, tuple(self.classes), self.rules(), plan.codec, plan.privacy)
+        return PortionTerms(model, tuple(self.classes), self.rules(), plan.codec, plan.privacy)
 
     def _device_plan(self) -> DevicePlan:
         return parse_device_plan(msgspec.json.encode(self.plan))

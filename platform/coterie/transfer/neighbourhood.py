@@ -18,7 +18,7 @@ from coterie_learning import neighbours
 from coterie_learning.help import MatchRules
 from coterie_learning.neighbours import NeighbourIndex, Wanted
 from coterie_learning.profile import Counts
-from coterie_learning.unmatched import Unfit
+from coterie_learning.unmatched import UnmatchedTensors
 from coterie_wire.helping import Profile
 
 LAGGING = timedelta(seconds=10)
@@ -55,7 +55,9 @@ class Neighbourhood:
             found = self._index.search(wanted, rules, limit=limit, exclude={str(device) for device in exclude})
         return [Neighbour(UUID(match.device), match.divergence) for match in found]
 
-    def unfit(self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID]) -> Unfit:
+    def unfit(
+        self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID]
+    ) -> UnmatchedTensors:
         """Why the others cannot help, in counts."""
         wanted = Wanted(_counts(profile, self._classes), classes)
         with self._lock:
@@ -86,7 +88,7 @@ def nearest(request: HelpRequest, *, exclude: Collection[UUID], limit: int) -> l
     return index.nearest(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude, limit=limit)
 
 
-def unfit(request: HelpRequest, *, exclude: Collection[UUID]) -> Unfit:
+def unfit(request: HelpRequest, *, exclude: Collection[UUID]) -> UnmatchedTensors:
     """Why the devices of the request's federation cannot help with it, in counts."""
     index = _index(request.federation_id, request.federation.pair.model_spec().classes)
     return index.unfit(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude)

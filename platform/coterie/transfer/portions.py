@@ -13,9 +13,9 @@ from coterie.transfer.advancing import give_up, held_request
 from coterie.transfer.errors import NotDelivered, PortionNotOffered, PortionTooLarge, TransferEnded
 from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import Transfer
+from coterie.transfer.routes import settle
 from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
 from coterie.transfer.transitions import State, step, step_transfer
-from coterie.transfer.ways import settle
 from coterie_learning.portions.payload import decode_portion
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason

@@ -12,7 +12,7 @@ LATEST, LEAST = 50, 10
 """Rounds that are judged by, at most and at least."""
 
 
-class Judged(NamedTuple):
+class ComparedForecast(NamedTuple):
     """A forecast figure, and what came."""
 
     low: float
@@ -38,7 +38,7 @@ class Calibration(NamedTuple):
     sentence: str
 
 
-def calibrated(judged: Sequence[Judged]) -> Calibration:
+def calibrated(judged: Sequence[ComparedForecast]) -> Calibration:
     """Of `judged`, oldest first."""
     latest = judged[-LATEST:]
     if len(latest) < LEAST:

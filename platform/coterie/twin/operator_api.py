@@ -20,7 +20,7 @@ from coterie.federations.operator_api import ChangedPlanSerializer
 from coterie.federations.services import check_plan_fits
 from coterie.rounds.models import Round
 from coterie.twin.models import Forecast
-from coterie.twin.replay import Held, Past, Ready, Rounds, check_replayed
+from coterie.twin.replay import HeldRound, Past, Ready, Rounds, check_replayed
 from coterie.twin.selectors import LONGEST, calibration_of, forecasts_of, since_of, trace_of, update_bytes_of
 from coterie_learning.plan import parse_plan
 
@@ -183,17 +183,17 @@ class ForecastsView(APIView):
         return Response(ForecastsSerializer({"calibration": calibration, "forecasts": latest}).data)
 
 
-def _as_held(round_: Round) -> Held:
+def _as_held(round_: Round) -> HeldRound:
     assert round_.opened_at is not None and round_.closed_at is not None, "it has opened and closed"
     lasted_s = (round_.closed_at - round_.opened_at).total_seconds()
     parts = list(round_.assignments.select_related("update"))
     updates = [part.update for part in parts if part.update is not None]
     lost = sum(part.state in ("dropped", "rejected") for part in parts)
     merged, sent = round_.state == Round.State.PUBLISHED, sum(update.size_bytes for update in updates)
-    return Held(0.0, lasted_s, len(parts), len(updates), lost, merged, sent)
+    return HeldRound(0.0, lasted_s, len(parts), len(updates), lost, merged, sent)
 
 
-def _summed(held: Sequence[Held]) -> dict[str, object]:
+def _summed(held: Sequence[HeldRound]) -> dict[str, object]:
     return {
         "rounds": len(held),
         "merged": sum(one.is_merged for one in held),

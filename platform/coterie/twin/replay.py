@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.twin.errors import NoHistory, NotReplayed
-from coterie.twin.trace import Part, Trace
+from coterie.twin.trace import Trace, TracedPart
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 
 LEAST_PARTS = 20
 """Updates that must have come in before anything is told."""
@@ -34,8 +34,8 @@ PUBLISH_S = 1.0
 PREFIX = "device-"
 
 
-class Held(NamedTuple):
-    """One round, held."""
+class HeldRound(NamedTuple):
+    """One round as the twin held it."""
 
     opened_s: float
     lasted_s: float
@@ -66,18 +66,18 @@ def check_replayed(plan: Plan) -> None:
 class Past:
     """A fleet's parts in rounds, by device."""
 
-    own: Sequence[Sequence[Part]]
-    every: Sequence[Part]
+    own: Sequence[Sequence[TracedPart]]
+    every: Sequence[TracedPart]
     spread: float
     """Standard deviation of the logarithm of how long parts lasted that delivered."""
     batch_size: int
-    known: Sequence[Known]
+    known: Sequence[DeviceFacts]
     """What a selection is told of each device."""
 
     @classmethod
     def of(cls, trace: Trace) -> "Past":
         """Raises NoHistory."""
-        own: list[list[Part]] = [[] for _ in range(trace.devices)]
+        own: list[list[TracedPart]] = [[] for _ in range(trace.devices)]
         for part in trace.parts:
             own[part.device].append(part)
         lasted = [max(LEAST_S, part.lasted_s) for part in trace.parts if part.ending == "delivered"]
@@ -102,11 +102,11 @@ class Past:
         return max(0.0, part.lasted_s - part.train_s - part.upload_s) + train_s + upload_s, False
 
 
-def _known(place: int, own: Sequence[Part]) -> Known:
+def _known(place: int, own: Sequence[TracedPart]) -> DeviceFacts:
     """What a selection is told of a device."""
     last = next((part for part in reversed(own) if part.ending == "delivered"), None)
     name = f"{PREFIX}{place}"
-    return Known(name) if last is None else Known(name, None, None, last.samples, last.train_s)
+    return DeviceFacts(name) if last is None else DeviceFacts(name, None, None, last.samples, last.train_s)
 
 
 class Ready:
@@ -146,7 +146,7 @@ class Rounds:
     """What a device sends under the plan."""
     seed: int
 
-    def hold(self, number: int, *, at_s: float, rng: np.random.Generator) -> Held:
+    def hold(self, number: int, *, at_s: float, rng: np.random.Generator) -> HeldRound:
         """A round that opens now, whoever is ready."""
         pace, now_s = self.plan.pace, at_s
         asked: set[int] = set()
@@ -169,12 +169,12 @@ class Rounds:
                 is_lost = heapq.heappop(coming).is_lost
                 delivered, lost = delivered + (not is_lost), lost + is_lost
         is_merged = pace.decide(View(len(coming), delivered, now_s - at_s)).act == "merge"
-        return Held(at_s, now_s - at_s, len(asked), delivered, lost, is_merged, delivered * self.update_bytes)
+        return HeldRound(at_s, now_s - at_s, len(asked), delivered, lost, is_merged, delivered * self.update_bytes)
 
-    def several(self, *, rounds: int, until_s: float) -> list[Held]:
+    def several(self, *, rounds: int, until_s: float) -> list[HeldRound]:
         """Rounds from the beginning of the trace on."""
         rng = np.random.default_rng(derive_seed(self.seed, "replay"))
-        found: list[Held] = []
+        found: list[HeldRound] = []
         now_s, pace = 0.0, self.plan.pace
         while len(found) < rounds and now_s < until_s:
             if len(self.ready.at(now_s)) < max(1, pace.devices_needed()):

@@ -19,10 +19,10 @@ from coterie.merging.models import Update
 from coterie.rounds.expected_traffic import expected_traffic
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.reasons import CLOSED
-from coterie.twin.calibration import LATEST, Calibration, Judged, calibrated
+from coterie.twin.calibration import LATEST, Calibration, ComparedForecast, calibrated
 from coterie.twin.errors import NotReplayed
 from coterie.twin.models import Forecast
-from coterie.twin.trace import Ending, Part, Span, Trace
+from coterie.twin.trace import Ending, ReadyInterval, Trace, TracedPart
 from coterie_learning.plan import Plan
 from coterie_wire.structs import from_values
 
@@ -77,7 +77,7 @@ def _trace(
     places: Mapping[UUID, int],
     since: datetime,
     until: datetime,
-    spans: Sequence[Span],
+    spans: Sequence[ReadyInterval],
     most_parts: int,
 ) -> Trace:
     return Trace(
@@ -110,7 +110,7 @@ def update_bytes_of(federation: Federation, plan: Plan) -> int:
 
 def _spans(
     places: Mapping[UUID, int], present: Mapping[UUID, datetime], since: datetime, until: datetime
-) -> Iterator[Span]:
+) -> Iterator[ReadyInterval]:
     """From one report to the next; after the last, while the device counts as present."""
     rows = Observation.objects.filter(device__in=places, at__lt=until).order_by("device", "at", "pk")
     reports: dict[UUID, list[tuple[datetime, bool]]] = defaultdict(list)
@@ -121,7 +121,7 @@ def _spans(
         for (begins, is_ready), end in zip(told, ends, strict=True):
             if is_ready and end > since and end > begins:
                 begun, ended = (max(0.0, (one - since).total_seconds()) for one in (begins, end))
-                yield Span(places[device], begun, ended)
+                yield ReadyInterval(places[device], begun, ended)
 
 
 class _Row(NamedTuple):
@@ -156,7 +156,7 @@ _COLUMNS = (
 
 def _parts(
     federation: Federation, places: Mapping[UUID, int], since: datetime, until: datetime, most: int
-) -> Iterator[Part]:
+) -> Iterator[TracedPart]:
     """The latest that began and ended between the two moments, oldest first."""
     latest = _latest_rows(federation, since, until, most)
     uploads = _upload_began({row.round_id for row in latest})
@@ -168,12 +168,12 @@ def _parts(
         lasted_s = max(0.0, (at - row.offered_at).total_seconds())
         asked_s = (row.offered_at - since).total_seconds()
         if ending != "delivered" or row.received_at is None:
-            yield Part(place, asked_s, ending, lasted_s)
+            yield TracedPart(place, asked_s, ending, lasted_s)
             continue
         began = uploads.get((row.round_id, row.device))
         train_s = min(row.train_s, lasted_s)
         upload_s = 0.0 if began is None else max(0.0, (at - began).total_seconds())
-        yield Part(
+        yield TracedPart(
             place,
             asked_s,
             ending,
@@ -227,7 +227,7 @@ def calibration_of(federation: Federation) -> Mapping[Figure, Calibration]:
     """By figure, over the latest rounds."""
     compared = list(forecasts_of(federation).filter(~Q(compared_at=None))[:LATEST])[::-1]
     return {
-        figure: calibrated([Judged(*(getattr(one, name) for name in names)) for one in compared])
+        figure: calibrated([ComparedForecast(*(getattr(one, name) for name in names)) for one in compared])
         for figure, names in FIGURES.items()
     }
 
@@ -272,7 +272,7 @@ def happened_in(rounds: Sequence[Round]) -> list[Happened]:
     ]
 
 
-class Tried(NamedTuple):
+class TriedPlan(NamedTuple):
     """A plan that was tried, and the rounds that were then held under it."""
 
     job: TrainingJob
@@ -283,13 +283,13 @@ class Tried(NamedTuple):
     """At most as many as were forecast; the first is compared with the first that was expected."""
 
 
-def tried_of(federation: Federation, *, latest: int) -> list[Tried]:
+def tried_of(federation: Federation, *, latest: int) -> list[TriedPlan]:
     """The newest first."""
     jobs = federation.simulations.select_related("pair", "dataset").order_by("-created_at", "pk")[:latest]
     return compared_of(federation, jobs)
 
 
-def compared_of(federation: Federation, jobs: Iterable[TrainingJob]) -> list[Tried]:
+def compared_of(federation: Federation, jobs: Iterable[TrainingJob]) -> list[TriedPlan]:
     """Simulations of the federation beside its rounds, in the order of `jobs`."""
     told = [(job, from_values(job.options, SimulationOptions)) for job in jobs]
     first = min((options.after_round for _, options in told), default=0)
@@ -303,7 +303,7 @@ def compared_of(federation: Federation, jobs: Iterable[TrainingJob]) -> list[Tri
     plans = {round_.number: round_.plan for round_ in held}
     happened = happened_in(held)
     return [
-        Tried(
+        TriedPlan(
             job,
             options,
             None if job.found is None else from_values(job.found, SimulationResult),
@@ -315,17 +315,21 @@ def compared_of(federation: Federation, jobs: Iterable[TrainingJob]) -> list[Tri
     ]
 
 
-def calibration_of_plans(tried: Sequence[Tried]) -> Mapping[str, Calibration]:
+def calibration_of_plans(tried: Sequence[TriedPlan]) -> Mapping[str, Calibration]:
     """How good what was expected of plans is, by figure; a round is judged by the newest that was tried before it."""
-    judged: dict[str, dict[int, Judged]] = {name: {} for name in ("accuracy", *FIGURES)}
+    judged: dict[str, dict[int, ComparedForecast]] = {name: {} for name in ("accuracy", *FIGURES)}
     for _, _, expected, happened in reversed(tried):  # a newer one replaces an older one's
         if expected is None:
             continue
         for place, one in enumerate(happened):
             for figure in FIGURES:
-                judged[figure][one.number] = Judged(*_numbers(getattr(expected, figure)), getattr(one, figure))
+                judged[figure][one.number] = ComparedForecast(
+                    *_numbers(getattr(expected, figure)), getattr(one, figure)
+                )
             if one.accuracy is not None and place < len(expected.rounds):
-                judged["accuracy"][one.number] = Judged(*_numbers(expected.rounds[place].accuracy), one.accuracy)
+                judged["accuracy"][one.number] = ComparedForecast(
+                    *_numbers(expected.rounds[place].accuracy), one.accuracy
+                )
     return {figure: calibrated([by[number] for number in sorted(by)]) for figure, by in judged.items()}
 
 

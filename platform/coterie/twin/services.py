@@ -100,7 +100,7 @@ def compare(*, one: Forecast, now: datetime) -> bool:
     )
 
 
-class Trial(NamedTuple):
+class PlanTrial(NamedTuple):
     """What a plan is tried on, and for how long."""
 
     dataset: Dataset | None
@@ -121,7 +121,7 @@ class Trial(NamedTuple):
 
 
 @audited("twin.try_plan")
-def try_plan(*, federation: Federation, plan: Document | None, trial: Trial, now: datetime) -> TrainingJob:
+def try_plan(*, federation: Federation, plan: Document | None, trial: PlanTrial, now: datetime) -> TrainingJob:
     """Have a plan (None: the federation's own) tried on a simulated fleet; nothing of the federation changes.
 
     Where its own past is too short, a shipped profile takes its place and the job's options say why. What simulations

@@ -12,7 +12,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 Place = Annotated[int, Meta(ge=0)]
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True):
+class ReadyInterval(msgspec.Struct, frozen=True, array_like=True):
     """A device was ready to train, in seconds since the trace begins."""
 
     device: Place
@@ -20,7 +20,7 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
     until_s: NotNegative
 
 
-class Part(msgspec.Struct, frozen=True, array_like=True):
+class TracedPart(msgspec.Struct, frozen=True, array_like=True):
     """One device's part in one round."""
 
     device: Place
@@ -49,8 +49,8 @@ class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     members: Annotated[int, Meta(ge=1)]
     batch_size: Annotated[int, Meta(ge=1)]
     """Samples of a step."""
-    spans: Sequence[Span] = ()
-    parts: Sequence[Part] = ()
+    spans: Sequence[ReadyInterval] = ()
+    parts: Sequence[TracedPart] = ()
 
     def __post_init__(self) -> None:
         last = max([*(span.device for span in self.spans), *(part.device for part in self.parts)], default=0)

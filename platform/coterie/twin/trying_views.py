@@ -20,8 +20,8 @@ from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations.models import Federation
 from coterie.registry.models import Dataset
 from coterie.twin.operator_api import CalibrationSerializer
-from coterie.twin.selectors import Tried, calibration_of_plans, compared_of, tried_of
-from coterie.twin.services import Trial, try_plan
+from coterie.twin.selectors import TriedPlan, calibration_of_plans, compared_of, tried_of
+from coterie.twin.services import PlanTrial, try_plan
 from coterie.twin.shipped import PROFILES, SCENARIOS
 
 SIMULATIONS = TrainingJob.objects.filter(kind=TrainingJob.Kind.SIMULATION)
@@ -256,11 +256,11 @@ class PlanForecastsView(APIView):
         wanted.is_valid(raise_exception=True)
         asked = dict(wanted.validated_data)
         plan = asked.pop("plan", None)
-        try_plan(federation=federation, plan=plan, trial=Trial(**asked), now=timezone.now())
+        try_plan(federation=federation, plan=plan, trial=PlanTrial(**asked), now=timezone.now())
         return Response(_told(tried_of(federation, latest=1)[0]), status=status.HTTP_201_CREATED)
 
 
-def _told(tried: Tried) -> Mapping[str, object]:
+def _told(tried: TriedPlan) -> Mapping[str, object]:
     job, options, expected, happened = tried
     return {
         **msgspec.to_builtins(options),

@@ -11,7 +11,7 @@ from django.db import transaction
 from coterie.webhooks.errors import AddressRefused
 from coterie.webhooks.jobs import DELIVER
 from coterie.webhooks.models import Delivery, Webhook
-from coterie.webhooks.outgoing import Clock, Outcome, Queue
+from coterie.webhooks.outgoing import Clock, DeliveryOutcome, Queue
 from coterie.webhooks.signing import signed_headers
 
 Call = Callable[[str, bytes, Mapping[str, str]], int]
@@ -37,20 +37,20 @@ def sweep(*, now: datetime) -> None:
     DELIVERIES.forget(before=now - RETENTION)
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, call: Call) -> Outcome:
+def post(url: str, body: bytes, headers: Mapping[str, str], *, call: Call) -> DeliveryOutcome:
     """Post JSON to a URL; what goes wrong on the way is told, and is no error here."""
     try:
         status = call(url, body, {"Content-Type": "application/json", "User-Agent": "coterie", **headers})
     except TimeoutError:
-        return Outcome(None, "it took too long to answer")
+        return DeliveryOutcome(None, "it took too long to answer")
     except AddressRefused as error:  # whose sentence has the URL, which may be a secret
-        return Outcome(None, f"its address is not called: {error.fields['problem']}")
+        return DeliveryOutcome(None, f"its address is not called: {error.fields['problem']}")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Outcome(None, (str(error) or type(error).__name__)[:400])
-    return Outcome(status, "" if 200 <= status < 300 else f"it answered with status {status}")
+        return DeliveryOutcome(None, (str(error) or type(error).__name__)[:400])
+    return DeliveryOutcome(status, "" if 200 <= status < 300 else f"it answered with status {status}")
 
 
-def _send(delivery: Delivery, now: datetime, *, call: Call) -> Outcome:
+def _send(delivery: Delivery, now: datetime, *, call: Call) -> DeliveryOutcome:
     webhook = delivery.webhook
     body = msgspec.json.encode(delivery.body)
     return post(webhook.url, body, signed_headers(webhook.secret, str(delivery.pk), body, now), call=call)

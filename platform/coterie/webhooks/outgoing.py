@@ -67,7 +67,7 @@ State = Outgoing.State
 O = TypeVar("O", bound=Outgoing)  # noqa: E741 - what goes out
 
 
-class Outcome(NamedTuple):
+class DeliveryOutcome(NamedTuple):
     """What came of an attempt."""
 
     status: int | None
@@ -85,7 +85,7 @@ class Queue(Generic[O]):
     receiver: str
     """The column of `outgoing` that names the receiver."""
 
-    def try_next(self, *, receiver_id: int, clock: Clock, send: Callable[[O, datetime], Outcome]) -> bool:
+    def try_next(self, *, receiver_id: int, clock: Clock, send: Callable[[O, datetime], DeliveryOutcome]) -> bool:
         """Try what has been due longest at a receiver; no transaction is open while `send` works.
 
         False: nothing is due, or somebody else tries one now.
@@ -131,7 +131,7 @@ class Queue(Generic[O]):
         return row
 
     @transaction.atomic
-    def _settle(self, row: O, receiver_id: int, outcome: Outcome, now: datetime) -> None:
+    def _settle(self, row: O, receiver_id: int, outcome: DeliveryOutcome, now: datetime) -> None:
         """Record the outcome of an attempt, unless another worker has taken it up, and let the receiver go."""
         held = self._rows().filter(pk=row.pk, state=State.PENDING, attempts=row.attempts)
         status, problem = outcome

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from coterie.webhooks import delivering
 from coterie.webhooks.calling import call
-from coterie.webhooks.lanes import Lanes
+from coterie.webhooks.target_threads import TargetThreads
 
 AT_ONCE = 8
 """Programs that one process calls at the same time."""
@@ -39,4 +39,4 @@ def _call(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     return call(url, body, headers, allowed_hosts=settings.WEBHOOK_HOSTS)
 
 
-_lanes = Lanes(_deliver_next, at_once=AT_ONCE)
+_lanes = TargetThreads(_deliver_next, at_once=AT_ONCE)

@@ -5,7 +5,7 @@ Every simulation runs through the engine of ``coterie simulate``; the settings s
 
 from collections.abc import Mapping, Sequence
 
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from tests.benchmarks.cartel.activities import PLANS, activity_arms, activity_figures
 from tests.benchmarks.cartel.arms import Arm, run_arms
 from tests.benchmarks.cartel.detectors import alarm_figures
@@ -14,7 +14,7 @@ from tests.benchmarks.cartel.search import search_figures
 from tests.benchmarks.cartel.settings import Settings, read_settings
 from tests.benchmarks.report import Figure
 
-Outcomes = Mapping[tuple[str, ...], list[Outcome]]
+Outcomes = Mapping[tuple[str, ...], list[SimulationOutcome]]
 """One of each seed, by what was run."""
 
 

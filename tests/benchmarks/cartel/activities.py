@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-from coterie.simulation.outcome import DeviceOutcome, Outcome
+from coterie.simulation.outcome import DeviceOutcome, SimulationOutcome
 from tests.benchmarks.cartel.arms import Arm
 from tests.benchmarks.cartel.settings import Settings, learner_of
 from tests.benchmarks.report import Figure
@@ -21,7 +21,7 @@ def activity_arms(settings: Settings) -> dict[tuple[str, ...], list[Arm]]:
 
 
 def activity_figures(
-    case: str, settings: Settings, isolated: Sequence[Outcome], cartel: Sequence[Outcome]
+    case: str, settings: Settings, isolated: Sequence[SimulationOutcome], cartel: Sequence[SimulationOutcome]
 ) -> list[Figure]:
     """Accuracy of whoever took the activity up, of everybody, and of whoever lost most; and what became of requests."""
     batches = settings.activities.after_batches
@@ -52,7 +52,7 @@ def _gain(case: str, what: str, pairs: Sequence[tuple[float, float]]) -> Figure:
     return Figure(case, what, helped, gained, f"isolated, {alone:.3f}", helped / alone)
 
 
-def _after(outcome: Outcome, batches: int) -> float:
+def _after(outcome: SimulationOutcome, batches: int) -> float:
     (shift,) = outcome.recoveries
     device: DeviceOutcome = next(one for one in outcome.devices if one.name == shift.device)
     within = slice(shift.tick, shift.tick + batches)

@@ -8,7 +8,7 @@ import msgspec
 import torch
 
 from coterie.simulation.contenders import read_contender
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
@@ -32,10 +32,13 @@ class Arm(msgspec.Struct, frozen=True):
     """Of the devices, where they are not the scenario's."""
 
 
-def run_arms(arms: Sequence[Arm]) -> list[Outcome]:
+def run_arms(arms: Sequence[Arm]) -> list[SimulationOutcome]:
     """The outcomes in the order of `arms`, run side by side."""
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        return [msgspec.json.decode(found, type=Outcome) for found in pool.map(_run, map(msgspec.json.encode, arms))]
+        return [
+            msgspec.json.decode(found, type=SimulationOutcome)
+            for found in pool.map(_run, map(msgspec.json.encode, arms))
+        ]
 
 
 def _run(raw: bytes) -> bytes:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from coterie.simulation.outcome import DeviceOutcome, Outcome
+from coterie.simulation.outcome import DeviceOutcome, SimulationOutcome
 from coterie_learning.drift import Detector, DriftState
 from tests.benchmarks.cartel.settings import Settings
 from tests.benchmarks.report import Figure
 
 
 def alarm_figures(
-    learner: str, settings: Settings, still: Sequence[Outcome], changed: Sequence[Outcome]
+    learner: str, settings: Settings, still: Sequence[SimulationOutcome], changed: Sequence[SimulationOutcome]
 ) -> list[Figure]:
     """Both read the errors of isolated devices."""
     figures = []
@@ -35,7 +35,7 @@ def alarm_figures(
     return figures
 
 
-def _delay(detector: Detector, outcome: Outcome) -> int | None:
+def _delay(detector: Detector, outcome: SimulationOutcome) -> int | None:
     """From the first batch with the new digit to the alarm, that batch counted; None where there was none."""
     (shift,) = outcome.recoveries
     device = next(device for device in outcome.devices if device.name == shift.device)

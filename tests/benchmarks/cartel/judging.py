@@ -5,14 +5,16 @@ from statistics import mean, stdev
 
 import numpy as np
 
-from coterie.simulation.outcome import DeviceOutcome, Outcome
+from coterie.simulation.outcome import DeviceOutcome, SimulationOutcome
 from tests.benchmarks.report import Figure
 
 WINDOW = 2
 """Batches after a transfer that say whether it harmed."""
 
 
-def recovery_figures(case: str, isolated: Sequence[Outcome], cartel: Sequence[Outcome], *, target: str) -> list[Figure]:
+def recovery_figures(
+    case: str, isolated: Sequence[SimulationOutcome], cartel: Sequence[SimulationOutcome], *, target: str
+) -> list[Figure]:
     """Batches to recover, mean over all changes; one that is not recovered from counts until the next, or the end."""
     alone, helped = [_batches(one) for one in isolated], [_batches(one) for one in cartel]
     ratio = _all(alone) / max(_all(helped), 1e-9)
@@ -43,7 +45,7 @@ def recovery_figures(case: str, isolated: Sequence[Outcome], cartel: Sequence[Ou
 
 
 def byte_figures(
-    case: str, centralised: Sequence[Outcome], cartel: Sequence[Outcome], *, target: float
+    case: str, centralised: Sequence[SimulationOutcome], cartel: Sequence[SimulationOutcome], *, target: float
 ) -> list[Figure]:
     """Everything that travels: metadata, requests and portions here; raw batches up and models down there."""
     ours, theirs = (mean(sum(one.bytes_by_kind.values()) for one in outcomes) for outcomes in (cartel, centralised))
@@ -63,7 +65,9 @@ def byte_figures(
     ]
 
 
-def guard_figures(case: str, isolated: Sequence[Outcome], cartel: Sequence[Outcome]) -> list[Figure]:
+def guard_figures(
+    case: str, isolated: Sequence[SimulationOutcome], cartel: Sequence[SimulationOutcome]
+) -> list[Figure]:
     """What became of requests, and whether any kept transfer left the device worse than alone on its next window."""
     judged = [one for outcome in cartel for one in outcome.help if one.outcome in ("kept", "undone")]
     kept = sum(one.outcome == "kept" for one in judged)
@@ -90,7 +94,7 @@ def guard_figures(case: str, isolated: Sequence[Outcome], cartel: Sequence[Outco
     return figures
 
 
-def _gains(isolated: Sequence[Outcome], cartel: Sequence[Outcome]) -> tuple[list[float], int]:
+def _gains(isolated: Sequence[SimulationOutcome], cartel: Sequence[SimulationOutcome]) -> tuple[list[float], int]:
     gains, harmed = [], 0
     for alone, helped in zip(isolated, cartel, strict=True):
         for one in helped.help:
@@ -112,11 +116,11 @@ def _accuracy(device: DeviceOutcome, tick: int) -> tuple[float, int]:
     return sum(device.correct[after]) / max(1, samples), samples
 
 
-def _device(outcome: Outcome, name: str) -> DeviceOutcome:
+def _device(outcome: SimulationOutcome, name: str) -> DeviceOutcome:
     return next(device for device in outcome.devices if device.name == name)
 
 
-def _batches(outcome: Outcome) -> list[float]:
+def _batches(outcome: SimulationOutcome) -> list[float]:
     ticks = len(outcome.devices[0].samples)
     shifts = [*(one.tick for one in outcome.recoveries), ticks]
     return [

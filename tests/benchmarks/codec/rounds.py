@@ -22,7 +22,7 @@ from coterie.simulation.on_device import Graphs, Rows
 from coterie.simulation.participant import Participant
 from coterie_learning.cohort import weights
 from coterie_learning.differences import make_difference
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.plan import parse_plan
 from coterie_learning.random import derive_seed, permutation
 from coterie_learning.update_files import Contents, UpdateFile
@@ -105,7 +105,7 @@ def run(
             payloads.append(part.payload)
             samples.append(part.samples)
         counted = [
-            Counted(partial(_opened, contents, payload), weight)
+            CountedUpdate(partial(_opened, contents, payload), weight)
             for payload, weight in zip(payloads, weights(samples), strict=True)
         ]
         merged = fold_in_memory(plan.merge, graphs.spec.parameters, counted, parameters, None).parameters

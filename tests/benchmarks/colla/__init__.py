@@ -17,7 +17,7 @@ import msgspec
 
 from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.contenders import parse_contender
-from coterie.simulation.outcome import Outcome, summary
+from coterie.simulation.outcome import SimulationOutcome, summary
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
@@ -92,7 +92,7 @@ def _run(scenario: Scenario, contender: Contender, seed: int) -> Run:
     return _figures(outcome, groups=int(str(raw["stream"]["groups"])))
 
 
-def _figures(outcome: Outcome, *, groups: int) -> Run:
+def _figures(outcome: SimulationOutcome, *, groups: int) -> Run:
     last = [(sum(one.correct[-CYCLE_DAYS:]), sum(one.samples[-CYCLE_DAYS:])) for one in outcome.devices]
     found = outcome.splits[-1].groups if outcome.splits else {}
     members: dict[int, set[int]] = {}

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
-from coterie.simulation.clouds import AveragingCloud, Delivery
+from coterie.simulation.clouds import AveragingCloud, DeliveredUpdate
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Rows, run_training
@@ -73,7 +73,7 @@ def hold(
             parts[device].accepted()
             if own is not None:
                 own[device] = part.trained
-            deliveries.append(Delivery(cast(Device, None), version, part.payload, {}, part.samples, ()))
+            deliveries.append(DeliveredUpdate(cast(Device, None), version, part.payload, {}, part.samples, ()))
         if deliveries:
             cloud.merge(deliveries)
         yield cloud.version_for(cast(Device, None)).learner.parameters

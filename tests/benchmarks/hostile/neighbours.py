@@ -18,7 +18,7 @@ import msgspec
 
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.conditions import Conditions
-from coterie_wire.meeting import Call, Envelope, OfferToMeet, Roster
+from coterie_wire.meeting import Envelope, MeetingCall, OfferToMeet, Roster
 from coterie_wire.messages import Assignment, CheckIn, DataMetadata, Directive
 from coterie_wire.relaying import PATH, HandOver, public_key, seal, with_body
 from coterie_wire.version import PROTOCOL
@@ -336,6 +336,6 @@ def _in_the_roster(party: _Party) -> Neighbour:
     roster = msgspec.json.decode(signed.manifest, type=Roster)
     (peer,) = (one for one in roster.peers if one.device == party.agent.id)
     digest = hashlib.sha256(signed.manifest).hexdigest()
-    said = Call(device.id, peer.device, os.urandom(16), digest, 0, "your model")
+    said = MeetingCall(device.id, peer.device, os.urandom(16), digest, 0, "your model")
     line = with_body(Envelope(roster.round, device.id)).rstrip(b"\n")
     return Neighbour(line, device.secret, peer.key, with_body(said).rstrip(b"\n"))

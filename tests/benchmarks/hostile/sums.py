@@ -14,7 +14,7 @@ import httpx
 import msgspec
 from nacl.signing import SigningKey
 
-from coterie.gateway.door.debts import RefusedTooOften
+from coterie.gateway.door.refusal_costs import RefusedTooOften
 from coterie_learning.plan import parse_plan
 from coterie_learning.secure_sum import party
 from coterie_wire.message import Message

@@ -21,7 +21,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import admit, discounted, shortened
 from coterie_learning.correlation import banded_square_root, sensitivity
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, Release, fold_in_memory
 from coterie_learning.merge.fed_avg_m import FedAvgM
 from coterie_learning.noise import whole_noise
 from coterie_learning.pace import FULL_WEIGHT
@@ -180,7 +180,7 @@ def run(world: World, privacy: Privacy, seed: int) -> float:
         assert bound is not None
         shares = shortened(full, admission.norms, bound, parameters=parameters_of(specs))
         weighed = discounted([1] * len(shares), shares)
-        counted = [Counted(opens[place], *one) for place, one in zip(admission.kept, weighed, strict=True)]
+        counted = [CountedUpdate(opens[place], *one) for place, one in zip(admission.kept, weighed, strict=True)]
         release = Release.under(privacy, seed.to_bytes(32, "big"), [str(number)], digests)
         digests.append(release.digest)
         model, state = fold_in_memory(merge, specs, counted, model, state, Aggregation(release=release))

@@ -16,7 +16,7 @@ from scipy.stats import beta
 from coterie.privacy.accounting import cost_of, epsilon_of
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.correlation import banded_square_root
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, Release, fold_in_memory
 from coterie_learning.merge import Cohort
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.privacy import Privacy
@@ -89,7 +89,7 @@ def _score(kind: Privacy, rounds: int, parts: Sequence[int], run: int, *, is_the
 
 def _summed(release: Release, first: Tensors) -> Float64:
     specs, opens = stored(_ZERO, [first, *[_ZERO] * (UPDATES - 1)], Float32Codec())
-    counted = [Counted(one, 1) for one in opens]
+    counted = [CountedUpdate(one, 1) for one in opens]
     merge = FedAvg(weight_by="uniform")
     merged = fold_in_memory(merge, specs, counted, _ZERO, None, Aggregation(release=release)).parameters["w"]
     return merged.astype(np.float64) * UPDATES

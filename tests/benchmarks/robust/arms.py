@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import admit
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.plan import MERGE
 from coterie_learning.tally import standing_out, tally
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -115,7 +115,9 @@ def run(arm: Arm, seed: int) -> Found:
         kept = list(admit(opens, spec, {}, lambda _: None).kept) if arm.admits else list(range(len(said)))
         samples = [len(data[place].labels) for place in kept]
         found = tally(merge, specs, [opens[place] for place in kept], samples, root=own)
-        counted = [Counted(opens[place], weight) for place, weight in zip(kept, found.weights, strict=True) if weight]
+        counted = [
+            CountedUpdate(opens[place], weight) for place, weight in zip(kept, found.weights, strict=True) if weight
+        ]
         counts = [place for place, weight in zip(kept, found.weights, strict=True) if weight]
         out[[place for place in range(len(said)) if place not in counts]] += 1
         named[[kept[place] for place in standing_out(found.ballots)]] += 1

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from coterie.simulation.contenders import Contender, parse_contender, shipped_contenders
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import read_scenario, read_toml
 from coterie.simulation.simulate import simulate
@@ -93,7 +93,7 @@ def _contender(name: str) -> Contender:
     return parse_contender({**raw, **changed}, path=name)
 
 
-def _second_half(outcome: Outcome) -> float:
+def _second_half(outcome: SimulationOutcome) -> float:
     shares = []
     for device in outcome.devices:
         half = len(device.samples) // 2

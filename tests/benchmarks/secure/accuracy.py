@@ -9,7 +9,7 @@ import numpy as np
 from coterie.privacy.accounting import most_of
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.flat import flat, parameters_of, unflat
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.merge.fed_avg_m import FedAvgM
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.privacy.clip import Clip
@@ -78,7 +78,7 @@ def run(world: World, grid: Grid | None, seed: int) -> float:
         )
         updates = [Clip(norm=SETTINGS.norm).protect(update, seed=0) for update in updates]
         _, opens = stored(model, updates if grid is None else [_mean(updates, specs, grid, number)], Float32Codec())
-        model, state = fold_in_memory(merge, specs, [Counted(one, 1) for one in opens], model, state)
+        model, state = fold_in_memory(merge, specs, [CountedUpdate(one, 1) for one in opens], model, state)
     return 100 * accuracy(model, world.test)
 
 

@@ -20,7 +20,7 @@ from coterie_learning.secure_sum.identities import EMPTY
 from coterie_learning.secure_sum.members import MemberList, member_list
 from coterie_learning.secure_sum.party import PartyState
 from coterie_learning.secure_sum.recovery import Mask, boxes_for, unmasked
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout, Vector, encode_vector, open_vector
 from coterie_wire.secure_sum import Box, JoinSum, OfferMasked, RevealShares, ShareSecrets, SumNews
 from coterie_wire.tensor_files import InMemory
@@ -32,7 +32,7 @@ PI_4 = 6.0
 """Times slower than an x86 core: 150 to 280 MB/s of ChaCha20 are published, of 1 to 1.5 GB/s here."""
 TIMED_MASKS, TIMED_VECTORS = 60, 20
 KIND = SecureAggregation(min_devices=MEMBERS // 2)
-TERMS = Terms(KIND.min_devices, KIND.corrupted, KIND.dropped, KIND.adversary)
+TERMS = SumTerms(KIND.min_devices, KIND.corrupted, KIND.dropped, KIND.adversary)
 T = TypeVar("T")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_learning.secure_sum import recovery
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout
 from coterie_wire.errors import WireError
 from tests.benchmarks.report import Figure
@@ -26,9 +26,9 @@ class Case(NamedTuple):
     steps: tuple[str, ...]
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> SumTerms:
         """A tenth may conspire and three tenths be lost; of ten, whose neighbours are all others, nobody conspires."""
-        return Terms(max(2, self.members // 3), 0.0 if self.members < 20 else 0.1, 0.3, "curious")
+        return SumTerms(max(2, self.members // 3), 0.0 if self.members < 20 else 0.1, 0.3, "curious")
 
     @property
     def lost(self) -> Lost:

@@ -12,12 +12,12 @@ from coterie.accounts.custom_roles import (
     create_custom_role,
     remove_custom_role,
 )
+from coterie.accounts.effective import GIVABLE, RoleTooWide
 from coterie.accounts.models import CustomRole, Grant, Operator, Organisation, Project
 from coterie.accounts.projects import RoleOfOther, create_organisation, create_project, give_role, take_role
 from coterie.accounts.roles import CHOSEN, actor_of
 from coterie.accounts.second_factor import must_have_one
 from coterie.accounts.services import create_operator, issue_token
-from coterie.accounts.standings import GIVABLE, RoleTooWide
 from coterie.audit.actions import ACTIONS, why_not
 from coterie.core.acting import Actor, OperatorRole, RoleNeeded, Scope, acting_as
 from tests.coterie.world import START, make_device

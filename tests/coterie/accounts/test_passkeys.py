@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.models import Operator, Passkey, PasskeyChallenge, SecondFactor
 from coterie.accounts.passkey_challenges import LASTS, PasskeyChallengeOver
 from coterie.accounts.passkeys import (
-    Answer,
+    PasskeyAnswer,
     PasskeyCopied,
     PasskeyExists,
     PasskeyRefused,
@@ -56,13 +56,13 @@ class Person:
 
     def register(self, name: str, device: PasskeyDevice) -> Any:
         made = device.make(begin_passkey(operator=self.operator, party=HERE, now=NOW))
-        return add_passkey(operator=self.operator, name=name, answer=Answer(made, HERE), now=NOW)
+        return add_passkey(operator=self.operator, name=name, answer=PasskeyAnswer(made, HERE), now=NOW)
 
-    def prove(self) -> Answer:
-        return Answer(self.device.sign(ask_passkey(operator=self.operator, party=HERE, now=NOW)), HERE)
+    def prove(self) -> PasskeyAnswer:
+        return PasskeyAnswer(self.device.sign(ask_passkey(operator=self.operator, party=HERE, now=NOW)), HERE)
 
-    def come(self) -> Answer:
-        return Answer(self.device.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE)
+    def come(self) -> PasskeyAnswer:
+        return PasskeyAnswer(self.device.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_anothers_passkey_is_no_second_factor(ada: Person) -> None:
     bob = Person("bob", other)
     options = ask_passkey(operator=ada.operator, party=HERE, now=NOW)
     with pytest.raises(PasskeyUnknown):
-        check_passkey(answer=Answer(bob.device.sign(options), HERE), operator=ada.operator, now=NOW)
+        check_passkey(answer=PasskeyAnswer(bob.device.sign(options), HERE), operator=ada.operator, now=NOW)
     ada.device.handle = bob.device.handle
     with pytest.raises(PasskeyRefused):
         check_passkey(answer=ada.come(), operator=None, now=NOW)
@@ -158,11 +158,13 @@ def test_a_challenge_is_answered_once_for_what_it_was_made_for_and_for_minutes(a
     ):
         with pytest.raises(PasskeyChallengeOver):
             check_passkey(answer=answered, operator=operator, now=NOW + late)
-    refused = Answer(ada.device.sign(options := ask_passkey(operator=None, party=HERE, now=NOW), origin="x"), HERE)
+    refused = PasskeyAnswer(
+        ada.device.sign(options := ask_passkey(operator=None, party=HERE, now=NOW), origin="x"), HERE
+    )
     with pytest.raises(PasskeyRefused):
         check_passkey(answer=refused, operator=None, now=NOW)
     with pytest.raises(PasskeyChallengeOver):
-        check_passkey(answer=Answer(ada.device.sign(options), HERE), operator=None, now=NOW)
+        check_passkey(answer=PasskeyAnswer(ada.device.sign(options), HERE), operator=None, now=NOW)
 
 
 def test_challenges_that_nobody_answered_are_forgotten(ada: Person) -> None:
@@ -185,7 +187,7 @@ def test_challenges_that_nobody_answered_are_forgotten(ada: Person) -> None:
 def test_what_was_signed_for_somebody_else_is_refused(ada: Person, said: dict[str, object]) -> None:
     given = ada.device.sign(ask_passkey(operator=None, party=HERE, now=NOW), **said)
     with pytest.raises(PasskeyRefused):
-        check_passkey(answer=Answer(given, HERE), operator=None, now=NOW)
+        check_passkey(answer=PasskeyAnswer(given, HERE), operator=None, now=NOW)
 
 
 def test_a_device_that_has_not_checked_its_person_is_refused(ada: Person) -> None:
@@ -201,12 +203,14 @@ def test_another_key_is_refused_and_so_is_another_name_of_the_platform(ada: Pers
     thief.handle = ada.device.handle
     with pytest.raises(PasskeyRefused):
         check_passkey(
-            answer=Answer(thief.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE), operator=None, now=NOW
+            answer=PasskeyAnswer(thief.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE),
+            operator=None,
+            now=NOW,
         )
     there = RelyingParty("other.example", HERE.origin)
     given = ada.device.sign(ask_passkey(operator=None, party=there, now=NOW))
     with pytest.raises(PasskeyRefused):
-        check_passkey(answer=Answer(given, HERE), operator=None, now=NOW)
+        check_passkey(answer=PasskeyAnswer(given, HERE), operator=None, now=NOW)
 
 
 def test_a_counter_that_goes_back_is_refused_and_recorded(ada: Person) -> None:
@@ -232,7 +236,9 @@ def test_who_does_not_know_the_key_cannot_have_a_copy_recorded(ada: Person) -> N
     thief.handle = ada.device.handle
     with pytest.raises(PasskeyRefused):
         check_passkey(
-            answer=Answer(thief.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE), operator=None, now=NOW
+            answer=PasskeyAnswer(thief.sign(ask_passkey(operator=None, party=HERE, now=NOW)), HERE),
+            operator=None,
+            now=NOW,
         )
     assert not Entry.objects.filter(action="accounts.refuse_passkey").exists()
 
@@ -278,10 +284,10 @@ def test_whatever_is_in_an_answer_it_is_refused_and_nothing_breaks(field: str, o
     refusals = (PasskeyRefused, PasskeyChallengeOver, PasskeyUnknown)
     if field != "attestationObject":
         with pytest.raises(refusals):
-            check_passkey(answer=Answer(signed, HERE), operator=None, now=NOW)
+            check_passkey(answer=PasskeyAnswer(signed, HERE), operator=None, now=NOW)
     if field not in ("authenticatorData", "signature", "userHandle"):
         with pytest.raises(refusals):
-            add_passkey(operator=ada.operator, name="phone", answer=Answer(made, HERE), now=NOW)
+            add_passkey(operator=ada.operator, name="phone", answer=PasskeyAnswer(made, HERE), now=NOW)
 
 
 @pytest.mark.parametrize("cose", [1.5, {}, {1: 2}, {1: 2, 3: -7, -1: 1}, {1: 2, 3: -65535}], ids=str)

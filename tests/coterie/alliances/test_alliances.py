@@ -7,14 +7,14 @@ import pytest
 from rest_framework.test import APIClient
 
 from coterie.alliances.advancing import sweep
-from coterie.alliances.errors import HasEnded, NotHalves, OneDevice, OtherKey, UnknownAlliance
+from coterie.alliances.errors import AllianceHasEnded, NotHalves, OneDevice, OtherKey, UnknownAlliance
 from coterie.alliances.models import Letter, Party
 from coterie.alliances.relaying import MOST_WAITING, join_alliance
 from coterie.alliances.services import begin_alliance, cancel_alliance
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.rounds.retention import versions_in_use
-from coterie_wire.allying import MOST_AT_ONCE, AllianceFigures, JoinAlliance
+from coterie_wire.alliances import MOST_AT_ONCE, AllianceFigures, JoinAlliance
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from tests.coterie.alliances.world import KEYS, LOWER, UPPER, Two, half, halves
@@ -144,7 +144,7 @@ def test_it_can_be_cancelled_once() -> None:
     two = working()
     cancel_alliance(alliance=two.alliance, now=START)
     assert two.exchange("labels").state == "cancelled"
-    with pytest.raises(HasEnded):
+    with pytest.raises(AllianceHasEnded):
         cancel_alliance(alliance=two.alliance, now=START)
 
 

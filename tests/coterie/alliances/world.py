@@ -9,8 +9,8 @@ from coterie.alliances.relaying import exchange_letters, join_alliance
 from coterie.alliances.services import begin_alliance
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
-from coterie_wire.allying import Alliance as Joined
-from coterie_wire.allying import AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
+from coterie_wire.alliances import Alliance as Joined
+from coterie_wire.alliances import AllianceFigures, ExchangeLetters, JoinAlliance, LettersNews
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.conditions import Reason
 from tests.coterie.world import MODEL, START, make_device, make_pair, make_version

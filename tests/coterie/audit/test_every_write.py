@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.custom_roles import create_custom_role
 from coterie.accounts.models import BrowserSession, Operator, Organisation, Project, SecondFactor
-from coterie.accounts.passkeys import Answer, add_passkey, begin_passkey
+from coterie.accounts.passkeys import PasskeyAnswer, add_passkey, begin_passkey
 from coterie.accounts.projects import create_organisation, create_project, give_role
 from coterie.accounts.relying_party import RelyingParty
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
@@ -246,7 +246,7 @@ def made_passkey(me: Operator) -> dict[str, object]:
 
 
 def passkey_and_code(me: Operator) -> tuple[int, str]:
-    answer = Answer(made_passkey(me), HERE)
+    answer = PasskeyAnswer(made_passkey(me), HERE)
     added = add_passkey(operator=me, name="laptop", answer=answer, now=timezone.now())
     return added.passkey.pk, added.recovery_codes[0]
 

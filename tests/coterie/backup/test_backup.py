@@ -17,7 +17,7 @@ from pytest_django import Settings
 from coterie.backup import errors
 from coterie.backup.index import INDEX, LOCK, Index, held, read_index, write_index
 from coterie.backup.restoring import DATABASE, restore_backup
-from coterie.backup.taking import Progress, Taken, take_backup
+from coterie.backup.taking import BackupProgress, Taken, take_backup
 from coterie.config.exclusive import StateInUse, lock_state
 from coterie.core.errors import CoterieError
 from coterie.core.file_removal import no_removal, removal
@@ -65,7 +65,7 @@ def update(tmp_path: Path) -> Update:
 def test_everything_that_the_database_needs_comes_back(update: Update, tmp_path: Path) -> None:
     removed = keep(b"nobody needs it any more")
     Blob.objects.filter(pk=removed.pk).update(removed_at=START)
-    told: list[Progress] = []
+    told: list[BackupProgress] = []
     taken = take_backup(target=tmp_path / "backup", now=START, report=told.append)
     assert told[-1].bytes_done == told[-1].bytes_total > 0
     assert taken.backup.missing == ()
@@ -236,7 +236,7 @@ def test_a_backup_that_is_broken_off_leaves_the_one_before(tmp_path: Path, monke
     before = read_index(tmp_path / "backup")
     keep(b"another")
 
-    def killed(_progress: Progress) -> None:
+    def killed(_progress: BackupProgress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

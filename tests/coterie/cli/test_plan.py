@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from coterie import sdk
 from coterie.cli.command import coterie
 from coterie.cli.plan import plan as coterie_plan
-from coterie.simulation.fleet.asked import BEYOND_ROUNDS
+from coterie.simulation.fleet.run_options import BEYOND_ROUNDS
 from coterie.simulation.management.commands import simulate
 from coterie.twin.trying_views import TryPlanSerializer
 from tests.coterie.simulation.test_own_work import Write, data, pair, plan

@@ -31,7 +31,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import discounted, weights
 from coterie_learning.device_plan import LOCAL, PRIVACY
-from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.fold import Aggregation, CountedUpdate, Release, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.pace import FULL_WEIGHT
@@ -333,7 +333,7 @@ def test_correlated_noise_is_that_of_the_digests_given_in_whatever_process(tmp_p
     folded = fold_in_memory(
         FedAvg(weight_by="uniform"),
         MODEL.parameters,
-        [Counted(one, *weight) for one, weight in zip(opens, weighed, strict=True)],
+        [CountedUpdate(one, *weight) for one, weight in zip(opens, weighed, strict=True)],
         numbers(0),
         None,
         Aggregation(release=Release.under(PRIVACY.parse(CORRELATED), bytes(32), sums, [first.summed])),
@@ -374,7 +374,7 @@ def stored_partial(directory: Path, updates: list[StoredUpdate], found: list[int
         return nullcontext(contents.open(InMemory(Path(update.path).read_bytes()), ()))
 
     kept = [(update, weight) for update, weight in zip(updates, found, strict=True) if weight]
-    counted = [Counted(partial(opened_update, update), weight) for update, weight in kept]
+    counted = [CountedUpdate(partial(opened_update, update), weight) for update, weight in kept]
     sums = partial_aggregate(MODEL.parameters, counted, parts=("delta",))
     path = store(directory, f"sum-{len(updates)}", encode_sums(sums, of="site"))
     figures = []

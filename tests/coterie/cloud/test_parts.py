@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coterie.cloud.checkpoints import read_file
 from coterie.cloud.epochs import Moment
-from coterie.cloud.parts import OwnParts, Span, forget_other_parts, join_parts, part_path, part_paths, share_of_rows
+from coterie.cloud.parts import OwnParts, RowSpan, forget_other_parts, join_parts, part_path, part_paths, share_of_rows
 from coterie_wire.tensors import encode_tensors
 
 COUNTS = st.integers(1, 7)
@@ -26,7 +26,7 @@ def test_any_number_of_workers_reads_what_any_number_wrote(rows: int, writers: i
     read = []
     for worker in range(readers):
         span = share_of_rows(rows, worker, readers)
-        found = join_parts(files, {"whole": span, "step": Span(0, 1)}.get)
+        found = join_parts(files, {"whole": span, "step": RowSpan(0, 1)}.get)
         assert found["step"] == 7
         assert "other" not in found
         read.append(found["whole"])

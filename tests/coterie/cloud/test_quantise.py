@@ -16,7 +16,7 @@ from torch import nn
 
 from coterie.child.run import run_child
 from coterie.cloud.quantise import fold, quantise_stored, why_not_offered
-from coterie.cloud.quantise_job import JOB, LIMITS, Measured, QuantiseArguments, QuantiseResult, TooFewSamples
+from coterie.cloud.quantise_job import JOB, LIMITS, FormFigures, QuantiseArguments, QuantiseResult, TooFewSamples
 from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.program import export_module
 from coterie.evaluation.digits import read_digits
@@ -154,7 +154,7 @@ def test_weights_have_seven_bits_so_that_no_processor_saturates_sums_of_products
     assert largest == [64, 64]
 
 
-FLOAT32 = Measured(size_bytes=1000, accuracy=0.9, loss=0.5, p50_us=100.0, p90_us=110.0, p99_us=120.0)
+FLOAT32 = FormFigures(size_bytes=1000, accuracy=0.9, loss=0.5, p50_us=100.0, p90_us=110.0, p99_us=120.0)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from coterie.cloud_answers.errors import (
     TooOften,
     WrongSample,
 )
-from coterie.cloud_answers.running import Answerers, Question
+from coterie.cloud_answers.running import Answerers, PredictionTask
 from coterie.cloud_answers.services import prepare_answer
 from coterie.core.metrics import REGISTRY
 from coterie.evaluation.answer_job import LARGEST_BYTES
@@ -78,7 +78,9 @@ class Answered:
         device.refresh_from_db()
         return told.platform_answers
 
-    def ask(self, *samples: bytes, device: Device | None = None, federation: str = "digits", at: float = 0) -> Question:
+    def ask(
+        self, *samples: bytes, device: Device | None = None, federation: str = "digits", at: float = 0
+    ) -> PredictionTask:
         message = AskPlatform(federation, samples or (SAMPLE,), 10.0)
         return prepare_answer(device=device or self.device, message=message, now=later(at))
 
@@ -212,7 +214,7 @@ def test_a_device_and_a_federation_ask_so_often_a_minute_at_most() -> None:
     assert world.ask(at=60)
 
 
-def answer_of(question: Question, *, remaining_s: float = 10.0) -> PlatformAnswer:
+def answer_of(question: PredictionTask, *, remaining_s: float = 10.0) -> PlatformAnswer:
     return Answerers().ask(question, remaining_s=remaining_s).result(20)
 
 

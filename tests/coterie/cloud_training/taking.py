@@ -8,12 +8,12 @@ from django.conf import settings
 from coterie.cloud_training.leasing import take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.services import place_jobs
-from coterie.cluster.services import Place, place_of, register_host
+from coterie.cluster.services import GangPlacement, place_of, register_host
 
 PLACES = 2
 
 
-def place(job_id: uuid.UUID, now: datetime) -> Place | None:
+def place(job_id: uuid.UUID, now: datetime) -> GangPlacement | None:
     """Where it is by `now`; who led it and died gives its place back first."""
     register_host(
         name=settings.CLUSTER_HOST, rack="", address="a", places=PLACES, cores=2, gpus=0, memory_bytes=1, now=now

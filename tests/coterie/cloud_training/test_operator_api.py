@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.models import Project
 from coterie.accounts.projects import create_organisation, create_project, give_role
 from coterie.accounts.services import create_operator
-from coterie.cloud.launch.gang import Standing
+from coterie.cloud.launch.gang import GangStatus
 from coterie.cloud_training.leasing import record_launcher, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import JobWorkersSerializer
@@ -84,11 +84,11 @@ def test_a_job_tells_how_its_workers_are_at_the_launcher(api: APIClient) -> None
     place = place_of(job.pk)
     assert place is not None
     assert take_job(job.pk, lease, now, place=place) is not None
-    record_launcher(job.pk, lease, "slurm", Standing("waits", "pending: Resources"), now)
+    record_launcher(job.pk, lease, "slurm", GangStatus("waits", "pending: Resources"), now)
     told = api.get(f"/api/jobs/{job.pk}/").json()
     assert [told[f"launcher{part}"] for part in ("", "_state", "_sentence")] == ["slurm", "waits", "pending: Resources"]
     assert job.lines.last().text == "slurm: waits, pending: Resources"
-    record_launcher(job.pk, uuid.uuid4(), "slurm", Standing("over"), now)
+    record_launcher(job.pk, uuid.uuid4(), "slurm", GangStatus("over"), now)
     assert api.get(f"/api/jobs/{job.pk}/").json()["launcher_state"] == "waits", "of another worker"
 
 

@@ -8,7 +8,7 @@ import pytest
 from coterie.cloud.bootstrap_job import BootstrapResult
 from coterie.cloud.distill_job import DistillResult
 from coterie.cloud.preflight_job import PreflightResult
-from coterie.cloud.quantise_job import Measured, QuantiseResult, Tried
+from coterie.cloud.quantise_job import FormFigures, QuantiseResult, TriedForm
 from coterie.cloud_training import work
 from coterie.cloud_training.errors import NotADeviceModel
 from coterie.cloud_training.models import TrainingJob
@@ -138,12 +138,12 @@ def newest(pair: ModelPair, role: Role) -> tuple[int, str, str]:
     return version.number, version.origin, version.parameters_id
 
 
-FLOAT32 = Measured(size_bytes=4000, accuracy=0.9, loss=0.5, p50_us=90.0, p90_us=95.0, p99_us=99.0)
-INT8 = Measured(size_bytes=1000, accuracy=0.895, loss=0.5, p50_us=45.0, p90_us=48.0, p99_us=50.0)
+FLOAT32 = FormFigures(size_bytes=4000, accuracy=0.9, loss=0.5, p50_us=90.0, p90_us=95.0, p99_us=99.0)
+INT8 = FormFigures(size_bytes=1000, accuracy=0.895, loss=0.5, p50_us=45.0, p90_us=48.0, p99_us=50.0)
 
 
 def result_of(graph: BlobRef | None, refused: Reason | None) -> QuantiseResult:
-    tried = Tried("static_minmax", INT8, 0.5, refused)
+    tried = TriedForm("static_minmax", INT8, 0.5, refused)
     offered = None if graph is None else tried.method
     return QuantiseResult(300, 100, FLOAT32, (tried,), offered, graph, refused)
 

@@ -18,8 +18,8 @@ from coterie.compile.errors import (
     UnsupportedSignature,
 )
 from coterie.compile.lower import LOWERINGS
-from coterie.compile.places import line_of
 from coterie.compile.program import export_module
+from coterie.compile.source_locations import line_of
 from coterie.core.errors import CoterieError
 from tests.zoo.reference import uploaded
 

@@ -37,7 +37,7 @@ from coterie.evaluation.scoring import evaluate, open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.database import Database
-from coterie_agent.store.samples import Samples, StoredRow
+from coterie_agent.store.samples import SampleStore, StoredRow
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.local import StepScalars
 from tests.coterie_agent.stepping import Stepping
@@ -258,7 +258,11 @@ def test_a_model_is_judged_by_its_own_loss(pair: tuple[Case, nn.Module, Compiled
 
 def test_the_agent_trains_and_measures_by_it(tmp_path: Path) -> None:
     _, model = compiled("contrastive")
-    rng, check, samples = np.random.default_rng(0), RowCheck.of_model(model.spec), Samples(Database(tmp_path / "store"))
+    rng, check, samples = (
+        np.random.default_rng(0),
+        RowCheck.of_model(model.spec),
+        SampleStore(Database(tmp_path / "store")),
+    )
     rows = [check.row("here", rng.normal(size=FEATURES).tolist(), [float(number % 2)]) for number in range(BATCH)]
     samples.add(rows, max_samples=100)
     ids = samples.ids(samples.snapshot())

@@ -17,7 +17,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.database import Database
-from coterie_agent.store.samples import Samples
+from coterie_agent.store.samples import SampleStore
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.client.order import batch_ids
 from coterie_learning.client.update import make_update
@@ -42,15 +42,15 @@ def model() -> CompiledModel:
 
 
 @pytest.fixture
-def samples(model: CompiledModel, tmp_path: Path) -> Samples:
+def samples(model: CompiledModel, tmp_path: Path) -> SampleStore:
     rng = np.random.default_rng(0)
-    check, stored = RowCheck.of_model(model.spec), Samples(Database(tmp_path / "store"))
+    check, stored = RowCheck.of_model(model.spec), SampleStore(Database(tmp_path / "store"))
     rows = [check.row("here", rng.normal(size=40).tolist(), rng.normal(size=2).tolist()) for _ in range(COUNT)]
     stored.add(rows, max_samples=100)
     return stored
 
 
-def trainer(model: CompiledModel, samples: Samples) -> Stepping:
+def trainer(model: CompiledModel, samples: SampleStore) -> Stepping:
     return Stepping(
         model.train_step,
         model.spec,
@@ -63,7 +63,7 @@ def trainer(model: CompiledModel, samples: Samples) -> Stepping:
     )
 
 
-def test_the_agent_trains_as_the_platform_does(model: CompiledModel, samples: Samples) -> None:
+def test_the_agent_trains_as_the_platform_does(model: CompiledModel, samples: SampleStore) -> None:
     training = trainer(model, samples)
     steps = DeviceSteps(model.train_step, model.spec, model.frozen, seed=5)
     state, ids = steps.begin(model.parameters), samples.ids(samples.snapshot())
@@ -81,7 +81,7 @@ def test_the_agent_trains_as_the_platform_does(model: CompiledModel, samples: Sa
     assert measured.accuracy is None
 
 
-def test_dropout_and_all_else_are_replayed_after_a_checkpoint(model: CompiledModel, samples: Samples) -> None:
+def test_dropout_and_all_else_are_replayed_after_a_checkpoint(model: CompiledModel, samples: SampleStore) -> None:
     straight = trainer(model, samples)
     for _ in range(STEPS):
         straight.step()
@@ -94,7 +94,7 @@ def test_dropout_and_all_else_are_replayed_after_a_checkpoint(model: CompiledMod
     assert second.save() == straight.save()
 
 
-def test_an_update_holds_what_was_learned_and_gathered_alone(model: CompiledModel, samples: Samples) -> None:
+def test_an_update_holds_what_was_learned_and_gathered_alone(model: CompiledModel, samples: SampleStore) -> None:
     training = trainer(model, samples)
     training.step()
     plan, trained = parse_device_plan(PLAN), training.parameters()

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from coterie.accounts.services import create_operator
 from coterie.config.doctor import CHECKS, examine
-from coterie.core.pulse import record_pulse
+from coterie.core.scheduler_heartbeat import record_pulse
 from coterie.fleet.services import EnrolledDevice
 from coterie.registry.models import Blob
 from coterie.storage.interface import StorageUnavailable, store_of

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from coterie.cloud_training.models import TrainingJob
 from coterie.config.monitoring.endpoint import watched
 from coterie.config.monitoring.figures import PlatformFigures
-from coterie.config.monitoring.life import Life
+from coterie.config.monitoring.liveness import Liveness
 from coterie.core import metrics
 from coterie.fleet.tasks import count
 from coterie.gateway.asgi import in_front_of
@@ -74,7 +74,7 @@ def test_every_query_asks_for_what_is_shown(leading: None) -> None:
     async_to_sync(ask)()
     metrics.SOCKET_MESSAGES.labels("check-in", "answered").inc()
     metrics.CLOUD_ANSWERS.labels("refused").inc()
-    port = watched(Life(), host="127.0.0.1", port=0)
+    port = watched(Liveness(), host="127.0.0.1", port=0)
     shown = scraped(f"http://127.0.0.1:{port}")
     wrong = [
         (each.metric, each.query)
@@ -132,19 +132,19 @@ def test_a_failure_of_the_storage_is_counted() -> None:
 
 
 def test_a_process_that_does_nothing_is_said_to_be_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    life = Life()
+    life = Liveness()
     port = watched(life, host="127.0.0.1", port=0)
     assert httpx.get(f"http://127.0.0.1:{port}/livez").status_code == 200
     assert httpx.get(f"http://127.0.0.1:{port}/admin").status_code == 404
-    monkeypatch.setattr("coterie.config.monitoring.life.SILENT_S", 0.0)
+    monkeypatch.setattr("coterie.config.monitoring.liveness.SILENT_S", 0.0)
     assert httpx.get(f"http://127.0.0.1:{port}/livez").status_code == 503
-    monkeypatch.setattr("coterie.config.monitoring.life.is_late", lambda _now: True)
+    monkeypatch.setattr("coterie.config.monitoring.liveness.is_late", lambda _now: True)
     life.watch("task")
     assert httpx.get(f"http://127.0.0.1:{port}/livez").status_code == 200, "nobody sends it anything to do"
 
 
 async def test_a_loop_that_turns_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    life = Life()
+    life = Liveness()
     life._shown_at -= 1000
     following = asyncio.create_task(life.follow_loop())
     await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from redis import Redis
 
 from coterie.config.monitoring.endpoint import watched
 from coterie.config.monitoring.figures import PlatformFigures
-from coterie.config.monitoring.life import Life
+from coterie.config.monitoring.liveness import Liveness
 from coterie.core.metrics import REGISTRY
 from tests.deploy.chart import rendered
 from tests.system.scaled import REDIS, SCALED
@@ -60,7 +60,7 @@ def test_autoscalers_ask_for_what_is_shown() -> None:
     figures = PlatformFigures(lambda: True)
     REGISTRY.register(figures)
     try:
-        text = httpx.get(f"http://127.0.0.1:{watched(Life(), host='127.0.0.1', port=0)}/metrics").text
+        text = httpx.get(f"http://127.0.0.1:{watched(Liveness(), host='127.0.0.1', port=0)}/metrics").text
     finally:
         REGISTRY.unregister(figures)
     assert all(f"\n{name} " in text for name in asked)

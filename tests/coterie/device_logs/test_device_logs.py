@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from coterie.core.acting import acting_as, current_actor
-from coterie.device_logs.errors import AlreadyAsked, CannotSend, HasEnded, NotAllowed, UnknownLog
+from coterie.device_logs.errors import AlreadyAsked, CannotSend, LogHasEnded, NotAllowed, UnknownLog
 from coterie.device_logs.models import DeviceLog, DeviceLogLine
 from coterie.device_logs.pruning import old_logs
 from coterie.device_logs.reporting import record_word, take_lines
@@ -142,7 +142,7 @@ def test_a_device_is_asked_one_at_a_time(device: Device) -> None:
         asked(device)
     cancel_log(log=log, now=later(1))
     assert asked(device).pk != log.pk
-    with pytest.raises(HasEnded):
+    with pytest.raises(LogHasEnded):
         cancel_log(log=log, now=later(2))
 
 

@@ -15,7 +15,7 @@ from coterie.exports.errors import NotTaken
 from coterie.exports.installed import chosen_exporters
 from coterie.exports.interface import RoundFact, VersionFact
 from coterie.exports.wandb import WeightsAndBiases
-from coterie.exports.wandb_job import Place
+from coterie.exports.wandb_job import WandbProject
 from tests.coterie.world import later
 
 pytestmark = pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not installed")
@@ -24,9 +24,9 @@ BLOCK, HEAD, NAME = 32_768, 7, b":W&B"
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 
 
-def place(folder: Path, **others: str) -> Place:
+def place(folder: Path, **others: str) -> WandbProject:
     given = {"mode": "offline", "project": "fleet", "entity": "", "url": "https://api.wandb.ai", "key": "", **others}
-    return Place(folder=str(folder), **given)  # type: ignore[arg-type]
+    return WandbProject(folder=str(folder), **given)  # type: ignore[arg-type]
 
 
 def fact(number: int, *, federation: str = FEDERATION, **figures: float) -> RoundFact:

@@ -8,7 +8,7 @@ from coterie.federations.services import create_federation, finish_federation, s
 from coterie.fleet.services import leave_fleet, pause_device
 from coterie.fleet_evaluation import device_api
 from coterie.fleet_evaluation.errors import (
-    HasEnded,
+    EvaluationHasEnded,
     ImplausibleEvaluation,
     Masked,
     NoFederation,
@@ -150,7 +150,7 @@ def test_an_operator_stops_it_and_devices_are_told() -> None:
     cancel_evaluation(evaluation=evaluation, now=later(3))
     assert (evaluation.state, evaluation.reason_code) == ("cancelled", "fleet_evaluation.stopped")
     assert world.asked(4) == []
-    with pytest.raises(HasEnded):
+    with pytest.raises(EvaluationHasEnded):
         cancel_evaluation(evaluation=evaluation, now=later(5))
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.fleet_evaluation.summary import DECILES, Told, by_tag, quantile, summarise
+from coterie.fleet_evaluation.summary import DECILES, ReportedFigures, by_tag, quantile, summarise
 
 
 def test_means_are_of_samples_and_spreads_of_devices() -> None:
-    found = summarise([Told(10, 1.0, 0.5, ()), Told(30, 3.0, 0.9, ())])
+    found = summarise([ReportedFigures(10, 1.0, 0.5, ()), ReportedFigures(30, 3.0, 0.9, ())])
     assert found is not None and found.accuracies is not None
     assert (found.devices, found.samples) == (2, 40)
     assert (found.loss, found.accuracy) == (pytest.approx(2.5), pytest.approx(0.8))
@@ -19,7 +19,7 @@ def test_means_are_of_samples_and_spreads_of_devices() -> None:
 
 
 def test_a_task_without_right_and_wrong_has_losses_alone() -> None:
-    found = summarise([Told(10, 1.0, None, ())])
+    found = summarise([ReportedFigures(10, 1.0, None, ())])
     assert found is not None
     assert (found.accuracy, found.accuracies) == (None, None)
     assert found.losses.deciles == (1.0,) * 9
@@ -27,7 +27,11 @@ def test_a_task_without_right_and_wrong_has_losses_alone() -> None:
 
 
 def test_a_device_counts_in_each_of_its_tags() -> None:
-    told = [Told(10, 1.0, 0.5, ("a", "b")), Told(10, 1.0, 0.7, ("b",)), Told(10, 1.0, 0.1, ())]
+    told = [
+        ReportedFigures(10, 1.0, 0.5, ("a", "b")),
+        ReportedFigures(10, 1.0, 0.7, ("b",)),
+        ReportedFigures(10, 1.0, 0.1, ()),
+    ]
     found = by_tag(told)
     assert {tag: (summary.devices, summary.accuracy) for tag, summary in found.items()} == {
         "a": (1, pytest.approx(0.5)),

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from coterie.gateway.asgi import in_front_of
-from coterie.gateway.door.debts import Debts
 from coterie.gateway.door.limits import Limits
+from coterie.gateway.door.refusal_costs import RefusalCosts
 from coterie.gateway.http import Application, Event, Receive, Scope, Send
 
 WAIT_S = 10.0
@@ -18,7 +18,7 @@ async def no_site(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise AssertionError("this address is the site's")
 
 
-application = in_front_of(no_site, debts=Debts(Limits(refusals_allowance_s=1e9)))
+application = in_front_of(no_site, refusal_costs=RefusalCosts(Limits(refusals_allowance_s=1e9)))
 """Without what tests before have had refused."""
 
 

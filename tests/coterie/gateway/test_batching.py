@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from coterie.gateway.batching import AT_ONCE, Asked, Batches
+from coterie.gateway.batching import AT_ONCE, BatchedMessage, Batches
 
 WAIT_S = 10.0
 
@@ -20,7 +20,7 @@ class Desk:
         self.open.set()
         self.begun = threading.Event()
 
-    def __call__(self, asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
+    def __call__(self, asked: Sequence[BatchedMessage]) -> Sequence[bytes | Exception]:
         self.batches.append([one.credential for one in asked])
         self.begun.set()
         assert self.open.wait(WAIT_S)
@@ -35,9 +35,9 @@ async def test_what_comes_meanwhile_is_answered_together_and_in_order() -> None:
     desk = Desk()
     batches = Batches(desk)
     desk.open.clear()
-    first = asyncio.create_task(batches.ask(Asked("first", b"a")))
+    first = asyncio.create_task(batches.ask(BatchedMessage("first", b"a")))
     await begun(desk)
-    others = [asyncio.create_task(batches.ask(Asked(f"d-{number}", b"b"))) for number in range(AT_ONCE + 1)]
+    others = [asyncio.create_task(batches.ask(BatchedMessage(f"d-{number}", b"b"))) for number in range(AT_ONCE + 1)]
     await asyncio.sleep(0)
     desk.open.set()
     assert await asyncio.wait_for(asyncio.gather(first, *others), WAIT_S) == [b"A", *[b"B"] * (AT_ONCE + 1)]
@@ -48,7 +48,7 @@ async def test_what_comes_meanwhile_is_answered_together_and_in_order() -> None:
 async def test_one_device_is_once_in_a_batch() -> None:
     desk = Desk()
     batches = Batches(desk)
-    asked = [Asked("d-1", b"a"), Asked("d-1", b"b"), Asked("d-2", b"c")]
+    asked = [BatchedMessage("d-1", b"a"), BatchedMessage("d-1", b"b"), BatchedMessage("d-2", b"c")]
     answers = await asyncio.wait_for(asyncio.gather(*(batches.ask(one) for one in asked)), WAIT_S)
     assert answers == [b"A", b"B", b"C"]
     assert desk.batches == [["d-1", "d-2"], ["d-1"]]
@@ -56,7 +56,7 @@ async def test_one_device_is_once_in_a_batch() -> None:
 
 async def test_an_error_is_told_to_whom_it_concerns() -> None:
     batches = Batches(Desk())
-    asked = [Asked("d-1", b"bad"), Asked("d-2", b"good")]
+    asked = [BatchedMessage("d-1", b"bad"), BatchedMessage("d-2", b"good")]
     bad, good = await asyncio.gather(*(batches.ask(one) for one in asked), return_exceptions=True)
     assert (repr(bad), good) == ("ValueError('d-1')", b"GOOD")
 
@@ -65,8 +65,8 @@ async def test_who_has_gone_holds_up_nobody() -> None:
     desk = Desk()
     batches = Batches(desk)
     desk.open.clear()
-    gone = asyncio.create_task(batches.ask(Asked("d-1", b"a")))
-    stays = asyncio.create_task(batches.ask(Asked("d-2", b"b")))
+    gone = asyncio.create_task(batches.ask(BatchedMessage("d-1", b"a")))
+    stays = asyncio.create_task(batches.ask(BatchedMessage("d-2", b"b")))
     await begun(desk)
     gone.cancel()
     desk.open.set()
@@ -78,12 +78,12 @@ async def test_who_has_gone_holds_up_nobody() -> None:
 async def test_a_batch_that_fails_as_a_whole_fails_all_in_it_and_not_the_next() -> None:
     failures = [OSError("the disk is full")]
 
-    def answer(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
+    def answer(asked: Sequence[BatchedMessage]) -> Sequence[bytes | Exception]:
         if failures:
             raise failures.pop()
         return [b"ok"] * len(asked)
 
     batches = Batches(answer)
-    asked = (batches.ask(Asked(name, b"")) for name in ("d-1", "d-2"))
+    asked = (batches.ask(BatchedMessage(name, b"")) for name in ("d-1", "d-2"))
     assert [str(error) for error in await asyncio.gather(*asked, return_exceptions=True)] == ["the disk is full"] * 2
-    assert await batches.ask(Asked("d-1", b"")) == b"ok"
+    assert await batches.ask(BatchedMessage("d-1", b"")) == b"ok"

@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import timezone
 
 from coterie.core.away import AWAY, DATABASE, DISK, REDIS, Away
-from coterie.core.pulse import record_pulse
+from coterie.core.scheduler_heartbeat import record_pulse
 from coterie.gateway import outage
-from coterie.gateway.outage import DiskFull, Watch, check_database, database_away, probe_database
+from coterie.gateway.outage import DatabaseWatch, DiskFull, check_database, database_away, probe_database
 from coterie.gateway.problems import problem_of
 
 WAIT_S = 10.0
@@ -45,7 +45,7 @@ def test_a_watch_ends_the_outage_when_the_database_answers(monkeypatch: pytest.M
             raise OperationalError("gone")
         answered.set()
 
-    watch = Watch(probe)
+    watch = DatabaseWatch(probe)
     try:
         watch.suspect()
         watch.suspect()
@@ -97,7 +97,7 @@ def test_a_full_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
             asked.set()
             raise OperationalError("unable to open database file")
 
-    watch = Watch(probe)
+    watch = DatabaseWatch(probe)
     try:
         watch.suspect()
         assert asked.wait(WAIT_S)

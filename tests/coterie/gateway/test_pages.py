@@ -28,7 +28,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.cluster.services import register_host
 from coterie.core.credentials import hash_secret
-from coterie.core.pulse import record_pulse
+from coterie.core.scheduler_heartbeat import record_pulse
 from coterie.device_logs.models import DeviceLog
 from coterie.exports.models import Exported
 from coterie.federations.models import Federation, Group, Membership, Split

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.services import create_operator
 from coterie.child.errors import Crashed
 from coterie.child.job import Progress, ReportProgress
-from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, Judged, NewLineage, Quality
+from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, NewLineage, Quality, UsedModel
 from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import PlanDoesNotFit
@@ -125,7 +125,7 @@ def finds(
         place = {update.sha256: index for index, update in enumerate(devices)}
         order = [place[model.update.sha256] for model in arguments.models]
         return DistillMergeResult(
-            judged=tuple(Judged(0.25 * index, lineages[index], (kept or [True] * 9)[index]) for index in order),
+            judged=tuple(UsedModel(0.25 * index, lineages[index], (kept or [True] * 9)[index]) for index in order),
             lineages=tuple(new(name) for name in ("", *sorted({lineage for lineage in lineages if lineage}))),
             silhouettes={"2": 0.5},
             distances={"group-1": {"group-1": 0.1, "group-2": 0.8}} if "group-2" in lineages else {},

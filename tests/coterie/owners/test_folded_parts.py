@@ -20,7 +20,7 @@ from coterie.owners.sweeping import holding
 from coterie.rounds import histories
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.tidying import tidy
-from tests.coterie.rounds.test_carrying import advance, assignments, asynchronous
+from tests.coterie.rounds.test_carried_assignments import advance, assignments, asynchronous
 from tests.coterie.world import START, ScriptedDevice, fleet_of, later, make_pair, make_version
 
 pytestmark = pytest.mark.django_db

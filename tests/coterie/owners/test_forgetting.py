@@ -42,7 +42,7 @@ from coterie.webhooks.models import Delivery, Event
 from coterie.webhooks.services import announce, create_webhook
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.update_files import Contents
@@ -105,7 +105,9 @@ def version_of(*seeds: int) -> str:
     contents = Contents(MODEL, Int8(), Sgd())
     updates = [contents.open(InMemory(Int8().encode(parameters(seed), seed=seed).payload), ()) for seed in seeds]
     found = weights([20] * len(seeds))
-    counted = [Counted(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)]
+    counted = [
+        CountedUpdate(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)
+    ]
     merged = fold_in_memory(FedAvg(), MODEL.parameters, counted, parameters(0), None)
     return hashlib.sha256(encode_tensors(merged.parameters)).hexdigest()
 

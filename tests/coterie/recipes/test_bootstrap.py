@@ -8,7 +8,7 @@ import pytest
 
 from coterie.cloud.compression import Compression, Student
 from coterie.cloud.distill import STEP_SHARES, distil
-from coterie.cloud.epochs import Outcome
+from coterie.cloud.epochs import TrainingOutcome
 from coterie.cloud.errors import Diverged
 from coterie.cloud_training.options import TrainingOptions
 from coterie.evaluation.datasets import Dataset
@@ -27,7 +27,7 @@ class Backbone:
     data: Dataset
     classes: int
 
-    def distilled(self, learning_rate: float) -> tuple[float, Outcome]:
+    def distilled(self, learning_rate: float) -> tuple[float, TrainingOutcome]:
         """By a teacher that is sure, and right."""
         how = Compression(
             epochs=20,

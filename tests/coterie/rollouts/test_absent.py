@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from coterie.audit.models import Entry
 from coterie.rollouts import device_api
-from coterie.rollouts.errors import HasEnded, NotBegun
+from coterie.rollouts.errors import NotBegun, RolloutHasEnded
 from coterie.rollouts.models import Rollout
 from coterie.rollouts.services import pass_phase, start_rollout
 from coterie.rounds.advancing import sweep
@@ -107,7 +107,7 @@ def test_an_operator_has_it_go_on_and_that_is_audited() -> None:
     assert (rollout.state, rollout.reason_code) == ("promoted", "rollouts.went_on")
     assert world.in_use() == world.candidate
     assert Entry.objects.filter(action="rollouts.pass_phase").exists()
-    with pytest.raises(HasEnded):
+    with pytest.raises(RolloutHasEnded):
         pass_phase(rollout=rollout, now=later(601))
 
 

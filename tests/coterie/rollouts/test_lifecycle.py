@@ -11,10 +11,10 @@ from coterie.rollouts import device_api
 from coterie.rollouts.errors import (
     AlreadyChampion,
     ChampionMoved,
-    HasEnded,
     ImplausibleTrial,
     NoFederation,
     NotADeviceVersion,
+    RolloutHasEnded,
     RolloutUnderWay,
     TrialsInTheClear,
     UnknownTrial,
@@ -28,7 +28,7 @@ from coterie.webhooks.services import create_webhook
 from coterie_learning.rollout.canary import Canary
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.trial import Compared, Fit, ReportTrial
+from coterie_wire.trial import Fit, ReportTrial, TrialFigures
 from tests.coterie.rollouts.world import World, another_version, follow, report
 from tests.coterie.rounds.summing import PLAN as SUMS
 from tests.coterie.world import (
@@ -160,7 +160,7 @@ def test_an_operator_promotes_or_stops_it_before_its_time() -> None:
     rollout = world.start()
     cancel_rollout(rollout=rollout, now=later(2))
     assert (rollout.state, rollout.reason_code, world.in_use()) == ("cancelled", "rollouts.stopped", world.champion)
-    with pytest.raises(HasEnded):
+    with pytest.raises(RolloutHasEnded):
         promote_rollout(rollout=rollout, now=later(3))
     again = world.start()
     promote_rollout(rollout=again, now=later(4))
@@ -207,7 +207,7 @@ def test_reports_of_strangers_and_of_another_task_are_refused() -> None:
     world = World()
     rollout = world.start()
     (stranger, *_) = [device for device in world.devices if device not in world.group(rollout)]
-    compared = Compared(samples=1, champion=Fit(1.0), candidate=Fit(1.0))
+    compared = TrialFigures(samples=1, champion=Fit(1.0), candidate=Fit(1.0))
     for device, name, error in (
         (stranger, str(rollout.pk), UnknownTrial),
         (stranger, "nonsense", UnknownTrial),

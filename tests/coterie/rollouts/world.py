@@ -14,7 +14,7 @@ from coterie.rollouts.services import start_rollout
 from coterie.rounds.advancing import sweep
 from coterie_wire.bundle import Manifest
 from coterie_wire.messages import Directive
-from coterie_wire.trial import Compared, Fit, ReportTrial
+from coterie_wire.trial import Fit, ReportTrial, TrialFigures
 from tests.coterie.world import START, ScriptedDevice, fleet_of, keep, later, make_federation, make_pair, make_version
 
 TERMS = {"share": 0.5, "reports": 2, "threshold": 0.05, "within_s": 100, "absent_s": 50}
@@ -75,9 +75,9 @@ def follow(device: ScriptedDevice, now: datetime) -> Directive:
     return directive
 
 
-def comparison(*, before: float, after: float) -> Compared:
+def comparison(*, before: float, after: float) -> TrialFigures:
     """By accuracy."""
-    return Compared(samples=20, champion=Fit(1.0, before), candidate=Fit(1.0, after))
+    return TrialFigures(samples=20, champion=Fit(1.0, before), candidate=Fit(1.0, after))
 
 
 def report(

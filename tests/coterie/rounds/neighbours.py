@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from coterie.core.identity import verify_key
-from coterie.rounds.handing_in import hand_in
-from coterie_agent.relay.desk import Desk
-from coterie_agent.training.vouching import fingerprints_of
+from coterie.rounds.supernode_receipts import hand_in
+from coterie_agent.relay.handler import RelayHandler
+from coterie_agent.training.fingerprints import fingerprints_of
 from coterie_wire.messages import Assignment, Capabilities, OfferUpdate, UploadState
 from coterie_wire.relaying import (
     HandedOver,
@@ -73,7 +73,7 @@ class Neighbour(ScriptedDevice):
         assignment, payload, _ = self.announce(now, seed=seed)
         assert self.send(assignment.assignment, payload, 0, now).accepted
 
-    def hand_over(self, desk: Desk, assignment: Assignment, payload: bytes) -> HandedOver:
+    def hand_over(self, desk: RelayHandler, assignment: Assignment, payload: bytes) -> HandedOver:
         assert assignment.route is not None
         told = HandOver(sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload), offset=0)
         sealed = seal(with_body(told, payload), secret=self.secret, to=assignment.route.key)
@@ -91,7 +91,7 @@ class Neighbour(ScriptedDevice):
             assignment=assignment.assignment, receipt=receipt, fingerprint=found[0], tier_fingerprints=found[1:]
         )
 
-    def deliver_by_neighbour(self, desk: Desk, now: datetime, *, seed: int) -> UploadState:
+    def deliver_by_neighbour(self, desk: RelayHandler, now: datetime, *, seed: int) -> UploadState:
         assignment, payload, _ = self.announce(now, seed=seed)
         receipt = self.hand_over(desk, assignment, payload).receipt
         assert receipt is not None

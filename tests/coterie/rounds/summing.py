@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 from coterie.rounds import summing
 from coterie.secure_sums.identity_log import read_log
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.contribution import Contents, Measured
+from coterie_learning.contribution import Contents, DeviceFigures
 from coterie_learning.plan import parse_plan
 from coterie_learning.privacy import Masking
 from coterie_learning.secure_sum import party
@@ -110,7 +110,7 @@ class SummingDevice:
         contents = UpdateContents(MODEL, plan.codec, plan.local)
         update = contents.open(InMemory(payload), ())
         what = Contents(MODEL, plan.local, how, members=len(found.members), seed=self.round)
-        measured = Measured(self.samples, 1.5, 1.0, 0.5)
+        measured = DeviceFigures(self.samples, 1.5, 1.0, 0.5)
         vector = what.vector(update, measured, {}, seed=self.seed, key=bytes([self.seed]) * 32)
         self.state, vector = party.mask(self.state, news.boxes, vector, how.terms)
         return encode_vector(vector, found.digest)

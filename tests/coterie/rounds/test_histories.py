@@ -7,7 +7,7 @@ from coterie.federations.services import create_federation, start_federation
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.histories import history_of, participation_of
 from coterie.rounds.models import Assignment
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -61,7 +61,7 @@ def test_the_device_with_the_highest_loss_is_asked_once_all_have_told_theirs() -
 
     round_ = federation.rounds.get(number=5)
     known = history_of(round_, [str(device.row.pk) for device in devices])
-    assert known[1] == Known(str(devices[1].row.pk), 0, 2.5, 20, 0.1)
+    assert known[1] == DeviceFacts(str(devices[1].row.pk), 0, 2.5, 20, 0.1)
     told = participation_of(federation, now=later(54))
     assert (told.never, told.longest) == (0, max(told.devices))
     assert sum(told.devices.values()) == 3

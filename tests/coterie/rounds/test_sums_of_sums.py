@@ -13,14 +13,14 @@ from coterie.core.identity import verify_key
 from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import FoldEnded, SumRouteEnded
-from coterie.rounds.handing_in import hand_in_sum
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
+from coterie.rounds.supernode_receipts import hand_in_sum
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.relay.desk import Desk
+from coterie_agent.relay.handler import RelayHandler
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.partial_sums import PartialFile, encode_sums, sum_specs
@@ -68,7 +68,7 @@ class Relay:
     """A device that sums, with its desk."""
 
     device: Neighbour
-    desk: Desk
+    desk: RelayHandler
     order: Order | None = None
     sent: set[tuple[str, int]] = field(default_factory=set)
 
@@ -79,7 +79,7 @@ class Relay:
 
 def relay(place: int, name: str, folder: Path, *tags: str) -> Relay:
     device = Neighbour(name, place, leads=True, tags=tags)
-    desk = Desk(
+    desk = RelayHandler(
         device=str(device.row.pk),
         trusted=lambda: (verify_key(),),
         secret=device.secret,
@@ -233,7 +233,7 @@ class Region:
         ]
         found = weights([self.devices[name].samples for name in names])
         counted = [
-            Counted(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)
+            CountedUpdate(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)
         ]
         merged = fold_in_memory(FedAvg(), MODEL.parameters, counted, parameters(0), None)
         return hashlib.sha256(encode_tensors(merged.parameters)).hexdigest()

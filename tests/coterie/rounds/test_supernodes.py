@@ -13,15 +13,15 @@ from coterie.fleet.presence import settle
 from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded, NotYourFold, RouteEnded
-from coterie.rounds.handing_in import hand_in
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie.rounds.signalling import NoBusiness, send_signal
+from coterie.rounds.supernode_receipts import hand_in
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.relay.desk import Desk
+from coterie_agent.relay.handler import RelayHandler
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.partial_sums import PartialFile, encode_sums, sum_specs
@@ -67,7 +67,7 @@ class Site:
         self.members = [
             Neighbour(f"member-{place}", place, paths=paths and place > 1) for place in range(1, MEMBERS + 1)
         ]
-        self.desk = Desk(
+        self.desk = RelayHandler(
             device=str(self.leader.row.pk),
             trusted=lambda: (verify_key(),),
             secret=self.leader.secret,
@@ -129,7 +129,9 @@ def by_star(*, leader: bool = True) -> str:
     contents, seeds = Contents(MODEL, Int8(), Sgd()), range(0 if leader else 1, MEMBERS + 1)
     updates = [contents.open(InMemory(Int8().encode(parameters(seed), seed=seed).payload), ()) for seed in seeds]
     found = weights([SAMPLES[seed] for seed in seeds])
-    counted = [Counted(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)]
+    counted = [
+        CountedUpdate(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)
+    ]
     merged = fold_in_memory(FedAvg(), MODEL.parameters, counted, parameters(0), None)
     return hashlib.sha256(encode_tensors(merged.parameters)).hexdigest()
 
@@ -342,7 +344,7 @@ def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Pat
     routes = Route.objects.filter(assignment__device__in=[member.row for member in site.members])
     assert {(route.supernode, route.epoch, route.reason_code) for route in routes} == {(other.row, 2, "route.shed")}
     assert all("; other takes it" in route.reason_sentence for route in routes)
-    desk = Desk(
+    desk = RelayHandler(
         device=str(other.row.pk),
         trusted=lambda: (verify_key(),),
         secret=other.secret,

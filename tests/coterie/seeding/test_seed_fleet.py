@@ -20,7 +20,7 @@ from coterie.rounds.models import Round
 from coterie.rounds.teaching import make_teachers
 from coterie.seeding import lineages
 from coterie.seeding.devices import make_devices
-from coterie.seeding.office import make_people, make_tokens
+from coterie.seeding.operators import make_people, make_tokens
 from coterie.transfer.models import Transfer
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.structs import from_values

@@ -1,7 +1,7 @@
 """A scenario that takes moments: four devices, two digits each, batches of ten."""
 
 from coterie.simulation.contenders import Contender
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie.simulation.simulate import simulate
@@ -29,7 +29,9 @@ def scenario(**changes: object) -> Scenario:
     return parse_scenario({**SCENARIO, **changes}, path="small.toml")
 
 
-def run(contender: Contender | dict[str, object], scenario_: Scenario | None = None, *, seed: int = 0) -> Outcome:
+def run(
+    contender: Contender | dict[str, object], scenario_: Scenario | None = None, *, seed: int = 0
+) -> SimulationOutcome:
     plan = parse_plan(contender) if isinstance(contender, dict) else contender
     chosen = scenario_ or scenario()
     return simulate(plan, chosen, devices=chosen.devices, seed=seed, report=unreported)

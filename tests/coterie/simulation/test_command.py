@@ -14,7 +14,7 @@ from coterie.simulation.bodies import export_body
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.learner import Task
 from coterie.simulation.management.commands import simulate as command
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie_wire.bundle import TensorSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, samples
 from tests.coterie.simulation.small import SCENARIO
@@ -35,7 +35,7 @@ def scenario_file(tmp_path: Path) -> Path:
 def test_it_writes_what_it_found_as_json_and_as_a_picture(scenario_file: Path, tmp_path: Path) -> None:
     found, picture = tmp_path / "found.json", tmp_path / "found.png"
     call_command("simulate", "isolated", scenario=str(scenario_file), json=found, plot=picture)
-    outcome = msgspec.json.decode(found.read_bytes(), type=Outcome)
+    outcome = msgspec.json.decode(found.read_bytes(), type=SimulationOutcome)
     assert len(outcome.devices) == 2
     assert outcome.json() == found.read_bytes()
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -45,7 +45,7 @@ def test_standard_output_has_json_alone_where_that_is_asked_for(
     scenario_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("simulate", "isolated", scenario=str(scenario_file), json=Path("-"))
-    assert len(msgspec.json.decode(capsys.readouterr().out, type=Outcome).devices) == 2
+    assert len(msgspec.json.decode(capsys.readouterr().out, type=SimulationOutcome).devices) == 2
 
 
 def test_it_lists_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +74,7 @@ def test_it_says_what_is_wrong(arguments: tuple[str, ...], wrong: str) -> None:
 def test_ctrl_c_ends_it_and_leaves_nothing(
     scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> Outcome:
+    def interrupted(*_: object, **__: object) -> SimulationOutcome:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "simulate", interrupted)

@@ -6,7 +6,7 @@ from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.services import check_plan_fits
 from coterie.simulation.contenders import parse_contender
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie_learning.plan import Plan
 from tests.coterie.simulation.small import ROUNDS, run
@@ -45,11 +45,11 @@ def people(**changes: object) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def colla() -> Outcome:
+def colla() -> SimulationOutcome:
     return run(COLLA, people())
 
 
-def test_two_routines_become_two_groups_with_models_of_their_own(colla: Outcome) -> None:
+def test_two_routines_become_two_groups_with_models_of_their_own(colla: SimulationOutcome) -> None:
     assert [round_.outcome for round_ in colla.rounds] == ["merged", "merged"]
     last = colla.splits[-1]
     assert len({last.groups[f"device-{number}"] for number in (0, 2, 4)}) == 1
@@ -59,7 +59,7 @@ def test_two_routines_become_two_groups_with_models_of_their_own(colla: Outcome)
     assert {device.group for device in colla.devices} == {"group-1", "group-2"}
 
 
-def test_what_travels_is_counted(colla: Outcome) -> None:
+def test_what_travels_is_counted(colla: SimulationOutcome) -> None:
     assert set(colla.bytes_by_kind) == {"graphs", "teachers", "updates", "versions"}
     assert colla.bytes_by_kind["updates"] < colla.bytes_by_kind["versions"], "int8, and only rows of seen places"
 

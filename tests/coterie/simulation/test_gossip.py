@@ -2,13 +2,13 @@
 
 import pytest
 
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from tests.coterie.simulation.small import ROUNDS, run, scenario
 
 ALL = {**ROUNDS, "target_updates": 4, "min_updates": 4, "deadline_s": 300}
 
 
-def simulated(topology: dict[str, object], codec: str = "float32", **more: object) -> Outcome:
+def simulated(topology: dict[str, object], codec: str = "float32", **more: object) -> SimulationOutcome:
     return run({"pace": ALL, "topology": topology, "codec": {"kind": codec}, "local": {"kind": "sgd"}, **more})
 
 

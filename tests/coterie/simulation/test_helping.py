@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from tests.coterie.simulation.small import run, scenario
 
 STREAM: dict[str, object] = {
@@ -21,7 +21,9 @@ LEARNERS: dict[str, dict[str, object]] = {
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 
-def simulated(learner: str, help_: dict[str, object] | None, *, stream: dict[str, object] = STREAM) -> Outcome:
+def simulated(
+    learner: str, help_: dict[str, object] | None, *, stream: dict[str, object] = STREAM
+) -> SimulationOutcome:
     plan: dict[str, object] = {"pace": {"kind": "alone"}, "help": help_ or {"kind": "none"}}
     return run(plan, scenario(devices=3, window=4, stream=stream, learner=LEARNERS[learner], speed={"sample_s": 0.01}))
 

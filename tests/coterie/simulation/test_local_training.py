@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.device import Device, make_devices
-from coterie.simulation.learner import Terms
+from coterie.simulation.learner import TransferTerms
 from coterie.simulation.local_training import LocalTraining
 from coterie.simulation.world import World
 from coterie_wire.conditions import Requirements
@@ -32,10 +32,10 @@ class Noting:
     def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:
         return replace(self, learned=(*self.learned, len(batch.labels)))
 
-    def portion(self, terms: Terms) -> bytes:
+    def portion(self, terms: TransferTerms) -> bytes:
         raise NotImplementedError
 
-    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+    def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> Self:
         raise NotImplementedError
 
 

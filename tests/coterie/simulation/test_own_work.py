@@ -13,7 +13,7 @@ from torch import nn
 from coterie.compile.program import export_module
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.sweep import SweepOutcome
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 
 FEATURES, CLASSES, USERS, EACH = 6, 3, 4, 70
 PLAN = """
@@ -66,10 +66,10 @@ def data(tmp_path: Path) -> Write:
     return write
 
 
-def simulated(plan: str, pair: Path, data: Path, **more: object) -> Outcome:
+def simulated(plan: str, pair: Path, data: Path, **more: object) -> SimulationOutcome:
     found = data.parent / "found.json"
     call_command("simulate", plan, pair=pair, data=data, json=found, **more)
-    return msgspec.json.decode(found.read_bytes(), type=Outcome)
+    return msgspec.json.decode(found.read_bytes(), type=SimulationOutcome)
 
 
 def test_each_user_is_a_device_and_learns_with_the_others(plan: str, pair: Write, data: Write) -> None:

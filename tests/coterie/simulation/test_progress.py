@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from coterie.simulation.progress import Lines, Progress, unreported
+from coterie.simulation.progress import Lines, SimulationProgress, unreported
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import parse_plan
 from tests.coterie.simulation.small import ROUNDS, scenario
@@ -20,7 +20,7 @@ class Seconds:
         return self.now
 
 
-def told(report: Lines, clock: Seconds, *seen: tuple[float, Progress]) -> None:
+def told(report: Lines, clock: Seconds, *seen: tuple[float, SimulationProgress]) -> None:
     for now, progress in seen:
         clock.now = now
         report(progress)
@@ -29,7 +29,7 @@ def told(report: Lines, clock: Seconds, *seen: tuple[float, Progress]) -> None:
 def test_a_line_says_how_far_it_is_and_how_long_it_takes_still() -> None:
     written, clock = StringIO(), Seconds()
     lines = Lines("isolated", written, clock, "have patience")
-    told(lines, clock, *((100 + done, Progress(done / 100, rounds=0)) for done in (1, 10, 11, 50)))
+    told(lines, clock, *((100 + done, SimulationProgress(done / 100, rounds=0)) for done in (1, 10, 11, 50)))
     assert written.getvalue().splitlines() == [
         "isolated: 10.0% done, about 1.5 minutes left",
         "isolated: 50.0% done, about 50 seconds left",
@@ -40,7 +40,13 @@ def test_time_without_rounds_promises_nothing_of_the_time_with_them() -> None:
     """A quarter of the simulated time passes at once; then each night takes long."""
     written, clock = StringIO(), Seconds()
     lines = Lines("fedavg", written, clock, "--rounds N holds so many")
-    told(lines, clock, (101, Progress(0.25, 1)), (111, Progress(0.2501, 51)), (401, Progress(0.4, 900)))
+    told(
+        lines,
+        clock,
+        (101, SimulationProgress(0.25, 1)),
+        (111, SimulationProgress(0.2501, 51)),
+        (401, SimulationProgress(0.4, 900)),
+    )
     assert written.getvalue().splitlines() == [
         "fedavg: 25.0% done, 51 rounds, about 20.8 hours left: --rounds N holds so many",
         "fedavg: 40.0% done, 900 rounds, about 20 minutes left: --rounds N holds so many",
@@ -50,7 +56,7 @@ def test_time_without_rounds_promises_nothing_of_the_time_with_them() -> None:
 def test_rounds_that_are_wanted_end_it_too() -> None:
     written, clock = StringIO(), Seconds()
     lines = Lines("fedavg", written, clock, "--rounds N holds so many")
-    told(lines, clock, (101, Progress(0.25, 1, 201)), (111, Progress(0.2501, 51, 201)))
+    told(lines, clock, (101, SimulationProgress(0.25, 1, 201)), (111, SimulationProgress(0.2501, 51, 201)))
     assert written.getvalue() == "fedavg: 25.0% done, 51 rounds, about 30 seconds left\n"
 
 
@@ -58,14 +64,14 @@ def test_before_anything_has_happened_it_promises_no_end() -> None:
     written, clock = StringIO(), Seconds()
     lines = Lines("isolated", written, clock)
     clock.now += 10
-    lines(Progress(0.0, rounds=0))
+    lines(SimulationProgress(0.0, rounds=0))
     assert written.getvalue() == "isolated: 0.0% done, no end in sight yet\n"
 
 
 @pytest.mark.long
 def test_it_is_told_within_a_tick_too() -> None:
     """Rounds without a pause between them make a tick long."""
-    seen: list[Progress] = []
+    seen: list[SimulationProgress] = []
     plan = parse_plan({"pace": {**ROUNDS, "pause_s": 0}, "requirements": {"charging": False, "unmetered": False}})
     chosen = scenario()
     outcome = simulate(plan, chosen, devices=chosen.devices, seed=0, report=seen.append)

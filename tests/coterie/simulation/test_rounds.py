@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.simulation.clouds import Delivery, Version
+from coterie.simulation.clouds import DeliveredUpdate, Version
 from coterie.simulation.device import Device, KeptPortion, make_devices
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learner import Terms
+from coterie.simulation.learner import TransferTerms
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.world import World
@@ -26,12 +26,12 @@ class Collecting:
 
     def __init__(self, version: NeuralLearner) -> None:
         self.version = Version(version)
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[DeliveredUpdate] = []
 
     def version_for(self, device: Device | None) -> Version:
         return self.version
 
-    def merge(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
         self.deliveries += deliveries
         return deliveries
 
@@ -72,7 +72,7 @@ class Small:
 def updates_of_a_round(*, with_portion: bool) -> tuple[Small, dict[int, Tensors]]:
     small = Small(CARTEL)
     if with_portion:
-        terms = Terms((7,), small.plan, seed=1)
+        terms = TransferTerms((7,), small.plan, seed=1)
         other = small.first.with_parameters({name: tensor + 1 for name, tensor in small.first.parameters.items()})
         plan = msgspec.json.encode(small.plan.device)
         small.world.devices[0].portions.append(KeptPortion(plan, terms.classes, other.portion(terms)))

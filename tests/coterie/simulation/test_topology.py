@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from coterie.simulation.clouds import AveragingCloud, Delivery, Version
+from coterie.simulation.clouds import AveragingCloud, DeliveredUpdate, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie_learning.plan import parse_plan
@@ -29,7 +29,7 @@ def merged(topology: dict[str, object], merge: str) -> dict[str, bytes]:
                 tensor.name: 0.01 * rng.standard_normal(tensor.shape, dtype=np.float32) for tensor in spec.parameters
             }
             payload = join_update({}, plan.codec.encode(update, seed=number).payload)
-            deliveries.append(Delivery(cast(Device, None), Version(first), payload, update, samples, ()))
+            deliveries.append(DeliveredUpdate(cast(Device, None), Version(first), payload, update, samples, ()))
         cloud.merge(deliveries)
     found = cloud.version_for(cast(Device, None)).learner.parameters
     return {name: tensor.tobytes() for name, tensor in found.items()}

@@ -10,15 +10,15 @@ from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.baselines.distributed import Distributed
 from coterie.simulation.bodies import compile_body
 from coterie.simulation.costs import RADIOS, UP, Costs, cost_of
+from coterie.simulation.distributed_baseline import DistributedBaseline
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import Ledger, Used
 from coterie.simulation.on_device import Graphs
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from coterie.simulation.scenario import Speed, parse_scenario
-from coterie.simulation.sharing_out import SharingOut
-from coterie.simulation.ways import USUAL, Asked, Way, WaysOutcome, compare_ways, way_rows
+from coterie.simulation.ways import USUAL, ComparisonOptions, Way, WaysOutcome, compare_ways, way_rows
 from coterie_learning.device_plan import LOCAL
 from coterie_learning.plan import parse_plan
 from coterie_wire.bundle import TensorSpec
@@ -29,7 +29,9 @@ ROUNDS_OFTEN = {"pace": ROUNDS, "local": {"kind": "sgd", "learning_rate": 0.1}, 
 
 def ways(costs: Costs = USUAL, **changes: Any) -> WaysOutcome:
     chosen = scenario(**changes)
-    return compare_ways(Asked(parse_plan(ROUNDS_OFTEN), chosen.devices, costs=costs), chosen, report=unreported)
+    return compare_ways(
+        ComparisonOptions(parse_plan(ROUNDS_OFTEN), chosen.devices, costs=costs), chosen, report=unreported
+    )
 
 
 def by_name(outcome: WaysOutcome) -> dict[str, Way]:
@@ -50,9 +52,9 @@ def digits(count: int) -> Dataset:
 
 
 def test_a_plan_that_does_not_fit_is_refused_before_the_baselines_run() -> None:
-    told: list[Progress] = []
+    told: list[SimulationProgress] = []
     plan = parse_plan({**ROUNDS_OFTEN, "merge": {"kind": "trusted_root"}})
-    asked = Asked(plan, scenario().devices)
+    asked = ComparisonOptions(plan, scenario().devices)
     with pytest.raises(DoesNotFit, match="merge trusted_root"):
         compare_ways(asked, scenario(), report=told.append)
     assert told[-1].share < 0.5, "the collaborative way alone has run"
@@ -63,7 +65,7 @@ def test_servers_together_are_one_server(servers: int) -> None:
     """Gradients of shares, averaged, are the gradient of the batch: the same model to 1e-5."""
     data, ledger = digits(20), Ledger()
     one = learner(20).learn(data, seed=0)
-    together = SharingOut(Distributed(servers=servers), ledger)(learner(20 // servers), data, 0)
+    together = DistributedBaseline(Distributed(servers=servers), ledger)(learner(20 // servers), data, 0)
     assert isinstance(together, NeuralLearner)
     for name, tensor in one.parameters.items():
         np.testing.assert_allclose(together.parameters[name], tensor, rtol=0, atol=1e-5)
@@ -75,7 +77,7 @@ def test_a_longer_period_exchanges_less() -> None:
     sent = []
     for period in (1, 4):
         ledger = Ledger()
-        SharingOut(Distributed(servers=2, period=period), ledger)(learner(5), digits(40), 0)
+        DistributedBaseline(Distributed(servers=2, period=period), ledger)(learner(5), digits(40), 0)
         sent.append(ledger.used().bytes_by_kind["gradients"])
     assert sent[0] == 4 * sent[1]
     assert Distributed(exchange="parameter_server", servers=3).models_sent() == 6
@@ -137,7 +139,7 @@ def test_without_answers_from_the_cloud_models_are_sent_and_accuracy_is_the_same
 def test_a_plan_without_rounds_is_no_federated_way() -> None:
     chosen = parse_scenario(SCENARIO, path="small.toml")
     with pytest.raises(DoesNotFit, match="holds rounds"):
-        compare_ways(Asked(parse_plan({"pace": {"kind": "alone"}}), 2), chosen, report=unreported)
+        compare_ways(ComparisonOptions(parse_plan({"pace": {"kind": "alone"}}), 2), chosen, report=unreported)
 
 
 def test_the_energy_of_a_megabyte_is_the_published_one() -> None:

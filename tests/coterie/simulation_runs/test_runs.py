@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.cloud.figures import Figures
+from coterie.cloud.figures import SimulationFigures
 from coterie.cloud.fleet_run_job import FleetRunResult, WantedRun
 from coterie.core.lease import LEASE
-from coterie.simulation.fleet.keeping import IDENTITY
+from coterie.simulation.fleet.checkpoint import IDENTITY
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie.simulation_runs import running
@@ -53,7 +53,7 @@ def wanted(seed: int = 0) -> WantedRun:
     return msgspec.structs.replace(wanted_of(run()), seed=seed)
 
 
-EMPTY = FleetRunResult("{}", Figures(0.5, (0.25, 0.5), 0.6, 0.2, 1000.0, 3.0))
+EMPTY = FleetRunResult("{}", SimulationFigures(0.5, (0.25, 0.5), 0.6, 0.2, 1000.0, 3.0))
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.twin.calibration import Judged, calibrated
+from coterie.twin.calibration import ComparedForecast, calibrated
 from coterie.twin.errors import NoHistory, NotReplayed
 from coterie.twin.replay import Always, Past, Ready, Rounds, check_replayed, forecast
-from coterie.twin.trace import Part, Span, Trace
+from coterie.twin.trace import ReadyInterval, Trace, TracedPart
 from coterie_learning.plan import Plan, parse_plan
 
 BYTES = 1000
@@ -22,12 +22,12 @@ def plan(**pace: object) -> Plan:
     return parse_plan({"pace": {"kind": "sync", **wanted}, "local": {"kind": "sgd", "epochs": 1}})
 
 
-def part(device: int, lasted_s: float = 10.0, ending: str = "delivered", **more: float) -> Part:
+def part(device: int, lasted_s: float = 10.0, ending: str = "delivered", **more: float) -> TracedPart:
     told = {"train_s": lasted_s / 2, "upload_s": lasted_s / 5, "steps": 2, "samples": 20, "sent_bytes": 1000, **more}
-    return Part(device, 0.0, ending, lasted_s, *told.values())  # type: ignore[arg-type]
+    return TracedPart(device, 0.0, ending, lasted_s, *told.values())  # type: ignore[arg-type]
 
 
-def past(parts: list[Part], devices: int = DEVICES) -> Past:
+def past(parts: list[TracedPart], devices: int = DEVICES) -> Past:
     return Past.of(Trace("2026-01-01T00:00:00+00:00", 1000.0, devices, devices, 10, (), parts))
 
 
@@ -81,12 +81,12 @@ def test_a_device_with_a_past_does_mostly_as_it_did() -> None:
     assert slow > 0.9 and other < 0.5
 
 
-def world(seed: int, *, rounds: int = 50, slower: float = 1.0) -> tuple[Past, list[Judged]]:
+def world(seed: int, *, rounds: int = 50, slower: float = 1.0) -> tuple[Past, list[ComparedForecast]]:
     """A fleet with devices of their own speed; its rounds are forecast from the ones before, then held."""
     rng = np.random.default_rng(seed)
     speed = np.exp(rng.normal(log(20.0), 0.5, DEVICES))
-    parts: list[Part] = []
-    judged: list[Judged] = []
+    parts: list[TracedPart] = []
+    judged: list[ComparedForecast] = []
     for number in range(1, 21 + rounds):
         asked = [int(one) for one in rng.permutation(DEVICES)[:13]]
         factor = slower if number > 20 else 1.0
@@ -94,7 +94,7 @@ def world(seed: int, *, rounds: int = 50, slower: float = 1.0) -> tuple[Past, li
         took = sorted(lasts.values())[9]
         if number > 20:
             given = forecast(plan(), past(parts), range(DEVICES), BYTES, number=number, seed=seed)
-            judged.append(Judged(*given.duration_s, took))
+            judged.append(ComparedForecast(*given.duration_s, took))
         for device, lasted_s in lasts.items():
             ending = "delivered" if lasted_s <= took else "late"
             parts.append(part(device, min(lasted_s, took), ending))
@@ -116,9 +116,9 @@ def test_four_of_five_rounds_lie_in_the_interval_and_in_a_holiday_they_do_not() 
 
 
 def test_few_comparisons_prove_nothing() -> None:
-    told = calibrated([Judged(1, 2, 3, 2)] * 9)
+    told = calibrated([ComparedForecast(1, 2, 3, 2)] * 9)
     assert (told.rounds, told.coverage, told.is_believed) == (9, None, False)
-    assert calibrated([Judged(0, 0, 0, 0)] * 10).median_error is None
+    assert calibrated([ComparedForecast(0, 0, 0, 0)] * 10).median_error is None
 
 
 def test_the_same_arguments_give_the_same_forecast() -> None:
@@ -134,7 +134,7 @@ def test_rounds_follow_one_another_while_anybody_is_ready() -> None:
         DEVICES,
         DEVICES,
         10,
-        [Span(device, 3600.0, 5400.0) for device in range(DEVICES)],
+        [ReadyInterval(device, 3600.0, 5400.0) for device in range(DEVICES)],
         [part(device) for device in range(DEVICES)],
     )
     held = Rounds(plan(pause_s=60), Past.of(trace), Ready(trace), BYTES, 0).several(rounds=100, until_s=trace.lasts_s)
@@ -155,7 +155,7 @@ def test_without_a_past_or_with_other_rounds_nothing_is_told() -> None:
         msgspec.json.decode(content, type=Trace)
 
 
-def replace_devices(parts: list[Part]) -> dict[str, object]:
+def replace_devices(parts: list[TracedPart]) -> dict[str, object]:
     return {"begins_at": "x", "lasts_s": 1, "devices": 3, "members": 3, "batch_size": 1, "parts": parts}
 
 

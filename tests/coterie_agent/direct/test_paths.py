@@ -8,10 +8,10 @@ import pytest
 
 from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from coterie_wire.errors import WireError
 from coterie_wire.paths import SendSignal, Signal
-from coterie_wire.relaying import Way, public_key, seal
+from coterie_wire.relaying import DirectPeer, public_key, seal
 from coterie_wire.stun import answer_stun
 
 SECRETS: Mapping[str, bytes] = {"caller": b"c" * 32, "called": b"d" * 32}
@@ -19,7 +19,7 @@ CONTENT = bytes(range(256)) * 4096
 
 
 class Echo:
-    """A desk that says again what it is told, to whoever gives a name."""
+    """A handler that says again what it is told, to whoever gives a name."""
 
     def admit(self, line: bytes) -> bytes:
         if line == b"stranger\n":
@@ -41,11 +41,11 @@ class Post:
 
     def _device(self, name: str) -> DirectPaths:
         return DirectPaths(
-            own=name, secret=SECRETS[name], send=lambda signal: self._pass_on(name, signal), desks={"/echo": Echo()}
+            own=name, secret=SECRETS[name], send=lambda signal: self._pass_on(name, signal), handlers={"/echo": Echo()}
         )
 
-    def way(self, name: str) -> Way:
-        return Way(name, public_key(SECRETS[name]), self.stun)
+    def way(self, name: str) -> DirectPeer:
+        return DirectPeer(name, public_key(SECRETS[name]), self.stun)
 
     def _pass_on(self, sender: str, sent: SendSignal) -> None:
         if self.is_broken:
@@ -75,7 +75,7 @@ def test_a_large_body_comes_back(post: Post) -> None:
 
 def test_a_device_is_asked_at_its_door_and_by_a_path_where_that_is_shut(post: Post) -> None:
     caller, way = post.devices["caller"], post.way("called")
-    door = PeerDoor(0, Echo(), path="/echo")
+    door = PeerServer(0, Echo(), path="/echo")
     threading.Thread(target=door.run, daemon=True).start()
     address = f"127.0.0.1:{door.server_port}"
     assert caller.ask_nearest(address, way, "/echo", b"me\n1", at_most_bytes=9) == b"me\n1"
@@ -88,7 +88,7 @@ def test_a_device_is_asked_at_its_door_and_by_a_path_where_that_is_shut(post: Po
     post.is_broken = True
     with pytest.raises(Unreachable, match=r"does not answer: .*; no post today"):
         caller.ask_nearest(
-            address.replace("127.0.0.1", "127.0.0.2"), Way("other", way.key), "/echo", b"", at_most_bytes=9
+            address.replace("127.0.0.1", "127.0.0.2"), DirectPeer("other", way.key), "/echo", b"", at_most_bytes=9
         )
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from coterie_agent.discovery.book import AddressBook
-from coterie_agent.discovery.desk import Desk
 from coterie_agent.discovery.enquiring import Enquirer
+from coterie_agent.discovery.handler import DiscoveryHandler
 from coterie_agent.discovery.seeking import SeekingThread
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from coterie_agent.situation import Situation
 from coterie_agent.store.database import Database
 from coterie_agent.store.neighbours import NeighbourStore
@@ -77,7 +77,7 @@ class Device:
             addresses=dict,
             clock=lambda: self.now + self.ahead_s,
         )
-        self.door = PeerDoor(0, Desk(self.book, self.record_sent), path=RECORDS_PATH)
+        self.door = PeerServer(0, DiscoveryHandler(self.book, self.record_sent), path=RECORDS_PATH)
         if announces:
             self.book.addresses = lambda: {"meetings": self.moved_to or self.address}
         self.situation = Situation()

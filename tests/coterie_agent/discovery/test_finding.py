@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from coterie_agent.discovery import book
-from coterie_agent.discovery.desk import Desk
+from coterie_agent.discovery.handler import DiscoveryHandler
 from coterie_agent.discovery.seeking import LOOK_S
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from coterie_wire.bundle import SignedManifest, new_signing_key, verify_key_of
 from coterie_wire.discovery import (
     LIFE_S,
@@ -22,7 +22,7 @@ from coterie_wire.discovery import (
     RECORDS_PATH,
     AddressRecord,
     Enquiry,
-    Known,
+    KnownRecords,
     PeerTicket,
     SignedRecord,
     place_of,
@@ -250,13 +250,16 @@ def test_a_record_that_does_not_hold_is_refused_with_its_reason(signed: Callable
 def test_a_device_brings_no_record_but_its_own(make: Make) -> None:
     """Else one of them could fill the stores of all."""
     a = make("a")
-    desk, enquiry = Desk(a.book, lambda what, size: None), Enquiry(a.key, bytes(16), bytes(20), record=record())
+    handler, enquiry = (
+        DiscoveryHandler(a.book, lambda what, size: None),
+        Enquiry(a.key, bytes(16), bytes(20), record=record()),
+    )
     caller = a.book.admit(ticket("c", public_key(secret_of("c"))))
     with pytest.raises(WireError) as refusal:
-        desk.receive(caller, seal(with_body(enquiry), secret=secret_of("c"), to=a.key))
+        handler.receive(caller, seal(with_body(enquiry), secret=secret_of("c"), to=a.key))
     assert refusal.value.code == "discovery.not_own"
     with pytest.raises(WireError) as refusal:
-        desk.receive(caller, seal(with_body(enquiry), secret=secret_of("d"), to=a.key))
+        handler.receive(caller, seal(with_body(enquiry), secret=secret_of("d"), to=a.key))
     assert refusal.value.code == "relay.not_sealed"
 
 
@@ -272,16 +275,16 @@ class Lying:
 
     def receive(self, caller: PeerTicket, sealed: bytes) -> bytes:
         enquiry, _ = read_with_body(unseal(sealed, secret=secret_of("liar"), by=caller.key), Enquiry)
-        content = self.content or with_body(Known(enquiry.number, record(by="c"), (record(by="c"),) * 3, None))
+        content = self.content or with_body(KnownRecords(enquiry.number, record(by="c"), (record(by="c"),) * 3, None))
         return seal(content, secret=secret_of("liar"), to=caller.key)
 
 
 def test_whatever_a_member_says_or_answers_is_at_most_refused(make: Make) -> None:
     a = make("a")
     a.seeking.step()
-    desk, caller = Desk(a.book, a.record_sent), a.book.admit(ticket("c", public_key(secret_of("c"))))
+    handler, caller = DiscoveryHandler(a.book, a.record_sent), a.book.admit(ticket("c", public_key(secret_of("c"))))
     lying = Lying(a)
-    door = PeerDoor(0, lying, path=RECORDS_PATH)
+    door = PeerServer(0, lying, path=RECORDS_PATH)
     threading.Thread(target=door.run, daemon=True).start()
     liar, rng = public_key(secret_of("liar")), random.Random(1)
     honest = with_body(Enquiry(a.key, bytes(16), bytes(20), record=record("c", by="c")))
@@ -290,9 +293,9 @@ def test_whatever_a_member_says_or_answers_is_at_most_refused(make: Make) -> Non
         for _ in range(rng.randrange(1, 4)):
             said[rng.randrange(len(said))] = rng.randrange(256)
         with suppress(WireError):
-            desk.admit(bytes(said))
+            handler.admit(bytes(said))
         with suppress(WireError):
-            desk.receive(caller, seal(bytes(said), secret=secret_of("c"), to=a.key))
+            handler.receive(caller, seal(bytes(said), secret=secret_of("c"), to=a.key))
         lying.content = bytes(said)
         with pytest.raises(Unreachable):
             a.enquirer.ask(liar, f"127.0.0.1:{door.server_port}", 5)

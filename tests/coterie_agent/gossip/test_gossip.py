@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.gossip import desk
-from coterie_agent.gossip.attending import Attended, Attending
+from coterie_agent.gossip import handler
+from coterie_agent.gossip.attendance import MeetingAttendance, MeetingOutcome
 from coterie_agent.gossip.calling import PeerCalls
-from coterie_agent.gossip.desk import Desk
+from coterie_agent.gossip.handler import GossipHandler
 from coterie_agent.gossip.reaching import Reaching
 from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from coterie_learning.clipping import ClippedMeeting
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting, MeetingRules
@@ -26,7 +26,7 @@ from coterie_learning.walkers import walkers_of
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.errors import WireError
 from coterie_wire.exclusion import Excluded
-from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Roster
+from coterie_wire.meeting import MEETINGS_PATH, Envelope, MeetingCall, MeetingReply, Roster
 from coterie_wire.relaying import Peer, public_key, read_with_body, seal, unseal, with_body
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
 
@@ -41,20 +41,20 @@ def _uncounted(what: str, size_bytes: int) -> None:
 
 
 class Device:
-    """One device of the round: its desk, its door, and its calls."""
+    """One device of the round: its handler, its door, and its calls."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.kind: type[Meeting] = Meeting
         self.exclusions = Exclusions(lambda: (PLATFORM_KEY,))
-        self.desk = Desk(
+        self.handler = GossipHandler(
             device=name,
             trusted=self.exclusions.trusted,
             secret=SECRETS[name],
             exclusions=self.exclusions,
             clock=lambda: NOW,
         )
-        self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
+        self.server = PeerServer(0, self.handler, path=MEETINGS_PATH)
         threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
         reaching = Reaching(own=name, secret=SECRETS[name], record_sent=_uncounted, exclusions=self.exclusions)
         self.calls = PeerCalls(
@@ -72,7 +72,7 @@ class Device:
 
     def attend(
         self, number: int, peers: dict[str, Peer], *, wait_s: float = 20.0, stop: Callable[[], bool] = lambda: False
-    ) -> tuple[Attended | None, Meeting]:
+    ) -> tuple[MeetingOutcome | None, Meeting]:
         meeting = self.kind(
             own=self.name,
             group=tuple(peers),
@@ -82,10 +82,10 @@ class Device:
             codec=Float32Codec(),
             seed=number,
         )
-        attending = Attending(
+        attending = MeetingAttendance(
             number=number,
             meeting=meeting,
-            desk=self.desk,
+            handler=self.handler,
             calls=self.calls,
             peers=peers,
             wait_s=wait_s,
@@ -103,7 +103,7 @@ def devices() -> Iterator[dict[str, Device]]:
             stack.callback(device.close)
         signed = roster(found)
         for device in found.values():
-            device.desk.attend(signed)
+            device.handler.attend(signed)
         yield found
 
 
@@ -164,7 +164,7 @@ def test_a_device_that_nobody_can_call_tells_those_that_it_calls_who_is_excluded
     a, b = devices["a"], devices["b"]
     a.exclusions.hear(excluding("c"))
     for _ in range(2):  # the first answer says that b has not heard of it
-        a.calls.call(b.peer, "who is there", roster=a.desk.digest, meeting=0)
+        a.calls.call(b.peer, "who is there", roster=a.handler.digest, meeting=0)
     assert b.exclusions.devices == {"c"}
 
 
@@ -175,7 +175,7 @@ def test_a_list_of_excluded_devices_that_the_platform_has_not_signed_excludes_no
     forged = excluding("a", by=SECRETS["c"], at=NOW + 9)
     a.exclusions.written_at, a.exclusions.signed = NOW + 9, forged
     for _ in range(2):
-        replied = a.calls.call(b.peer, "who is there", roster=a.desk.digest, meeting=0)
+        replied = a.calls.call(b.peer, "who is there", roster=a.handler.digest, meeting=0)
     assert replied.answer.exclusions.written_at == 0
     assert b.exclusions.devices == frozenset()
 
@@ -208,11 +208,11 @@ def test_a_device_whose_peers_are_gone_goes_on_alone(devices: dict[str, Device])
 
 def test_a_latecomer_is_told_how_far_the_others_are(devices: dict[str, Device]) -> None:
     """The others have gone on; their models are there for it."""
-    devices["a"].desk.stand_at(5, b"model after five meetings")
+    devices["a"].handler.stand_at(5, b"model after five meetings")
     attended, _ = devices["b"].attend(0, {name: devices[name].peer for name in ("a", "b")}, wait_s=5)
     assert attended is not None
     assert attended.ahead == 5
-    replied = devices["b"].calls.call(devices["a"].peer, "your model", roster=devices["b"].desk.digest, meeting=5)
+    replied = devices["b"].calls.call(devices["a"].peer, "your model", roster=devices["b"].handler.digest, meeting=5)
     assert replied.content == b"model after five meetings"
 
 
@@ -224,9 +224,9 @@ def test_a_device_that_is_to_stop_leaves_everything_as_it_was(devices: dict[str,
 
 def answered(device: Device, sender: str, *, to: str = "a", key: str = "", number: int = 0) -> bytes:
     """What `device` answers to a call to device a, as `sender` would put it, sealed by `key`."""
-    call = Call(sender, to, number.to_bytes(16, "big"), device.desk.digest, 0, "who is there")
+    call = MeetingCall(sender, to, number.to_bytes(16, "big"), device.handler.digest, 0, "who is there")
     sealed = seal(with_body(call), secret=SECRETS[key or sender], to=public_key(SECRETS["a"]))
-    return device.desk.receive(device.desk.admit(with_body(Envelope(ROUND, sender))), sealed)
+    return device.handler.receive(device.handler.admit(with_body(Envelope(ROUND, sender))), sealed)
 
 
 @pytest.mark.parametrize(
@@ -245,32 +245,32 @@ def test_others_get_no_answer(devices: dict[str, Device], call: dict[str, str], 
 
 
 def test_nobody_is_answered_under_an_expired_roster(devices: dict[str, Device]) -> None:
-    devices["a"].desk.clock = lambda: NOW + 61
+    devices["a"].handler.clock = lambda: NOW + 61
     with pytest.raises(WireError, match="expired"):
         answered(devices["a"], "b")
     with pytest.raises(WireError, match="expired"):
-        devices["b"].desk.attend(roster(devices, expires_at=NOW - 1))
+        devices["b"].handler.attend(roster(devices, expires_at=NOW - 1))
 
 
 def test_a_roster_that_the_platform_did_not_sign_is_refused(devices: dict[str, Device]) -> None:
     signed = roster(devices)
     with pytest.raises(WireError, match="signed"):
-        devices["a"].desk.attend(
+        devices["a"].handler.attend(
             SignedManifest(signed.manifest.replace(b'"round":"7"', b'"round":"8"'), signed.signature)
         )
 
 
 def test_another_round_begins_anew(devices: dict[str, Device]) -> None:
-    devices["a"].desk.stand_at(9, b"model")
-    devices["a"].desk.attend(roster(devices, round_="8"))
+    devices["a"].handler.stand_at(9, b"model")
+    devices["a"].handler.attend(roster(devices, round_="8"))
     with pytest.raises(WireError, match="roster"):
         answered(devices["a"], "b")
 
 
 def test_groups_are_the_same_only_under_the_same_roster(devices: dict[str, Device]) -> None:
     """A device that was asked later has another list; neither shares with the other until both have the same."""
-    devices["c"].desk.attend(roster(devices, expires_at=NOW + 99))
-    replied = devices["c"].calls.call(devices["a"].peer, "who is there", roster=devices["c"].desk.digest, meeting=0)
+    devices["c"].handler.attend(roster(devices, expires_at=NOW + 99))
+    replied = devices["c"].calls.call(devices["a"].peer, "who is there", roster=devices["c"].handler.digest, meeting=0)
     assert not replied.answer.same_roster
     assert not replied.answer.is_there
 
@@ -298,7 +298,7 @@ def test_a_call_that_is_sent_again_is_not_answered_again(devices: dict[str, Devi
 
 
 def test_however_many_call_memory_is_bounded(devices: dict[str, Device], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "REMEMBERED_CALLS", 2)
+    monkeypatch.setattr(handler, "REMEMBERED_CALLS", 2)
     for number in (1, 2, 3, 1):
         answered(devices["a"], "b", number=number)
 
@@ -306,13 +306,13 @@ def test_however_many_call_memory_is_bounded(devices: dict[str, Device], monkeyp
 def test_an_answer_that_is_sent_again_is_not_taken(devices: dict[str, Device]) -> None:
     """Nor can a device's own calls be sent back to it as answers: they name no number that it asks for."""
     recorded = answered(devices["a"], "b")
-    answer, _ = read_with_body(unseal(recorded, secret=SECRETS["b"], by=public_key(SECRETS["a"])), Answer)
+    answer, _ = read_with_body(unseal(recorded, secret=SECRETS["b"], by=public_key(SECRETS["a"])), MeetingReply)
     assert answer.number == bytes(16)
-    replaying = PeerDoor(0, Replaying(recorded), path=MEETINGS_PATH)
+    replaying = PeerServer(0, Replaying(recorded), path=MEETINGS_PATH)
     threading.Thread(target=replaying.serve_forever, args=[0.01], daemon=True).start()
     liar = msgspec.structs.replace(devices["a"].peer, address=f"127.0.0.1:{replaying.server_port}")
     with pytest.raises(Unreachable, match="older answer"):
-        devices["b"].calls.call(liar, "who is there", roster=devices["b"].desk.digest, meeting=0)
+        devices["b"].calls.call(liar, "who is there", roster=devices["b"].handler.digest, meeting=0)
     replaying.shutdown()
     replaying.server_close()
 
@@ -323,7 +323,7 @@ def waiting(device: Device, others: dict[str, Device], *, stop: Callable[[], boo
     return Waiting(
         own=device.name,
         roster=content,
-        digest=device.desk.digest,
+        digest=device.handler.digest,
         rules=rules,
         calls=device.calls,
         stop=stop,
@@ -341,9 +341,9 @@ def drawn_after(devices: dict[str, Device], name: str) -> tuple[int, str]:
 
 def test_whoever_waits_goes_on_with_the_model_of_one_that_has_met_before(devices: dict[str, Device]) -> None:
     number, before = drawn_after(devices, "a")
-    devices[before].desk.stand_at(number - 1, b"on its way")
+    devices[before].handler.stand_at(number - 1, b"on its way")
     one = waiting(devices["a"], devices)
-    threading.Timer(0.8, devices[before].desk.stand_at, [number, b"has met"]).start()
+    threading.Timer(0.8, devices[before].handler.stand_at, [number, b"has met"]).start()
     assert one.next_meeting(number) == number
     began = time.monotonic()
     assert one.turn(number, number - 1) == number
@@ -364,7 +364,7 @@ def test_whoever_is_late_is_told_where_the_others_are(devices: dict[str, Device]
     drawn = [walkers_of(NAMES, number, walkers=1, seed=3)[0] for number in range(30)]
     number = next(at for at in range(2, 30) if drawn[at] == "a" and {*drawn[at - 2 : at]} == {"b", "c"})
     for other in ("b", "c"):
-        devices[other].desk.stand_at(number + 4, b"beyond")
+        devices[other].handler.stand_at(number + 4, b"beyond")
     assert waiting(devices["a"], devices).turn(number, number - 2) == number + 4
 
 

@@ -12,11 +12,11 @@ from coterie_agent.exclusions import Exclusions
 from coterie_agent.gossip import signalling
 from coterie_agent.gossip.calling import PeerCalls, Replied
 from coterie_agent.gossip.opened import open_gossip
-from coterie_agent.gossip.passing_desk import PassingDesk
+from coterie_agent.gossip.pass_on_handler import PassOnHandler
 from coterie_agent.gossip.reaching import REMEMBERED_S
 from coterie_agent.gossip.signalling import PeerSignalling
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
+from coterie_agent.peer_server import PeerServer
 from coterie_agent.situation import Situation
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Reason
@@ -24,7 +24,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.meeting import MEETINGS_PATH, Envelope, Gathering, Roster
 from coterie_wire.passing_on import PassedOn, PassOn, PeerSignal
 from coterie_wire.paths import SIGNAL_S, SendSignal, Signal
-from coterie_wire.relaying import Peer, Way, public_key, read_with_body, seal, unseal, with_body
+from coterie_wire.relaying import DirectPeer, Peer, public_key, read_with_body, seal, unseal, with_body
 from tests.coterie_agent.bundles import SIGNING_KEY, make_bundle
 
 ROUND, EXPIRES_AT = "7", 1e12
@@ -48,8 +48,8 @@ class Member:
             is_relay=name == "relay",
         )
         self.gossip.reaching.clock = lambda: self.now
-        others = {path: desk for path, desk in self.gossip.desks.items() if path != MEETINGS_PATH}
-        self.door = PeerDoor(0, self.gossip.desk, path=MEETINGS_PATH, beside=others)
+        others = {path: handler for path, handler in self.gossip.handlers.items() if path != MEETINGS_PATH}
+        self.door = PeerServer(0, self.gossip.handler, path=MEETINGS_PATH, beside=others)
         threading.Thread(target=self.door.serve_forever, args=[0.01], daemon=True).start()
         self.paths: DirectPaths | None = None
 
@@ -58,12 +58,12 @@ class Member:
         roster = Roster(1, ROUND, 3, peers, EXPIRES_AT)
         signed = sign_content(msgspec.json.encode(roster), SIGNING_KEY)
         told = Gathering(signed, meetings=9, settling=0, group=3, wait_s=9, paths=tuple(paths), relays=("relay",))
-        self.gossip.desk.attend(signed)
-        self.gossip.desk.stand_at(5, b"model of %s" % self.name.encode())
+        self.gossip.handler.attend(signed)
+        self.gossip.handler.stand_at(5, b"model of %s" % self.name.encode())
         self.gossip.reaching.follow(roster, told)
 
     def open_paths(self, send: Callable[[SendSignal], None]) -> DirectPaths:
-        self.paths = DirectPaths(own=self.name, secret=SECRETS[self.name], send=send, desks=self.gossip.desks)
+        self.paths = DirectPaths(own=self.name, secret=SECRETS[self.name], send=send, handlers=self.gossip.handlers)
         self.gossip.reaching.paths = self.paths
         return self.paths
 
@@ -76,16 +76,16 @@ class Member:
             record_sent=self._record_sent,
             reaching=self.gossip.reaching,
         )
-        peer = self.gossip.desk.peer(name)
+        peer = self.gossip.handler.peer(name)
         assert peer is not None
-        return calls.call(peer, "your model", roster=self.gossip.desk.digest, meeting=5)
+        return calls.call(peer, "your model", roster=self.gossip.handler.digest, meeting=5)
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.door.server_port}"
 
     @property
-    def passing(self) -> PassingDesk:
+    def passing(self) -> PassOnHandler:
         assert self.gossip.passing is not None
         return self.gossip.passing
 
@@ -130,7 +130,7 @@ def test_a_peer_whose_door_is_shut_is_called_by_a_direct_path(
         """As the platform does."""
         to = members[sent.to].paths
         assert to is not None
-        signal = Signal(sent.path, Way(sender, public_key(SECRETS[sender])), sent.sealed)
+        signal = Signal(sent.path, DirectPeer(sender, public_key(SECRETS[sender])), sent.sealed)
         threading.Thread(target=to.hear, args=[[signal]]).start()
 
     members["a"].open_paths(lambda sent: pass_on("a", sent))
@@ -205,9 +205,9 @@ def test_nobody_passes_signals_on_where_there_is_no_relay(members: dict[str, Mem
 
 def asked(members: Mapping[str, Member], told: PassOn, *, by: str = "a") -> PassedOn:
     """What the relay answers."""
-    desk = members["relay"].passing
+    handler = members["relay"].passing
     sealed = seal(with_body(told), secret=SECRETS[by], to=public_key(SECRETS["relay"]))
-    answer = desk.receive(desk.admit(with_body(Envelope(ROUND, by))), sealed)
+    answer = handler.receive(handler.admit(with_body(Envelope(ROUND, by))), sealed)
     return read_with_body(unseal(answer, secret=SECRETS[by], by=public_key(SECRETS["relay"])), PassedOn)[0]
 
 

@@ -8,10 +8,10 @@ import msgspec
 
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.home import Home
-from coterie_agent.island.membership import Membership
+from coterie_agent.island.membership import IslandMembership
 from coterie_agent.island.thread import IslandThread
-from coterie_agent.peer_door import PeerDoor
-from coterie_agent.relay.desk import Desk
+from coterie_agent.peer_server import PeerServer
+from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import open_store
 from coterie_wire.bundle import sign_content
@@ -45,7 +45,7 @@ class Supernode:
         self._stack = ExitStack()
         home = Home(self._folder)
         store = self._stack.enter_context(open_store(home))
-        self.membership = Membership(
+        self.membership = IslandMembership(
             device=self.name,
             trusted=lambda: (BUNDLE.platform_key,),
             secret=SECRETS[self.name],
@@ -53,7 +53,7 @@ class Supernode:
             exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
         )
         self.situation = Situation()
-        self.desk = Desk(
+        self.handler = RelayHandler(
             device=self.name,
             trusted=lambda: (BUNDLE.platform_key,),
             secret=SECRETS[self.name],
@@ -66,11 +66,11 @@ class Supernode:
         own = self._island.voter(self.name)
         assert own is not None
         port = int(own.address.rpartition(":")[2])
-        self._door = PeerDoor(port, self.desk, path=PATH, beside={ISLAND_PATH: self.membership})
+        self._door = PeerServer(port, self.handler, path=PATH, beside={ISLAND_PATH: self.membership})
         threading.Thread(target=self._door.run, daemon=True).start()
         if told:
             self.membership.kept_lead = lead_with(self._island)
-        self.desk.lead(self.membership.kept_lead)
+        self.handler.lead(self.membership.kept_lead)
         thread = IslandThread(
             membership=self.membership,
             situation=self.situation,

@@ -9,12 +9,12 @@ import pytest
 
 from coterie_agent.delivering import Delivering
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Spooled
+from coterie_agent.supernode_upload import NeighbourRefused, SupernodeUpload
 from coterie_wire.bundle import sign_content
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.relaying import Peer, Route, Ticket, public_key, verify_receipt
@@ -46,8 +46,8 @@ def route_to(island: Mapping[str, Supernode], name: str, *, epoch: int = 1, by: 
     return Route(called.device, called.address, called.key, epoch, signed, bytes(32), island=kept.island)
 
 
-def handing_over(route: Route, *, is_away: bool = True) -> HandingOver:
-    return HandingOver(
+def handing_over(route: Route, *, is_away: bool = True) -> SupernodeUpload:
+    return SupernodeUpload(
         route=route,
         what="update to a supernode",
         sha256=SHA256,

@@ -1,11 +1,11 @@
 // Compiled, never run: what a program in TypeScript may write, and what it may not.
-import { type Answer, PredictionError, Predictions } from "coterie-predictions";
+import { type PredictionAnswer, PredictionError, Predictions } from "coterie-predictions";
 
 const model = new Predictions("/home/ann/.local/share/coterie-agent");
 
 export async function label(): Promise<string> {
   try {
-    const answer: Answer = await model.predict([[0, 1], { pixels: new Float32Array(4) }], { deadlineMs: 50 });
+    const answer: PredictionAnswer = await model.predict([[0, 1], { pixels: new Float32Array(4) }], { deadlineMs: 50 });
     const [first] = answer.predictions;
     // @ts-expect-error: an answer may be late, and then it is the last one
     const whose: null = answer.fallback;

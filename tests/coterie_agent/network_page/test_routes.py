@@ -7,7 +7,7 @@ import pytest
 
 from coterie_agent.config import Config
 from coterie_agent.home import Home
-from coterie_agent.label_api import LabelApi, LabelView, Question
+from coterie_agent.label_api import LabelApi, LabelQuestion, LabelView
 from coterie_agent.link.http import HttpLink
 from coterie_agent.local_api import LocalApi
 from coterie_agent.network_page.routes import SHOWN, ShownSamples, network_routes
@@ -59,7 +59,7 @@ def test_a_sample_is_counted_when_it_is_first_shown() -> None:
 
     def look(_: bytes) -> LabelView:
         number = shown.pop(0)
-        question = None if number is None else Question(number, "", None, [0.5], ["a", "b"])
+        question = None if number is None else LabelQuestion(number, "", None, [0.5], ["a", "b"])
         return LabelView(question, 0, 0, 0.0, False, 0, 0, 0)
 
     counted = ShownSamples(lambda what, size: sent.append((what, size))).counting(look)

@@ -18,7 +18,7 @@ from coterie_agent.network_page.address import PageAddress
 from coterie_agent.network_page.certificate import PageCertificate, page_certificate
 from coterie_agent.network_page.guesses import WRONG_ALLOWED
 from coterie_agent.network_page.link import offer_link
-from coterie_agent.network_page.server import OF_AN_ADDRESS, STAYS_S, PageDoor, PageServer
+from coterie_agent.network_page.server import OF_AN_ADDRESS, STAYS_S, PageAccess, PageServer
 from coterie_agent.owner_page.files import OWNER_PAGE, pages
 from coterie_agent.site import Site
 from coterie_agent.store.opened import open_store
@@ -44,7 +44,7 @@ class Served:
         self.now = 1000.0
         self.phones, self.certificate = phones, certificate
         self.address = PageAddress("127.0.0.1", "127.0.0.1", port)
-        self.door = PageDoor(address=self.address, phones=phones, clock=self.clock)
+        self.door = PageAccess(address=self.address, phones=phones, clock=self.clock)
         self.server = PageServer(SITE, self.door, certificate)
 
     def clock(self) -> float:
@@ -184,7 +184,7 @@ def test_the_internet_is_not_answered(served: Served) -> None:
 
 
 def test_a_port_that_is_taken_is_said(served: Served) -> None:
-    door = PageDoor(address=served.address, phones=served.phones)
+    door = PageAccess(address=served.address, phones=served.phones)
     with pytest.raises(AgentError, match=r"\[page\]") as refusal:
         PageServer(SITE, door, served.certificate)
     assert (refusal.value.code, refusal.value.exit_code) == ("page.port_taken", Exit.BAD_CONFIG)

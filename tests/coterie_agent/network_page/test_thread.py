@@ -12,7 +12,7 @@ import pytest
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.network_page.address import PageAddress
-from coterie_agent.network_page.thread import NetworkPage, Standing
+from coterie_agent.network_page.thread import NetworkPage, PageStatus
 from coterie_agent.owner_page.files import OWNER_PAGE, pages
 from coterie_agent.site import Site
 from coterie_agent.situation import Situation
@@ -58,11 +58,11 @@ def page(tmp_path: Path, own: list[str], port: int) -> Iterator[NetworkPage]:
         assert not thread.is_alive() and not home.network_page.exists()
 
 
-def standing(page: NetworkPage) -> Standing:
+def standing(page: NetworkPage) -> PageStatus:
     try:
-        return msgspec.json.decode(page.home.network_page.read_bytes(), type=Standing)
+        return msgspec.json.decode(page.home.network_page.read_bytes(), type=PageStatus)
     except FileNotFoundError:
-        return Standing()
+        return PageStatus()
 
 
 def eventually(look: Callable[[], object]) -> None:

@@ -7,49 +7,49 @@ import pytest
 
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peers.portion_desk import PortionDesk
+from coterie_agent.peers.portion_handler import PortionHandler
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
 from coterie_wire.helping import DIRECT_S, GiveVerdict, OfferPortion, Portion, PortionOf, ReportReceived
 from coterie_wire.paths import first_line
-from coterie_wire.relaying import Way, public_key, with_body
+from coterie_wire.relaying import DirectPeer, public_key, with_body
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.peers.world import GOOD, Device, plan, rows, serve
 
 NO_TRAINING = plan(local_training_every_s=None)
 SECRETS = {"target": b"t" * 32, "helper": b"h" * 32}
-WAYS = {name: Way(name, public_key(secret)) for name, secret in SECRETS.items()}
+WAYS = {name: DirectPeer(name, public_key(secret)) for name, secret in SECRETS.items()}
 NEW = (0, 1, 2, 2)
 
 
 class Path:
-    """A direct path to a desk, in place of `DirectPaths`."""
+    """A direct path to a handler, in place of `DirectPaths`."""
 
-    def __init__(self, desk: PortionDesk | None) -> None:
-        self.secret, self._desk = SECRETS["target"], desk
+    def __init__(self, handler: PortionHandler | None) -> None:
+        self.secret, self._handler = SECRETS["target"], handler
 
-    def ask(self, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
-        if self._desk is None:
+    def ask(self, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
+        if self._handler is None:
             raise Unreachable("the networks between let no direct path through")
-        assert (way, desk) == (WAYS["helper"], "/portions")
+        assert (way, handler) == (WAYS["helper"], "/portions")
         line, sealed = first_line(body)
-        answer = self._desk.receive(self._desk.admit(line), sealed)
+        answer = self._handler.receive(self._handler.admit(line), sealed)
         assert len(answer) <= at_most_bytes
         return answer
 
 
 @pytest.fixture
 def helper(home: Home, joined: Store, bundle: Bundle) -> Device:
-    """It has all classes right, and a desk whose clock the test sets."""
+    """It has all classes right, and a handler whose clock the test sets."""
     joined.peers.adopt(PersonalTensors("v1", encode_tensors({name: GOOD[name].copy() for name in GOOD})))
     device = Device(home, joined, bundle, {})
-    desk = PortionDesk(
+    handler = PortionHandler(
         store=joined.peers, secret=SECRETS["helper"], record_sent=lambda _what, _size: None, clock=lambda: device.at
     )
-    device.companion.agent = device.companion.agent._replace(desk=desk)
+    device.companion.agent = device.companion.agent._replace(handler=handler)
     device.at = 0.0
     return device
 
@@ -66,7 +66,7 @@ def test_what_is_to_be_fetched_is_announced_once_and_not_uploaded(helper: Device
     helper.live()
     (offer,) = helper.link.named(OfferPortion)
     assert helper.link.uploaded == b""
-    path, content = Path(helper.companion.agent.desk), Portion("t-9", BlobRef(offer.sha256, offer.size_bytes), 60.0)
+    path, content = Path(helper.companion.agent.handler), Portion("t-9", BlobRef(offer.sha256, offer.size_bytes), 60.0)
     from coterie_agent.peers.fetching import fetch_directly
 
     found = b"".join(fetch_directly(path, content, WAYS["helper"], 0))
@@ -91,17 +91,17 @@ def test_what_nobody_fetches_is_uploaded(helper: Device, *, platform_says: bool)
     helper.live()
     assert len(helper.link.uploaded) == helper.link.named(OfferPortion)[-1].size_bytes
     with pytest.raises(WireError, match="no portion of that transfer"):
-        helper.companion.agent.desk.admit(with_body(PortionOf("t-9")))
+        helper.companion.agent.handler.admit(with_body(PortionOf("t-9")))
 
 
 def test_a_stranger_gets_nothing(helper: Device) -> None:
     told(helper, direct=True)
     helper.live()
-    desk = helper.companion.agent.desk
+    handler = helper.companion.agent.handler
     with pytest.raises(WireError, match="no portion of that transfer"):
-        desk.admit(with_body(PortionOf("t-8")))
+        handler.admit(with_body(PortionOf("t-8")))
     with pytest.raises(WireError, match="not sealed"):
-        desk.receive(desk.admit(with_body(PortionOf("t-9"))), b"forged")
+        handler.receive(handler.admit(with_body(PortionOf("t-9"))), b"forged")
 
 
 @pytest.fixture
@@ -121,8 +121,8 @@ def asking(home: Home, joined: Store, bundle: Bundle) -> Callable[[Path], Device
     return make
 
 
-class Shelf(PortionDesk):
-    """A helper's desk that has one portion for the asking device."""
+class Shelf(PortionHandler):
+    """A helper's handler that has one portion for the asking device."""
 
     def __init__(self, store: Store, content: bytes) -> None:
         super().__init__(store=store.peers, secret=SECRETS["helper"], record_sent=lambda _what, _size: None)

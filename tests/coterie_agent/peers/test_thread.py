@@ -19,11 +19,11 @@ from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.training.model import read_parameters
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
-from coterie_learning.portions.payload import Terms, decode_portion
+from coterie_learning.portions.payload import PortionTerms, decode_portion
+from coterie_learning.prediction_counts import PredictionCounts
 from coterie_learning.profile import Counts
 from coterie_learning.profile_noise import sample_noise
-from coterie_learning.seen import Seen
-from coterie_learning.watch import Watch
+from coterie_learning.watch import DriftWatch
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.helping import (
     AskHelp,
@@ -139,7 +139,7 @@ def test_noise_that_hides_every_class_ends_the_request_until_the_cool_down(
 
 def device_profile(reading: Reading) -> Profile:
     """What the stored watch says was told."""
-    watch = msgspec.json.decode(reading.watch, type=Watch)
+    watch = msgspec.json.decode(reading.watch, type=DriftWatch)
     told = Counts(np.array(watch.reported), np.array(watch.reported_wrong))
     return share_profile(found_in(told), "counts", batch=reading.batches, drifting=watch.drifting, willing=True)
 
@@ -151,7 +151,7 @@ def test_predictions_that_drift_are_told_before_labels_come(new_device: Callable
     told = device.link.named(ReportProfile)
     assert not any(report.profile.drifting for report in told)
     for doubt in (0.1, 0.1, 0.8, 0.8):
-        device.store.predicted.add(Seen("v1 float32", 50, 50 * doubt, 0))
+        device.store.predicted.add(PredictionCounts("v1 float32", 50, 50 * doubt, 0))
     device.live()
     assert device.store.predicted.load() is None
     assert device.situation.now.peers.drifting
@@ -316,7 +316,7 @@ def test_it_helps_with_the_rows_of_its_own_model_and_once(new_device: Callable[.
     device.link.fault = None
     device.direct(NO_TRAINING, serve=serve(NO_TRAINING, (0, 1)))
     device.live()
-    terms = Terms(SPEC, (0, 1), CARTEL, NO_TRAINING.codec, NO_TRAINING.privacy)
+    terms = PortionTerms(SPEC, (0, 1), CARTEL, NO_TRAINING.codec, NO_TRAINING.privacy)
     portion = decode_portion(terms, bytes(device.link.uploaded))
     np.testing.assert_array_equal(portion["rows"], personal_parameters(device)["weight"][:2])
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["served"]

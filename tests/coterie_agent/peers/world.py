@@ -12,7 +12,7 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
-from coterie_agent.peers.at_hand import AtHand
+from coterie_agent.peers.context import PeersContext
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.predicting import load_held_model
 from coterie_agent.situation import Situation
@@ -138,7 +138,7 @@ class Device:
         self.situation.hold(self.bundle.manifest.version, self.bundle.manifest.model)
         self.companion = PeersThread(
             identity=self.store.identity.get(),
-            agent=AtHand(
+            agent=PeersContext(
                 config=self.config,
                 store=self.store,
                 blobs=BlobCache(self.home.blobs),

@@ -14,13 +14,13 @@ from coterie_agent.direct.paths import DirectPaths
 from coterie_agent.discovery.book import AddressBook
 from coterie_agent.errors import AgentError
 from coterie_agent.exclusions import Exclusions
-from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.peer_door import PeerDoor
-from coterie_agent.relay.desk import Desk
+from coterie_agent.peer_server import PeerServer
+from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.store.opened import Store
+from coterie_agent.supernode_upload import NeighbourRefused, SupernodeUpload
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.fold import Counted, partial_aggregate
+from coterie_learning.fold import CountedUpdate, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.partial_sums import Sums, added, encode_sums, fingerprint
 from coterie_learning.update_files import Contents
@@ -30,14 +30,14 @@ from coterie_wire.exclusion import Excluded
 from coterie_wire.paths import SendSignal, first_line
 from coterie_wire.relaying import (
     PATH,
+    ChildSum,
+    DirectPeer,
     Lead,
     Order,
-    Part,
     Route,
     SignedReceipt,
     SumRoute,
     Ticket,
-    Way,
     Weighed,
     public_key,
     verify_receipt,
@@ -68,7 +68,7 @@ class Door:
     """A supernode that listens, and a neighbour's way to it."""
 
     def __init__(self, folder: Path, *, members: int = 10) -> None:
-        self.desk = Desk(
+        self.handler = RelayHandler(
             device="supernode",
             trusted=lambda: (BUNDLE.platform_key,),
             secret=SUPERNODE,
@@ -78,7 +78,7 @@ class Door:
             exclusions=Exclusions(lambda: (BUNDLE.platform_key,)),
             clock=lambda: NOW,
         )
-        self.server = PeerDoor(0, self.desk, path=PATH)
+        self.server = PeerServer(0, self.handler, path=PATH)
         threading.Thread(target=self.server.run, daemon=True).start()
 
     def route(self, assignment: str = ASSIGNMENT, **changes: object) -> Route:
@@ -100,7 +100,7 @@ class Door:
     ) -> SignedReceipt:
         told = payload if told is None else told
         sha256 = hashlib.sha256(told).hexdigest()
-        receipt = HandingOver(
+        receipt = SupernodeUpload(
             route=route or self.route(),
             what="update to a supernode",
             sha256=sha256,
@@ -120,7 +120,7 @@ class Door:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     found = Door(tmp_path)
-    found.desk.lead(LEAD)
+    found.handler.lead(LEAD)
     yield found
     found.server.shutdown()
     found.server.server_close()
@@ -137,15 +137,15 @@ def test_an_update_comes_in_pieces_and_is_vouched_for_once(door: Door) -> None:
 
 def test_a_supernode_that_no_address_leads_to_is_reached_by_a_direct_path(door: Door) -> None:
     class Tunnel(DirectPaths):
-        def ask(self, way: Way, desk: str, body: bytes, *, at_most_bytes: int) -> bytes:
+        def ask(self, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
             line, sealed = first_line(body)
-            return self.desks[desk].receive(self.desks[desk].admit(line), sealed)
+            return self.handlers[handler].receive(self.handlers[handler].admit(line), sealed)
 
     def send(_signal: SendSignal) -> None:
         """Nobody is written to."""
 
-    tunnel = Tunnel(own="member", secret=MEMBER, send=send, desks={PATH: door.desk})
-    direct = Way("supernode", public_key(SUPERNODE))
+    tunnel = Tunnel(own="member", secret=MEMBER, send=send, handlers={PATH: door.handler})
+    direct = DirectPeer("supernode", public_key(SUPERNODE))
     route = msgspec.structs.replace(door.route(), address="127.0.0.1:1", direct=direct)
     assert door.hand_over(update(1), route, paths=tunnel) == door.hand_over(update(1))
     with pytest.raises(Unreachable):
@@ -174,7 +174,7 @@ def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(doo
 
 def test_a_neighbour_that_the_platform_has_excluded_is_turned_away_with_a_ticket_that_holds(door: Door) -> None:
     door.hand_over(update(1))
-    door.desk.exclusions.hear(excluding("member"))
+    door.handler.exclusions.hear(excluding("member"))
     with pytest.raises(Unreachable, match="403"):
         door.hand_over(update(1))
 
@@ -192,7 +192,7 @@ def test_a_neighbour_and_its_supernode_tell_each_other_who_is_excluded(door: Doo
     neighbour = Exclusions(lambda: (BUNDLE.platform_key,))
     neighbour.hear(excluding("another"))
     door.hand_over(update(1), exclusions=neighbour)
-    assert door.desk.exclusions.devices == {"another"}
+    assert door.handler.exclusions.devices == {"another"}
     other = Exclusions(lambda: (BUNDLE.platform_key,))
     door.hand_over(update(1), exclusions=other)
     assert other.devices == {"another"}
@@ -201,7 +201,7 @@ def test_a_neighbour_and_its_supernode_tell_each_other_who_is_excluded(door: Doo
 def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:
     receipt = door.hand_over(update(1))
     again = Door(tmp_path)
-    again.desk.lead(LEAD)
+    again.handler.lead(LEAD)
     assert again.hand_over(update(1)) == receipt
     again.server.shutdown()
     again.server.server_close()
@@ -251,7 +251,7 @@ def test_nothing_is_taken_before_the_platform_says_so_or_beyond_what_the_owner_l
     with pytest.raises(NeighbourRefused) as refused:
         door.hand_over(update(1))
     assert refused.value.code == "relay.not_leading"
-    door.desk.lead(LEAD)
+    door.handler.lead(LEAD)
     door.hand_over(update(1))
     with pytest.raises(NeighbourRefused) as refused:
         door.hand_over(update(2), door.route(ASSIGNMENT.replace("a", "b")))
@@ -267,17 +267,17 @@ def test_it_sums_what_it_is_told_to_and_nothing_that_was_damaged(door: Door, tmp
     hashes = [hashlib.sha256(update(seed)).hexdigest() for seed in (1, 2)]
     order = Order(fold="f", shares=(Weighed(ASSIGNMENT, hashes[0], 3), Weighed(other, hashes[1], 0)))
     file = Contents(SPEC, Int8(), Sgd()).open(InMemory(update(1)), ())
-    alone = partial_aggregate(SPEC.parameters, [Counted(lambda: nullcontext(file), 3)], parts=("delta",))
-    assert door.desk.sum(order) == encode_sums(alone, of="f")
+    alone = partial_aggregate(SPEC.parameters, [CountedUpdate(lambda: nullcontext(file), 3)], parts=("delta",))
+    assert door.handler.sum(order) == encode_sums(alone, of="f")
     (tmp_path / "relay" / "7" / f"{other}.update").write_bytes(b"damaged")
     with pytest.raises(AgentError) as lost:
-        door.desk.sum(order)
+        door.handler.sum(order)
     assert lost.value.code == "relay.update_lost"
 
 
 def test_updates_of_other_rounds_go(door: Door, tmp_path: Path) -> None:
     door.hand_over(update(1))
-    door.desk.lead(msgspec.structs.replace(LEAD, round="8"))
+    door.handler.lead(msgspec.structs.replace(LEAD, round="8"))
     assert [path.name for path in (tmp_path / "relay").iterdir()] == ["8"]
 
 
@@ -294,16 +294,16 @@ class Above:
         self.payload = encode_sums(self.sums, of=PART)
         door.hand_over(update(1))
         found = fingerprint(SEED, self.sums.items())
-        part = Part(fold=PART, supernode="inner", weight=3, seed=SEED, fingerprint=found, roll="7" * 64)
+        part = ChildSum(fold=PART, supernode="inner", weight=3, seed=SEED, fingerprint=found, roll="7" * 64)
         share = Weighed(ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 5)
         self.order = Order(fold="whole", shares=(share,), parts=(part,))
-        door.desk.lead(msgspec.structs.replace(LEAD, order=self.order))
+        door.handler.lead(msgspec.structs.replace(LEAD, order=self.order))
 
     def hand_over(self, payload: bytes, *, member: str = "inner") -> SignedReceipt:
         ticket = Ticket(1, PART, member, public_key(INNER), "supernode", 4, NOW + 60)
         signed = sign_content(msgspec.json.encode(ticket), SIGNING_KEY)
         address = f"127.0.0.1:{self.door.server.server_port}"
-        receipt = HandingOver(
+        receipt = SupernodeUpload(
             route=SumRoute("supernode", address, public_key(SUPERNODE), 4, signed),
             what="sum to a supernode",
             sha256=hashlib.sha256(payload).hexdigest(),
@@ -320,19 +320,19 @@ class Above:
 
 def alone(payload: bytes, *, weight: int) -> Sums:
     file = Contents(SPEC, Int8(), Sgd()).open(InMemory(payload), ())
-    return partial_aggregate(SPEC.parameters, [Counted(lambda: nullcontext(file), weight)], parts=("delta",))
+    return partial_aggregate(SPEC.parameters, [CountedUpdate(lambda: nullcontext(file), weight)], parts=("delta",))
 
 
 def test_the_sum_of_another_is_checked_and_vouched_for_and_added(door: Door) -> None:
     above = Above(door)
-    assert door.desk.waits_for(above.order) == 1
+    assert door.handler.waits_for(above.order) == 1
     receipt = above.hand_over(above.payload)
     found = verify_sum_receipt(receipt, public_key(SUPERNODE))
     assert (found.fold, found.epoch, found.roll) == (PART, 4, "7" * 64)
     assert above.hand_over(above.payload) == receipt
-    assert door.desk.waits_for(above.order) == 0
+    assert door.handler.waits_for(above.order) == 0
     whole = added([alone(update(1), weight=5), above.sums])
-    assert door.desk.sum(above.order) == encode_sums(whole, of="whole")
+    assert door.handler.sum(above.order) == encode_sums(whole, of="whole")
 
 
 def test_a_sum_that_is_not_that_of_its_updates_is_refused_and_may_be_sent_again(door: Door) -> None:
@@ -357,5 +357,5 @@ def test_a_sum_that_was_damaged_since_is_not_added(door: Door, tmp_path: Path) -
     above.hand_over(above.payload)
     (tmp_path / "relay-sums" / "7" / f"{PART}.update").write_bytes(b"damaged")
     with pytest.raises(AgentError) as lost:
-        door.desk.sum(above.order)
+        door.handler.sum(above.order)
     assert lost.value.code == "relay.update_lost"

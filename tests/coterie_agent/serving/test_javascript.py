@@ -15,7 +15,7 @@ import pytest
 
 from coterie_agent.client import Predictions
 from coterie_agent.home import Home
-from coterie_agent.serving.messages import Answer
+from coterie_agent.serving.messages import PredictionAnswer
 from coterie_agent.store.serving import Counted, Serving
 from coterie_wire.conditions import Reason
 from coterie_wire.latency import Histogram
@@ -138,7 +138,7 @@ def test_types_allow_what_is_right_and_nothing_else(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("struct", [Answer, Counted, Histogram, Output, Prediction, Reason, Serving])
+@pytest.mark.parametrize("struct", [PredictionAnswer, Counted, Histogram, Output, Prediction, Reason, Serving])
 def test_types_name_the_fields_of_the_messages(struct: type[msgspec.Struct]) -> None:
     types = (CLIENT / "predictions.d.ts").read_text()
     found = re.search(rf"^export interface {struct.__name__} {{\n(.*?)^}}", types, re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.serving.platform import AT_ONCE, Platform
-from coterie_agent.store.journal import Sent
+from coterie_agent.store.journal import SentBytes
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
 from coterie_wire.fallback import AskPlatform, PlatformAnswer
@@ -27,7 +27,7 @@ def test_samples_go_with_the_owners_journal_knowing_it(home: Home, store: Store,
     assert answers.asked == [AskPlatform("digits", (ROW.x, ROW.x), 9.0)]
     assert answers.credentials == ["Bearer secret"]
     size = len(msgspec.json.encode(answers.asked[0]))
-    assert store.journal.sent_totals() == (Sent("ask-platform", 1, size),)
+    assert store.journal.sent_totals() == (SentBytes("ask-platform", 1, size),)
     assert platform.after_s == 0.25
 
 

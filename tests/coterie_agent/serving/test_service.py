@@ -20,9 +20,9 @@ from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import JsonRow
 from coterie_agent.predicting import HeldModel
 from coterie_agent.serving.current import CurrentModel
-from coterie_agent.serving.messages import Ask
+from coterie_agent.serving.messages import PredictionRequest
 from coterie_agent.serving.platform import Platform
-from coterie_agent.serving.queue import HELD_UP_S, Busy, PredictionQueue
+from coterie_agent.serving.queue import HELD_UP_S, PredictionQueue, QueueFull
 from coterie_agent.serving.service import PredictionService, deadline_of
 from coterie_agent.site import RequestError
 from coterie_agent.store.samples import Row
@@ -166,8 +166,8 @@ def test_an_answer_in_time_is_the_models(new_world: Callable[..., World]) -> Non
 
 @pytest.mark.parametrize("asks_platform", [False, True])
 def test_a_deadline_is_the_requests_else_the_owners_else_one_that_the_platform_can_keep(asks_platform: bool) -> None:
-    plain, own = Ask([JsonRow([0.0])]), ServingSettings(deadline_ms=70.0)
-    assert deadline_of(Ask([JsonRow([0.0])], deadline_ms=20.0), own, asks_platform=asks_platform) == 20.0
+    plain, own = PredictionRequest([JsonRow([0.0])]), ServingSettings(deadline_ms=70.0)
+    assert deadline_of(PredictionRequest([JsonRow([0.0])], deadline_ms=20.0), own, asks_platform=asks_platform) == 20.0
     assert deadline_of(plain, own, asks_platform=asks_platform) == 70.0
     usual = deadline_of(plain, ServingSettings(), asks_platform=asks_platform)
     assert usual == (5000.0 if asks_platform else 1000.0)
@@ -319,7 +319,7 @@ async def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
     queue, model = PredictionQueue(capacity=256, batch=4), Model(run_s=0.0)
     model.goes.set()
     first = queue.ask(cast(HeldModel, model), [ROW] * 256)
-    with pytest.raises(Busy):
+    with pytest.raises(QueueFull):
         queue.ask(cast(HeldModel, model), [ROW])
     assert await first.within(10)
     assert await queue.ask(cast(HeldModel, model), [ROW]).within(10)

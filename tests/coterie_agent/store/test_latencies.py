@@ -1,14 +1,14 @@
 """How quick the device is: summed up by kind of work and condition, told as shapes."""
 
-from coterie_agent.store.latencies import DAY_S, Measured
+from coterie_agent.store.latencies import DAY_S, MeasuredDurations
 from coterie_agent.store.opened import Store
 from coterie_wire.latency import TOLD, Histogram
 
 NOW = 1_800_000_000.0
 
 
-def measured(bucket: int, count: int = 10, **changes: object) -> Measured:
-    before = Measured("digits", "v1", "predict", "float32", "yes", 30.0, Histogram((*(0,) * bucket, count)))
+def measured(bucket: int, count: int = 10, **changes: object) -> MeasuredDurations:
+    before = MeasuredDurations("digits", "v1", "predict", "float32", "yes", 30.0, Histogram((*(0,) * bucket, count)))
     return before._replace(**changes)
 
 

@@ -14,7 +14,7 @@ from coterie_agent.store.peers import KeptPortion, Reading, Tuned
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.sealing import teach_sqlite
 from coterie_learning.help.cartel import Cartel
-from coterie_learning.watch import Watch, begin_watch
+from coterie_learning.watch import DriftWatch, begin_watch
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
 from coterie_wire.messages import Assignment
 from tests.coterie_agent.bundles import Bundle
@@ -72,7 +72,7 @@ def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> Non
         found = store.peers.reading()
         assert found is not None
         assert (found.judged, found.reported_drifting, found.batches) == (8, True, 2)
-        after = msgspec.json.decode(found.watch, type=Watch)
+        after = msgspec.json.decode(found.watch, type=DriftWatch)
         assert (after.reported, after.batches_unreported) == ((1, 2, 3), 4)
         assert store.peers.tuned() == tuned
 

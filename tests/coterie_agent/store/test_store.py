@@ -16,7 +16,7 @@ from coterie_agent.home import Home, RunLock, is_running
 from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull, failure_of_disk
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.store.samples import Row, Samples, Snapshot
+from coterie_agent.store.samples import Row, SampleStore, Snapshot
 from coterie_agent.store.secure_sum import Remembered
 from coterie_agent.store.work import Checkpoint, Outcome, Spooled, TrainingProgress
 from coterie_wire.helping import StandingPlan
@@ -257,7 +257,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(store: Store, home: Home) -> 
             cursor.execute("PRAGMA max_page_count = 1")  # SQLite reports it as a full disk
         for _ in range(2):
             with pytest.raises(StoreFull):
-                Samples(database).add([Row(bytes(1 << 20), 0)], max_samples=10, replace=True)
+                SampleStore(database).add([Row(bytes(1 << 20), 0)], max_samples=10, replace=True)
     assert store.samples.class_counts() == (0, 0, 1)
 
 

@@ -15,11 +15,11 @@ from coterie_agent.home import Home
 from coterie_agent.site import RequestError
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.updating.agreeing import OwnersWord, agree, owners_word
+from coterie_agent.updating.consent import OwnersWord, agree, owners_word
 from coterie_agent.updating.owner_view import SayOnUpdates, hear, updates_view
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.updating.thread import UpdatingThread
-from coterie_agent.versions.standing import Base, Standing, Versions
+from coterie_agent.versions.state import Base, Versions, VersionState
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Progress
 from coterie_wire.updating import AgentUpdate, ReportUpdate
@@ -189,7 +189,7 @@ def test_an_agent_on_trial_says_that_it_has_checked_in(agent: Agent) -> None:
 
 def test_it_goes_back_from_what_that_update_brought_alone(agent: Agent) -> None:
     versions = Versions(agent.home.versions)
-    versions.write(Standing(base=Base(VERSION, sys.executable, ()), current="", former="", update="another"))
+    versions.write(VersionState(base=Base(VERSION, sys.executable, ()), current="", former="", update="another"))
     back = msgspec.structs.replace(UPDATE, to_do="return")
     assert agent.run(update=back, until="returned") == [("returned", None)]
     standing = versions.read()
@@ -202,7 +202,7 @@ def test_it_goes_back_when_the_platform_wants_it(agent: Agent) -> None:
     from coterie_agent.store.database import SCHEMA_VERSION
 
     base = Base(VERSION, sys.executable, ())
-    versions.write(Standing(base=base, current="", former="", update="u-1", schema=SCHEMA_VERSION))
+    versions.write(VersionState(base=base, current="", former="", update="u-1", schema=SCHEMA_VERSION))
     assert agent.run(update=msgspec.structs.replace(UPDATE, to_do="return")) == []
     assert agent.situation.now.stopping
     standing = versions.read()

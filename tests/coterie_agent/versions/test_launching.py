@@ -13,7 +13,7 @@ import pytest
 
 from coterie_agent import VERSION
 from coterie_agent.home import Home
-from coterie_agent.versions.standing import Base, Candidate, Standing, Versions
+from coterie_agent.versions.state import Base, Candidate, Versions, VersionState
 
 LAUNCH = """
 import sys
@@ -82,9 +82,9 @@ class Device:
         return f"import sqlite3; sqlite3.connect('{self.home.database}').execute('PRAGMA user_version = 9')"
 
 
-def standing(**fields: object) -> Standing:
+def standing(**fields: object) -> VersionState:
     base = Base(VERSION, sys.executable, ())
-    return msgspec.structs.replace(Standing(base=base), **fields)
+    return msgspec.structs.replace(VersionState(base=base), **fields)
 
 
 def candidate(version: str = "9.0", *, probation_s: float = 30.0, starts: int = 0) -> Candidate:

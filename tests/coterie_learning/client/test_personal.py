@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from coterie_learning.client.personal import choose, is_due, parts_of, still_answers
-from coterie_learning.metrics import Measured
+from coterie_learning.metrics import SampleFigures
 
 
-def right(*shares: float, loss: float = 1.0) -> Measured:
-    return Measured(np.full(len(shares), loss), np.array(shares))
+def right(*shares: float, loss: float = 1.0) -> SampleFigures:
+    return SampleFigures(np.full(len(shares), loss), np.array(shares))
 
 
-def losses(*found: float) -> Measured:
-    return Measured(np.array(found), None)
+def losses(*found: float) -> SampleFigures:
+    return SampleFigures(np.array(found), None)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def losses(*found: float) -> Measured:
     ],
     ids=["more are right", "as many, at a lower loss", "nothing better", "fewer"],
 )
-def test_what_was_trained_answers_unless_it_is_worse(trained: Measured, answers: str) -> None:
+def test_what_was_trained_answers_unless_it_is_worse(trained: SampleFigures, answers: str) -> None:
     assert choose(right(1, 0, 0, 0), trained, None).answers == answers
 
 

@@ -15,7 +15,7 @@ from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.codec.sparse_levels import SparseLevels
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import CountedUpdate, fold_in_memory
 from coterie_learning.local import Local
 from coterie_learning.local.random_subset import RandomSubset
 from coterie_learning.local.sgd import Sgd
@@ -127,7 +127,7 @@ def test_a_merge_gives_the_same_bits_with_any_blocks() -> None:
         yield contents.open(InMemory(payload), ())
 
     def merged(block: int | None) -> Tensors:
-        counted = [Counted(partial(opened, payload), place) for place, payload in enumerate(payloads, start=1)]
+        counted = [CountedUpdate(partial(opened, payload), place) for place, payload in enumerate(payloads, start=1)]
         return fold_in_memory(FedAvg(), SPEC.parameters, counted, parameters(), None, block=block).parameters
 
     whole = merged(None)

@@ -9,7 +9,7 @@ import numpy as np
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.device_plan import LOCAL
-from coterie_learning.fold import Aggregation, Counted, Folded, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, Folded, fold_in_memory
 from coterie_learning.geometry import Opens
 from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
@@ -40,7 +40,7 @@ def folded(
     specs, opens = stored(base, updates, codec or Float32Codec(), told, local)
     root = _root(base, updates) if merge.compares_with_root else None
     found = tally(merge, specs, opens, samples or [1] * len(updates), root=root)
-    counted = [Counted(*pair) for pair in zip(opens, found.weights, strict=True) if pair[1]]
+    counted = [CountedUpdate(*pair) for pair in zip(opens, found.weights, strict=True) if pair[1]]
     if not counted:  # production abandons the round
         return Folded(base, state or merge.init(base))
     return fold_in_memory(

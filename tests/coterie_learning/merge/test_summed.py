@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from coterie_learning.contribution import Contents, Measured
+from coterie_learning.contribution import Contents, DeviceFigures
 from coterie_learning.device_state import NO_STATE
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.local import DELTA, Broadcast, Trained
 from coterie_learning.plan import Plan, read_plan
 from coterie_learning.secure_sum.vector import added
@@ -63,7 +63,8 @@ def opened(plan: Plan, payload: bytes) -> UpdateFile:
 
 def merged(plan: Plan, updates: Sequence[bytes], weights: Sequence[int]) -> Tensors:
     counted = [
-        Counted(partial(nullcontext, opened(plan, one)), weight) for one, weight in zip(updates, weights, strict=True)
+        CountedUpdate(partial(nullcontext, opened(plan, one)), weight)
+        for one, weight in zip(updates, weights, strict=True)
     ]
     scalars = Aggregation(scalars=plan.local.scalars)
     return fold_in_memory(plan.merge, MODEL.parameters, counted, BASE, None, scalars).parameters
@@ -74,7 +75,7 @@ def summed(plan: Plan, updates: Sequence[bytes], samples: Sequence[int]) -> Tens
     assert masking is not None
     what = Contents(MODEL, plan.local, masking, members=FLEET, seed=3)
     vectors = [
-        what.vector(opened(plan, one), Measured(count, 0.0, 0.0, None), {}, seed=place)
+        what.vector(opened(plan, one), DeviceFigures(count, 0.0, 0.0, None), {}, seed=place)
         for place, (one, count) in enumerate(zip(updates, samples, strict=True))
     ]
     total = added(vectors)

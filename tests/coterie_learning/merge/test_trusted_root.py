@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.fold import Aggregation, Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.kinds import Resources
 from coterie_learning.merge.krum import Krum
 from coterie_learning.merge.trusted_root import TrustedRoot
@@ -24,7 +24,7 @@ def believed(root: Tensors, *updates: Tensors) -> tuple[Tally, Tensors]:
     specs, opens = stored(BASE, updates, Float32Codec())
     _, (own,) = stored(BASE, [root], Float32Codec())
     found = tally(TrustedRoot(), specs, opens, [1] * len(updates), root=own)
-    counted = [Counted(opened, weight) for opened, weight in zip(opens, found.weights, strict=True) if weight]
+    counted = [CountedUpdate(opened, weight) for opened, weight in zip(opens, found.weights, strict=True) if weight]
     if not counted:
         return found, BASE
     return found, fold_in_memory(TrustedRoot(), specs, counted, BASE, None, Aggregation(share=found.share)).parameters

@@ -10,7 +10,13 @@ from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.help.cartel import Cartel
-from coterie_learning.portions.payload import Terms, decode_portion, encode_portion, learner_parameters, merge_portion
+from coterie_learning.portions.payload import (
+    PortionTerms,
+    decode_portion,
+    encode_portion,
+    learner_parameters,
+    merge_portion,
+)
 from coterie_learning.portions.rules import Portion
 from coterie_learning.privacy.clip import Clip
 from coterie_learning.privacy.none import NoPrivacy
@@ -25,9 +31,9 @@ every_portion = pytest.mark.parametrize("portion", PORTIONS)
 
 def terms(
     portion: Portion, *, codec: Codec = PLAIN, norm: float | None = None, classes: tuple[int, ...] = (1, 3)
-) -> Terms:
+) -> PortionTerms:
     privacy = NoPrivacy() if norm is None else Clip(norm=norm)
-    return Terms(NETWORK, classes, Cartel(portion=portion, share=0.5), codec, privacy)
+    return PortionTerms(NETWORK, classes, Cartel(portion=portion, share=0.5), codec, privacy)
 
 
 @every_portion

@@ -19,7 +19,7 @@ from coterie_learning.secure_sum import masks, party, recovery
 from coterie_learning.secure_sum.identities import EMPTY
 from coterie_learning.secure_sum.members import MemberList, member_list
 from coterie_learning.secure_sum.party import PartyState
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout, Vector, added, encode_vector, open_vector
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Box, Member, Share
@@ -51,7 +51,7 @@ class _Schedule:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.count = self.rng.randint(5, 10)
-        self.terms = Terms(self.rng.randint(2, 3), 0.0, 0.3, self.rng.choice(["curious", "split_view"]))
+        self.terms = SumTerms(self.rng.randint(2, 3), 0.0, 0.3, self.rng.choice(["curious", "split_view"]))
         if self.rng.random() < 0.5:
             self.terms = self.terms._replace(corrupted=0.2, dropped=0.2)
         self.loss = self.rng.choice([0.0, 0.05, 0.15])

@@ -12,12 +12,12 @@ from coterie_learning.secure_sum.identities import EMPTY
 from coterie_learning.secure_sum.masks import UInt
 from coterie_learning.secure_sum.members import MemberList, member_list
 from coterie_learning.secure_sum.party import PartyState
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout, Vector, added, encode_vector, open_vector, word
 from coterie_wire.secure_sum import Box, Share
 from coterie_wire.tensor_files import InMemory
 
-EASY = Terms(fewest=2, corrupted=0.0, dropped=0.3, adversary="curious")
+EASY = SumTerms(fewest=2, corrupted=0.0, dropped=0.3, adversary="curious")
 
 
 class Collected(NamedTuple):
@@ -51,7 +51,7 @@ def vector_of(place: int, layout: Layout) -> Vector:
 def collect(
     count: int,
     layout: Layout,
-    terms: Terms = EASY,
+    terms: SumTerms = EASY,
     *,
     before_sharing: Collection[int] = (),
     before_vector: Collection[int] = (),
@@ -79,7 +79,7 @@ def collect(
     return Collected(found, states, shared, survivors, revealed, files, vectors)
 
 
-def unmasked(found: Collected, layout: Layout, terms: Terms = EASY) -> Vector:
+def unmasked(found: Collected, layout: Layout, terms: SumTerms = EASY) -> Vector:
     """The sum that the platform recovers."""
     recovered = recovery.recover(
         found.found, terms, shared=found.shared, survivors=found.survivors, revealed=found.revealed

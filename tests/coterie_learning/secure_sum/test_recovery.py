@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from coterie_learning.secure_sum import masks, party, recovery
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Share
 from tests.coterie_learning.secure_sum.session import EASY, Collected, collect, joined
 
 LAYOUT = Layout(length=4, bits=16, tail=1)
-SPARSE = Terms(fewest=20, corrupted=0.1, dropped=0.1, adversary="curious")
+SPARSE = SumTerms(fewest=20, corrupted=0.1, dropped=0.1, adversary="curious")
 WRONG = b"\0" + bytes([7] * 32)
 
 
@@ -21,7 +21,7 @@ def many() -> Collected:
     return collect(60, LAYOUT, SPARSE, before_vector=[4, 31], before_revealing=[11])
 
 
-def recovered(found: Collected, terms: Terms = SPARSE, **changes: object) -> recovery.Recovered:
+def recovered(found: Collected, terms: SumTerms = SPARSE, **changes: object) -> recovery.Recovered:
     known: dict[str, object] = {"shared": found.shared, "survivors": found.survivors, "revealed": found.revealed}
     return recovery.recover(found.found, terms, **{**known, **changes})  # type: ignore[arg-type]
 
@@ -90,7 +90,7 @@ def test_who_publishes_another_secret_than_it_deals_is_named_where_too_many_say_
     revealing: int, is_known: bool
 ) -> None:
     """Of ten, where seven shares are a secret and one holder may lie; it reveals none of its own."""
-    terms = Terms(fewest=2, corrupted=0.1, dropped=0.2, adversary="curious")
+    terms = SumTerms(fewest=2, corrupted=0.1, dropped=0.2, adversary="curious")
     assert terms.graph(10).threshold == 7
     found = collect(10, LAYOUT, terms)
     other = masks.commitment(bytes(32))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import Layout
 from coterie_wire.errors import WireError
 from tests.coterie_learning.secure_sum.session import EASY, collect, plain_sum, unmasked
@@ -25,7 +25,7 @@ def test_nobody_is_lost(bits: int) -> None:
 
 
 def test_a_hundred_members_of_a_sparse_graph_lose_some_at_every_step() -> None:
-    terms = Terms(fewest=50, corrupted=0.05, dropped=0.3, adversary="curious")
+    terms = SumTerms(fewest=50, corrupted=0.05, dropped=0.3, adversary="curious")
     found = collect(
         100, LAYOUT, terms, before_sharing=range(10), before_vector=range(10, 20), before_revealing=range(20, 30)
     )

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from coterie_learning.plan import SELECTION
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known, Selection
+from coterie_learning.selection import DeviceFacts, Selection
 from coterie_learning.selection._fair import Fair
 
 KINDS = [pytest.param(kind(), id=name) for name, kind in sorted(SELECTION.kinds.items())]
 FAIR = [pytest.param(kind(), id=name) for name, kind in sorted(SELECTION.kinds.items()) if issubclass(kind, Fair)]
 HISTORIES = st.builds(
-    Known,
+    DeviceFacts,
     device=st.text("abcdef", min_size=1, max_size=4),
     idle_rounds=st.none() | st.integers(0, 300),
     loss=st.none() | st.floats(0, 1e6),
@@ -25,7 +25,7 @@ FLEETS = st.lists(HISTORIES, max_size=30, unique_by=lambda known: known.device)
 @pytest.mark.parametrize("kind", KINDS)
 @given(fleet=FLEETS, data=st.data(), count=st.integers(0, 35), number=st.integers(1, 500), seed=st.integers(0, 2**53))
 def test_it_chooses_as_many_as_it_should_in_any_order(
-    kind: Selection, fleet: list[Known], data: st.DataObject, count: int, number: int, seed: int
+    kind: Selection, fleet: list[DeviceFacts], data: st.DataObject, count: int, number: int, seed: int
 ) -> None:
     chosen = kind.choose(fleet, count=count, round_number=number, seed=seed)
     assert len(chosen) == len(set(chosen)) == min(count, len(fleet))
@@ -42,7 +42,7 @@ def test_every_device_is_asked_within_the_rounds_that_it_promises(kind: Fair) ->
     most = 0
     for number in range(1, 200):
         fleet = [
-            Known(
+            DeviceFacts(
                 name,
                 number - last[name] if name in last else None,
                 loss=float(index),

@@ -6,20 +6,20 @@ import pytest
 
 from coterie_learning.plan import parse_plan
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 from coterie_learning.selection.oort import Oort
 from coterie_learning.selection.power_of_choice import PowerOfChoice
 from coterie_learning.selection.tiers import Tiers
 from coterie_wire.errors import WireError
 
 FLEET = [
-    Known(f"device-{number:02}", idle_rounds=1, loss=float(number), samples=10, train_s=float(number + 1))
+    DeviceFacts(f"device-{number:02}", idle_rounds=1, loss=float(number), samples=10, train_s=float(number + 1))
     for number in range(20)
 ]
 
 
 def counts(
-    kind: Oort | PowerOfChoice | Tiers, fleet: list[Known], *, count: int = 4, rounds: int = 400
+    kind: Oort | PowerOfChoice | Tiers, fleet: list[DeviceFacts], *, count: int = 4, rounds: int = 400
 ) -> Counter[str]:
     return Counter(
         device
@@ -43,7 +43,7 @@ def test_power_of_choice_with_one_candidate_each_asks_everybody_as_often() -> No
 
 
 def test_a_device_that_has_told_nothing_is_a_candidate_that_is_taken() -> None:
-    chosen = PowerOfChoice(candidates=100).choose([*FLEET, Known("new", 1)], count=1, round_number=2, seed=1)
+    chosen = PowerOfChoice(candidates=100).choose([*FLEET, DeviceFacts("new", 1)], count=1, round_number=2, seed=1)
     assert chosen == ("new",)
 
 
@@ -74,9 +74,9 @@ def test_tiers_are_refused_where_nobody_waits() -> None:
 def test_oort_prefers_high_losses_on_fast_devices() -> None:
     utilities = Oort().utilities(
         [
-            Known("high-fast", 1, loss=4.0, samples=10, train_s=1.0),
-            Known("high-slow", 1, loss=4.0, samples=10, train_s=10.0),
-            Known("low-fast", 1, loss=0.1, samples=10, train_s=1.0),
+            DeviceFacts("high-fast", 1, loss=4.0, samples=10, train_s=1.0),
+            DeviceFacts("high-slow", 1, loss=4.0, samples=10, train_s=10.0),
+            DeviceFacts("low-fast", 1, loss=0.1, samples=10, train_s=1.0),
         ],
         round_number=1,
     )
@@ -92,7 +92,7 @@ def test_oort_counts_no_claim_above_the_others_as_more() -> None:
 
 
 def test_oort_explores_less_and_less_but_always_some() -> None:
-    fleet = FLEET + [Known(f"new-{number}", 1) for number in range(20)]
+    fleet = FLEET + [DeviceFacts(f"new-{number}", 1) for number in range(20)]
 
     def explored(number: int) -> int:
         chosen = Oort().choose(fleet, count=10, round_number=number, seed=5)

@@ -10,15 +10,15 @@ import torch
 
 from coterie_learning.random import epoch_order
 from coterie_learning.vertical.letters import Backward, Blinded, Divided, Done, Forward, Letter, bytes_of
-from coterie_learning.vertical.party import Party, Standing
+from coterie_learning.vertical.party import Party, PartyState
 from coterie_learning.vertical.protection import protect
-from coterie_learning.vertical.terms import Terms
+from coterie_learning.vertical.terms import VerticalTerms
 from coterie_recipes.two_parties.models import BATCH_SIZE, Lower, Upper
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_msgpack
 from tests.two_parties import compiled_halves, hold_talks, parties, small_population
 
-TERMS = Terms(epochs=2, learning_rate=0.05, noise=0, least_rows=50, seed=7)
+TERMS = VerticalTerms(epochs=2, learning_rate=0.05, noise=0, least_rows=50, seed=7)
 
 
 @pytest.mark.long
@@ -88,7 +88,7 @@ def test_a_party_that_is_killed_after_any_letter_goes_on_to_the_same_bits(tmp_pa
                 standing, tensors = msgspec.msgpack.encode(party.standing), party.half.tensors()
                 party.half.restore({name: np.full_like(tensor, np.nan) for name, tensor in tensors.items()})
                 party.half.restore(tensors)
-                party.standing = from_msgpack(standing, Standing)
+                party.standing = from_msgpack(standing, PartyState)
 
     hold_talks(*killed, seen=restart)
     for one, other in zip(whole, killed, strict=True):
@@ -119,7 +119,7 @@ def test_the_number_that_hid_the_people_is_forgotten_once_they_are_found(tmp_pat
 
 
 def test_too_few_common_people_are_refused(tmp_path: Path) -> None:
-    bank, insurer = parties(small_population(), Terms(least_rows=1000), tmp_path)
+    bank, insurer = parties(small_population(), VerticalTerms(least_rows=1000), tmp_path)
     with pytest.raises(WireError) as refused:
         hold_talks(bank, insurer)
     assert refused.value.code == "vertical.too_few"

@@ -1,4 +1,4 @@
-/** The owner's privacy budget and promises, whatever the platform's ledger says: `coterie_agent.budget` and `coterie_agent.promised`. */
+/** The owner's privacy budget and promises, whatever the platform's ledger says: `coterie_agent.budget` and `coterie_agent.budget_consent`. */
 import { costOf, epsilonOf, mostOf, pays } from "../learning/accounting";
 import type { Privacy } from "../learning/privacy";
 import { CodedError } from "../wire/errors";

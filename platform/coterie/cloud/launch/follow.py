@@ -13,8 +13,16 @@ from coterie.child.errors import Cancelled
 from coterie.child.job import Failure, Progress, ReportProgress, Result
 from coterie.cloud.bootstrap_job import JOB, BootstrapArguments, BootstrapResult
 from coterie.cloud.errors import LaunchFailed
-from coterie.cloud.launch.gang import Gang, Launcher, Standing
-from coterie.cloud.launch.words import OUTCOME, PARAMETERS, PROGRESS, TOLD, Outcome, Told, write_whole
+from coterie.cloud.launch.gang import Gang, GangStatus, Launcher
+from coterie.cloud.launch.instructions import (
+    OUTCOME,
+    PARAMETERS,
+    PROGRESS,
+    TOLD,
+    GangInstructions,
+    Outcome,
+    write_whole,
+)
 from coterie.cloud.strategies import parse_strategy
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_json
@@ -47,7 +55,7 @@ def train_elsewhere(
     arguments: BootstrapArguments,
     *,
     on_progress: ReportProgress,
-    on_standing: Callable[[Standing], None],
+    on_standing: Callable[[GangStatus], None],
     cancel: threading.Event,
 ) -> BootstrapResult:
     """Have `gang` train in its directory, and give the result as a child would.
@@ -73,10 +81,10 @@ def train_elsewhere(
 
 
 class _Following:
-    def __init__(self, launcher: Launcher, gang: Gang, on_standing: Callable[[Standing], None]) -> None:
+    def __init__(self, launcher: Launcher, gang: Gang, on_standing: Callable[[GangStatus], None]) -> None:
         self._launcher, self._gang, self._on_standing = launcher, gang, on_standing
         self._read = 0
-        self._said: Standing | None = None
+        self._said: GangStatus | None = None
         self._unanswered = 0
 
     def tell(self, arguments: BootstrapArguments) -> None:
@@ -89,7 +97,7 @@ class _Following:
                 here[name] = str(directory / name)
                 shutil.copyfile(path, here[name])
         training = msgspec.structs.replace(arguments, output=str(directory / PARAMETERS), **here)
-        write_whole(directory / TOLD, msgspec.json.encode(Told(training, secrets.token_hex(16))))
+        write_whole(directory / TOLD, msgspec.json.encode(GangInstructions(training, secrets.token_hex(16))))
 
     def result(self, on_progress: ReportProgress, cancel: threading.Event) -> BootstrapResult:
         over = 0
@@ -116,7 +124,7 @@ class _Following:
             if cancel.wait(LOOK_S):
                 raise Cancelled(job=self._gang.name)
 
-    def _look(self) -> Standing:
+    def _look(self) -> GangStatus:
         """A scheduler that does not answer for a while has not lost the gang. Raises LaunchFailed."""
         try:
             standing = self._launcher.look(self._gang)
@@ -124,7 +132,7 @@ class _Following:
             self._unanswered += 1
             if self._unanswered > UNANSWERED:
                 raise
-            return Standing("runs")
+            return GangStatus("runs")
         self._unanswered = 0
         return standing
 

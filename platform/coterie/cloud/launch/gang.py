@@ -25,7 +25,7 @@ class Gang(NamedTuple):
     gpus_each: int = 0
 
 
-class Standing(NamedTuple):
+class GangStatus(NamedTuple):
     """How a gang is."""
 
     state: Literal["waits", "runs", "over"]
@@ -45,7 +45,7 @@ class Launcher(Protocol):
         """Have it started. Raises LaunchFailed."""
         ...
 
-    def look(self, gang: Gang) -> Standing:
+    def look(self, gang: Gang) -> GangStatus:
         """How it is; over, too, where the scheduler knows nothing of it. Raises LaunchFailed."""
         ...
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from coterie.cloud.launch.gang import WALL_S, Gang, Standing, ask
+from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, ask
 from coterie_wire.structs import from_json
 
 PORT = 29_500
@@ -53,19 +53,19 @@ class Kubernetes(NamedTuple):
         given = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": self.manifests(gang)})
         ask(self.kind, ["kubectl", "apply", "-f", "-"], given=given.decode())
 
-    def look(self, gang: Gang) -> Standing:
+    def look(self, gang: Gang) -> GangStatus:
         """By the status of its Job."""
         command = ["kubectl", "get", "job", gang.name, "--ignore-not-found", "-o", "json"]
         found = ask(self.kind, command)
         if not found.strip():
-            return Standing("over", "its Job is gone")
+            return GangStatus("over", "its Job is gone")
         status = from_json(found.encode(), _Job).status
         for condition in status.conditions:
             if condition.status == "True" and condition.type in ("Complete", "Failed"):
-                return Standing("over", condition.message or condition.type)
+                return GangStatus("over", condition.message or condition.type)
         if status.ready + status.succeeded < gang.processes:
-            return Standing("waits", f"{status.ready + status.succeeded} of {gang.processes} pods are ready")
-        return Standing("runs")
+            return GangStatus("waits", f"{status.ready + status.succeeded} of {gang.processes} pods are ready")
+        return GangStatus("runs")
 
     def stop(self, gang: Gang) -> None:
         """Delete what has its label, and wait until pods are gone."""

@@ -20,7 +20,7 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, worker_job
 from coterie.cloud.bootstrap_job import BootstrapResult, Together
 from coterie.cloud.launch.gang import WALL_S
-from coterie.cloud.launch.words import OUTCOME, PROGRESS, TOLD, Outcome, Told, write_whole
+from coterie.cloud.launch.instructions import OUTCOME, PROGRESS, TOLD, GangInstructions, Outcome, write_whole
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.worker_job import WorkerArguments
 from coterie.core.errors import CoterieError
@@ -32,7 +32,7 @@ NAMED_WITHIN_S = 180.0
 """A pod's name is known some seconds after it has started."""
 
 
-class Place(NamedTuple):
+class RankPlacement(NamedTuple):
     """Where a process is, and where the first one is."""
 
     number: int
@@ -41,9 +41,9 @@ class Place(NamedTuple):
     port: int
 
 
-def run(directory: Path, place: Place) -> int:
+def run(directory: Path, place: RankPlacement) -> int:
     """Train, and write the outcome; gives the exit status."""
-    told = from_json((directory / TOLD).read_bytes(), Told)
+    told = from_json((directory / TOLD).read_bytes(), GangInstructions)
 
     def report(progress: Progress) -> None:
         with (directory / PROGRESS).open("ab") as file:
@@ -59,7 +59,7 @@ def run(directory: Path, place: Place) -> int:
     return 0 if isinstance(outcome, Result) else 1
 
 
-def _train(told: Told, place: Place, report: ReportProgress | None) -> BootstrapResult | None:
+def _train(told: GangInstructions, place: RankPlacement, report: ReportProgress | None) -> BootstrapResult | None:
     if not parse_strategy(told.training.strategy).spreads:
         return run_child(bootstrap_job.JOB, told.training, limits=LIMITS, on_progress=report)
     _wait_for_name(place.leader)
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("port", type=int, help="where the first process listens")
     parser.add_argument("--address", default=socket.gethostname(), help="where the others reach this one")
     given = parser.parse_args(arguments)
-    return run(given.directory, Place(given.number, given.address, given.leader, given.port))
+    return run(given.directory, RankPlacement(given.number, given.address, given.leader, given.port))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from shlex import quote
 from typing import NamedTuple
 
-from coterie.cloud.launch.gang import WALL_S, Gang, Standing, ask
+from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, ask
 
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED")
 RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT")
@@ -22,15 +22,15 @@ class Slurm(NamedTuple):
         """Hand its script in."""
         ask(self.kind, ["sbatch", "--parsable", *self.options], given=self.script(gang))
 
-    def look(self, gang: Gang) -> Standing:
+    def look(self, gang: Gang) -> GangStatus:
         """By the queue, which forgets what has ended."""
         command = ["squeue", "--me", "--noheader", f"--name={gang.name}", "--format=%T %r"]
         told = ask(self.kind, command).split(maxsplit=1)
         if told and told[0] in WAITING:
-            return Standing("waits", f"{told[0].lower()}: {told[1].strip() if len(told) > 1 else 'no reason given'}")
+            return GangStatus("waits", f"{told[0].lower()}: {told[1].strip() if len(told) > 1 else 'no reason given'}")
         if told and told[0] in RUNNING:
-            return Standing("runs")
-        return Standing("over", told[0].lower() if told else "it is not in the queue")
+            return GangStatus("runs")
+        return GangStatus("over", told[0].lower() if told else "it is not in the queue")
 
     def stop(self, gang: Gang) -> None:
         """Cancel whatever has its name."""

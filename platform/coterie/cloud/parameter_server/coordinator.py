@@ -31,7 +31,7 @@ from coterie.cloud.exchange.statistics import Statistics
 from coterie.cloud.gang import Deaths, Volunteers
 from coterie.cloud.learner import Learner
 from coterie.cloud.parameter_server.division import STATISTICS_SERVER, divide
-from coterie.cloud.parameter_server.words import (
+from coterie.cloud.parameter_server.messages import (
     BEGIN,
     COMMUNICATION_S,
     CONCLUDE,
@@ -54,7 +54,7 @@ from coterie.cloud.parameter_server.words import (
 from coterie.cloud.parts import forget_other_parts
 from coterie.cloud.priority.layers import names_together
 from coterie.cloud.priority.order import numbers_in
-from coterie.cloud.saved_epochs import Kept
+from coterie.cloud.saved_epochs import SavedState
 from coterie.cloud.strategy.parameter_server import ParameterServer
 from coterie.cloud.worker_job import WorkerArguments
 from coterie.cloud.writer import Writer
@@ -80,7 +80,7 @@ def train_with_servers(arguments: BootstrapArguments, report: ReportProgress) ->
                 stored = None
                 attempts.end()
             # What servers keep is what training goes on with.
-            kept = Kept(attempts.save, restore=lambda _saved: {})
+            kept = SavedState(attempts.save, restore=lambda _saved: {})
             return train_epochs(
                 coordinator.learner, attempts.train, kept, report, writer, stored=stored, workers=strategy.workers
             )

@@ -9,7 +9,7 @@ from threading import Lock, Thread
 
 from coterie.cloud.exchange.frames import Frame, pack, read_frame
 from coterie.cloud.exchange.server import LOOPBACK
-from coterie.cloud.parameter_server.words import KEY
+from coterie.cloud.parameter_server.messages import KEY
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array
 

@@ -12,7 +12,7 @@ from coterie.cloud.exchange.frames import Frame
 from coterie.cloud.meter import Meter
 from coterie.cloud.parameter_server.division import STATISTICS_SERVER, Division
 from coterie.cloud.parameter_server.links import Links
-from coterie.cloud.parameter_server.words import IDLE, LOSS, NUMBERS, PIECE, PULL, PUSH, STEP, WHAT, WHERE
+from coterie.cloud.parameter_server.messages import IDLE, LOSS, NUMBERS, PIECE, PULL, PUSH, STEP, WHAT, WHERE
 from coterie.cloud.priority.carrier import Done
 from coterie.cloud.priority.layers import Layer
 from coterie.cloud.priority.order import Piece

@@ -23,8 +23,7 @@ from coterie.cloud.exchange.server import HELLO_BYTES, LOOPBACK, SECRET, WORKER
 from coterie.cloud.exchange.worker import answer_all
 from coterie.cloud.parameter_server.division import STATISTICS_SERVER, Division, divide
 from coterie.cloud.parameter_server.held import Averages, Held, Pushed, Weights
-from coterie.cloud.parameter_server.shard import OneByOne, Shard, Synchronous
-from coterie.cloud.parameter_server.words import (
+from coterie.cloud.parameter_server.messages import (
     BEGIN,
     DIRECTORY,
     EPOCH,
@@ -45,6 +44,7 @@ from coterie.cloud.parameter_server.words import (
     WHAT,
     WHERE,
 )
+from coterie.cloud.parameter_server.shard import OneByOne, Shard, Synchronous
 from coterie.cloud.parts import OwnParts
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.strategy.parameter_server import ParameterServer

@@ -13,7 +13,7 @@ from coterie.cloud.parameter_server.held import Held, Pushed
 from coterie_wire.errors import WireError
 
 
-class _Standing:
+class _PieceState:
     """A piece, and how far each worker is with it. Steps are counted from the beginning of training."""
 
     def __init__(self, held: Held, workers: int, first: int) -> None:
@@ -31,11 +31,11 @@ class _Standing:
 class Rule(Protocol):
     """When a piece changes, and when a worker may go on."""
 
-    def take(self, standing: _Standing, worker: int, pushed: Pushed | None) -> None:
+    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:
         """Let what a worker pushed change the piece, or wait."""
         ...
 
-    def is_due(self, standing: _Standing, worker: int) -> bool:
+    def is_due(self, standing: _PieceState, worker: int) -> bool:
         """Whether a worker that waits for the piece gets it."""
         ...
 
@@ -43,7 +43,7 @@ class Rule(Protocol):
 class Synchronous(NamedTuple):
     """A piece changes by all workers' gradients of a step at once."""
 
-    def take(self, standing: _Standing, worker: int, pushed: Pushed | None) -> None:
+    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:
         """Wait for the others; then sum in the order of workers, so that it does not matter who was first."""
         standing.pushed[worker] = pushed
         if len(standing.pushed) < len(standing.counts):
@@ -56,7 +56,7 @@ class Synchronous(NamedTuple):
         standing.pushed.clear()
         standing.applied += 1
 
-    def is_due(self, standing: _Standing, worker: int) -> bool:
+    def is_due(self, standing: _PieceState, worker: int) -> bool:
         """After the change."""
         return standing.counts[worker] <= standing.applied
 
@@ -67,12 +67,12 @@ class OneByOne(NamedTuple):
     bound: int | None
     """How many steps a worker may be ahead of the slowest; None: any number."""
 
-    def take(self, standing: _Standing, worker: int, pushed: Pushed | None) -> None:  # noqa: ARG002 - as all rules
+    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:  # noqa: ARG002 - as all rules
         """At once."""
         if pushed is not None:
             standing.held.change([pushed], share=1 / len(standing.counts))
 
-    def is_due(self, standing: _Standing, worker: int) -> bool:
+    def is_due(self, standing: _PieceState, worker: int) -> bool:
         """Unless it is too far ahead."""
         return self.bound is None or standing.counts[worker] - min(standing.counts) <= self.bound
 
@@ -82,7 +82,7 @@ class Shard:
 
     def __init__(self, held: Mapping[int, Held], *, workers: int, rule: Rule, first: int) -> None:
         """`first`: the number of the first step that is pushed."""
-        self._standings = {number: _Standing(piece, workers, first) for number, piece in held.items()}
+        self._standings = {number: _PieceState(piece, workers, first) for number, piece in held.items()}
         self._rule = rule
 
     def step_of(self, worker: int) -> int:
@@ -117,7 +117,7 @@ class Shard:
         standing.waiting.difference_update(due)
         return due
 
-    def _standing(self, piece: int) -> _Standing:
+    def _standing(self, piece: int) -> _PieceState:
         try:
             return self._standings[piece]
         except KeyError:

@@ -20,8 +20,8 @@ from coterie.cloud.meter import Meter
 from coterie.cloud.parameter_server.at_once import AtOnce
 from coterie.cloud.parameter_server.division import divide
 from coterie.cloud.parameter_server.links import Links
+from coterie.cloud.parameter_server.messages import COMMUNICATION_S, EPOCH, NUMBER, PORTS, SENT_BYTES, STEP
 from coterie.cloud.parameter_server.pieces import Pieces, numbers_of
-from coterie.cloud.parameter_server.words import COMMUNICATION_S, EPOCH, NUMBER, PORTS, SENT_BYTES, STEP
 from coterie.cloud.priority.layers import layers_of
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.priority.transfers import Transfers
@@ -46,7 +46,7 @@ def compute_gradients(arguments: WorkerArguments, strategy: ParameterServer) -> 
     return WorkerResult()
 
 
-class Way(Protocol):
+class Transport(Protocol):
     """How gradients and parameters travel during a step."""
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
@@ -66,7 +66,7 @@ class Worker:
     """It meets the servers when it is first asked for an epoch, and goes on where it was before it died."""
 
     _pieces: Pieces
-    _way: Way
+    _way: Transport
 
     def __init__(self, arguments: WorkerArguments, strategy: ParameterServer) -> None:
         self._arguments, self._strategy = arguments, strategy

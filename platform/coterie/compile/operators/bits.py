@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import torch
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 OF_MASKS = {"and": "And", "or": "Or", "xor": "Xor"}
 OF_NUMBERS = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}

@@ -5,12 +5,12 @@ way of as many copies of its output. Without strides each is the other with the 
 can be of what has fewer channels.
 """
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 from coterie.compile.operators.depthwise import depthwise, is_quicker_by_rows
 from coterie.compile.operators.shapes import target_shape
 from coterie.compile.patches import picks
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 
 @TABLE.lowers("convolution.default")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import torch
 
-from coterie.compile.call import Call, Table, same_sizes
+from coterie.compile.call import Call, OperatorTable, same_sizes
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 UNARY = {
     "abs": "Abs",

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 UNARY = {
     "acos": "Acos",

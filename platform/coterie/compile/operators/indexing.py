@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch.fx.node import Node
 
-from coterie.compile.call import Call, Table, meta, same_sizes
+from coterie.compile.call import Call, OperatorTable, meta, same_sizes
 from coterie.compile.emitter import Size
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 SCATTERED = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
 

@@ -2,9 +2,9 @@
 
 from torch.fx.node import Node
 
-from coterie.compile.call import Call, Table, same_sizes
+from coterie.compile.call import Call, OperatorTable, same_sizes
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 
 @TABLE.lowers("mm.default")

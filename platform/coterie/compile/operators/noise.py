@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch.fx import GraphModule
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 from coterie.compile.emitter import Emitter, Size
 
-TABLE = Table()
+TABLE = OperatorTable()
 SEED = "seed"
 """The name of the input: int64 [], at least 0 and below 2**52."""
 HALF = 2**26

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 
 @TABLE.lowers("topk.default")

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import torch
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 from coterie.compile.operators.shapes import target_shape
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 
 @TABLE.lowers("max_pool2d.default")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from coterie.compile.call import Call, Table
+from coterie.compile.call import Call, OperatorTable
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 FLOAT_COUNTS = 1 << 24
 """The greatest number up to which float32 has all whole numbers."""

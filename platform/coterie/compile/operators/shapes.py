@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch.fx.node import Node
 
-from coterie.compile.call import Call, Lowered, Table, same_sizes
+from coterie.compile.call import Call, Lowered, OperatorTable, same_sizes
 from coterie.compile.emitter import NUMPY_TYPES, Size
 
-TABLE = Table()
+TABLE = OperatorTable()
 
 
 def axis_of(axis: int, rank: int) -> int:

@@ -14,7 +14,7 @@ from torch.fx.node import Node
 from coterie.compile.advice import ADVICE
 from coterie.compile.errors import UnsupportedOperator
 from coterie.compile.node_places import place_of
-from coterie.compile.places import Place
+from coterie.compile.source_locations import SourceLocation
 
 BLOCK = torch.ops.higher_order.wrap_with_autocast
 
@@ -49,7 +49,7 @@ def without_autocast(program: ExportedProgram, owner: str = "") -> ExportedProgr
     return program
 
 
-def _place(inner: GraphModule, block: Node) -> Place:
+def _place(inner: GraphModule, block: Node) -> SourceLocation:
     """That of the first operator within, which has a line."""
     operators = (node for node in inner.graph.nodes if node.op == "call_function" and "stack_trace" in node.meta)
     return place_of(next(operators, block))

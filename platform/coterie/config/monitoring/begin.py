@@ -6,7 +6,7 @@ from django.conf import settings
 
 from coterie.config.monitoring.endpoint import watched
 from coterie.config.monitoring.figures import show_figures
-from coterie.config.monitoring.life import LIFE, Sign
+from coterie.config.monitoring.liveness import LIFE, Sign
 
 
 def begin_monitoring(by: Sign, *, leads: Callable[[], bool]) -> None:

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CONTENT_TYPE_LATEST, GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, generate_latest
 
-from coterie.config.monitoring.life import Life
+from coterie.config.monitoring.liveness import Liveness
 from coterie.core.metrics import REGISTRY
 
 ASKED_S = 5.0
@@ -14,7 +14,7 @@ ASKED_S = 5.0
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = ASKED_S
-    life: Life
+    life: Liveness
 
     def do_GET(self) -> None:
         if self.path == "/metrics":
@@ -43,7 +43,7 @@ class _Server(ThreadingHTTPServer):
         """Who breaks off has gone."""
 
 
-def watched(life: Life, *, host: str, port: int) -> int:
+def watched(life: Liveness, *, host: str, port: int) -> int:
     """Serve for as long as the process lives, from a thread of its own; the port. Raises OSError.
 
     Port 0: one that is free.

@@ -32,11 +32,11 @@ class Connections:
             return "gateway.too_many_connections"
         return None
 
-    def enter(self, address: str) -> "Ticket":
+    def enter(self, address: str) -> "CountedConnection":
         """Count a connection until its ticket is given back."""
         self._open += 1
         self._strangers[address] += 1
-        return Ticket(self, address)
+        return CountedConnection(self, address)
 
     def known(self, address: str) -> None:
         """A connection of `address` has authenticated, and no longer counts as unknown."""
@@ -54,7 +54,7 @@ class Connections:
         self._open -= 1
 
 
-class Ticket:
+class CountedConnection:
     """One connection's place among those that are counted."""
 
     def __init__(self, connections: Connections, address: str) -> None:

@@ -9,13 +9,13 @@ from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import Shown, device_of, device_of_credential
-from coterie.gateway.door.known import KNOWN_S, Known
+from coterie.gateway.door.known_secrets import KNOWN_S, KnownSecrets
 from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.door.rates import Rates, TooManyRequests
+from coterie.gateway.door.requester import current_requester
 from coterie.gateway.door.turns import Turns
-from coterie.gateway.door.visitors import current_visitor
 from coterie.gateway.threads import for_stranger, in_thread
-from coterie_wire.offences import OFFENCES
+from coterie_wire.limit_log import LIMIT_LOG
 
 
 class TooManySockets(CoterieError):
@@ -33,7 +33,7 @@ class DeviceGate:
         self._limits = limits
         self._rates = Rates()
         self._turns = Turns(each=limits.requests_per_device, most=limits.requests_waiting)
-        self._known = Known()
+        self._known = KnownSecrets()
         self._sockets: dict[str, int] = {}
 
     @contextmanager
@@ -41,13 +41,13 @@ class DeviceGate:
         """Run a block that checks a secret; a wrong one counts against the address. Raises TooManyRequests."""
         who, limit = f"address {address}", self._limits.guesses_per_minute
         if self._rates.spent(who, per_minute=limit):
-            OFFENCES.tell(address, "gateway.too_many_requests")
+            LIMIT_LOG.tell(address, "gateway.too_many_requests")
             self._rates.take(who, per_minute=limit)
         try:
             yield
         except CoterieError as error:
             if error.kind is ErrorKind.UNAUTHENTICATED:
-                OFFENCES.tell(address, error.code)
+                LIMIT_LOG.tell(address, error.code)
                 self._rates.take(who, per_minute=limit)
             raise
 
@@ -57,7 +57,7 @@ class DeviceGate:
         try:
             self._rates.take(hash_secret(shown.both), per_minute=limit)
         except TooManyRequests as error:
-            OFFENCES.tell(address, error.code)
+            LIMIT_LOG.tell(address, error.code)
             raise TooManyRequests(who="this device", limit=limit, wait_s=error.fields["wait_s"]) from None
 
     @asynccontextmanager
@@ -97,8 +97,8 @@ class DeviceGate:
             with self.guessing(address):
                 yield
             return
-        current_visitor().prove(shown.both)
-        current_visitor().check()
+        current_requester().prove(shown.both)
+        current_requester().check()
         try:
             yield
         except CoterieError as error:
@@ -114,15 +114,15 @@ class DeviceGate:
     def proven(self, shown: Shown, *, ago_s: float = 0.0) -> None:
         """It is good, and what is sent with it is nothing of its address. Raises RefusedTooOften."""
         self._known.add(shown.both, ago_s=ago_s)
-        current_visitor().prove(shown.both)
-        current_visitor().check()
+        current_requester().prove(shown.both)
+        current_requester().check()
 
     @contextmanager
     def socket(self, device: str, address: str) -> Iterator[None]:
         """Count a device's open socket. Raises TooManySockets."""
         limit = self._limits.sockets_per_device
         if self._sockets.get(device, 0) >= limit:
-            OFFENCES.tell(address, TooManySockets.code)
+            LIMIT_LOG.tell(address, TooManySockets.code)
             raise TooManySockets(limit=limit, wait_s=60)
         self._sockets[device] = self._sockets.get(device, 0) + 1
         try:

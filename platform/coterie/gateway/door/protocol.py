@@ -13,11 +13,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from coterie.gateway.door.certificates import showing
-from coterie.gateway.door.connections import Connections, Ticket
+from coterie.gateway.door.connections import Connections, CountedConnection
 from coterie.gateway.door.flow import WatchedTransport
 from coterie.gateway.door.limits import Limits
 from coterie.gateway.problems import CONTENT_TYPE, problem
-from coterie_wire.offences import OFFENCES
+from coterie_wire.limit_log import LIMIT_LOG
 
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 REQUEST_LINE = re.compile(rb"(?:^|\n)[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP/1\.[01]\r?\n")
@@ -67,7 +67,7 @@ class GuardedHttp(HttpToolsProtocol):
         super().__init__(**given)
         self._limits = limits
         self._all = connections
-        self._ticket: Ticket | None = None
+        self._ticket: CountedConnection | None = None
         self._address = ""
         self._refused = ""
         self._in_message = False
@@ -232,7 +232,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _refuse(self, code: str) -> None:
         """Send the refusal, unless an answer is being sent, and end the connection."""
-        OFFENCES.tell(self._address, code)
+        LIMIT_LOG.tell(self._address, code)
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
             return

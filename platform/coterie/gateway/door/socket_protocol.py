@@ -15,11 +15,11 @@ from websockets.server import ServerProtocol
 from websockets.typing import StatusLike
 
 from coterie.gateway.door.certificates import showing
-from coterie.gateway.door.connections import Connections, Ticket
+from coterie.gateway.door.connections import Connections, CountedConnection
 from coterie.gateway.door.limits import Limits
 from coterie.gateway.door.protocol import Given
 from coterie.gateway.problems import CONTENT_TYPE, problem
-from coterie_wire.offences import OFFENCES
+from coterie_wire.limit_log import LIMIT_LOG
 
 NO_HANDSHAKE = "gateway.no_handshake"
 TOO_MANY_FRAMES = "gateway.too_many_frames"
@@ -54,7 +54,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         )
         self._all = connections
         self._limits = limits
-        self._ticket: Ticket | None = None
+        self._ticket: CountedConnection | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Count it."""
@@ -115,7 +115,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def _abort(self) -> None:
         """End it with a reason, where it was open; who does not read that is cut off."""
-        OFFENCES.tell(self.client[0] if self.client else "", TOO_MANY_FRAMES)
+        LIMIT_LOG.tell(self.client[0] if self.client else "", TOO_MANY_FRAMES)
         if self.conn.state is OPEN and not self.close_sent:
             self.conn.fail(CloseCode.POLICY_VIOLATION, TOO_MANY_FRAMES)
             self.close_sent = True

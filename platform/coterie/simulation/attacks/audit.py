@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from coterie.simulation.attacks.ground import Ground, Sent
+from coterie.simulation.attacks.attacked_fleet import AttackedFleet, ObservedUpdate
 from coterie.simulation.attacks.inversion import Inversion, first_layer
-from coterie.simulation.attacks.membership import Advantage, Membership, See
+from coterie.simulation.attacks.membership import Advantage, MembershipInference, See
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.scenario import Scenario
 from coterie_learning.merge import Cohort
 from coterie_learning.plan import Plan, parse_plan, plan_document
 from coterie_wire.tensors import Tensors
 
 
-class Tried(msgspec.Struct, frozen=True):
+class AttackResult(msgspec.Struct, frozen=True):
     """What an attack wins: 0 by chance, 1 at best."""
 
     attack: str
@@ -36,7 +36,7 @@ class Audit(msgspec.Struct, frozen=True):
     """In the round."""
     trials: int
     seed: int
-    found: tuple[Tried, ...]
+    found: tuple[AttackResult, ...]
     left_out: str | None
     """Why an attack was not tried; None: all were."""
     noise_multiplier: float | None
@@ -52,15 +52,15 @@ def audit(plan: Plan, scenario: Scenario, *, trials: int, samples: int, seed: in
     if not plan.pace.holds_rounds():
         raise DoesNotFit(detail="attacks are tried on updates in rounds, and the plan holds none")
     cohort = plan.pace.updates_wanted()
-    ground = Ground(plan, scenario, devices=cohort + 1, seed=seed)
+    ground = AttackedFleet(plan, scenario, devices=cohort + 1, seed=seed)
     plain = parse_plan({**plan_document(plan), "privacy": {"kind": "none"}})
-    membership = Membership(ground, plain, cohort=cohort, samples=samples, seed=seed)
+    membership = MembershipInference(ground, plain, cohort=cohort, samples=samples, seed=seed)
     layer = first_layer(ground.first.graphs.spec)
     attacks = {"membership": membership.advantage}
     if layer is not None:
         attacks["inversion"] = Inversion(ground, layer, cohort=cohort, seed=seed).advantage
     attackers: dict[str, See] = {"the platform": _Platform(ground), "who has versions": _Versions(ground)}
-    found: list[Tried] = []
+    found: list[AttackResult] = []
     total = 2 * trials * len(attacks) * len(attackers)
     for attack, advantage in attacks.items():
         for attacker, see in attackers.items():
@@ -69,7 +69,7 @@ def audit(plan: Plan, scenario: Scenario, *, trials: int, samples: int, seed: in
                 advantage(kind, see, trials=trials, report=_counting(report, before + so_far, total))
                 for kind, so_far in ((plain, 0), (plan, trials))
             )
-            found.append(Tried(attack, attacker, without, within))
+            found.append(AttackResult(attack, attacker, without, within))
     spend = plan.privacy.spend(Cohort(cohort, cohort))
     return Audit(
         plan.privacy.name,
@@ -88,16 +88,16 @@ def most_allowed(noise_multiplier: float) -> float:
 
 
 def _counting(report: Report, before: int, total: int) -> Callable[[int], None]:
-    return lambda trial: report(Progress((before + trial) / total, rounds=0))
+    return lambda trial: report(SimulationProgress((before + trial) / total, rounds=0))
 
 
 class _Platform:
     """Honest but curious: reads every update by itself, unless they come as a sum."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: AttackedFleet) -> None:
         self._ground = ground
 
-    def __call__(self, plan: Plan, one: Sent, others: Sequence[Sent], seed: int) -> Tensors:
+    def __call__(self, plan: Plan, one: ObservedUpdate, others: Sequence[ObservedUpdate], seed: int) -> Tensors:
         if plan.privacy.masking() is not None:
             return self._ground.merged(plan, [one, *others], seed=seed)
         return self._ground.read(plan, one)
@@ -106,8 +106,8 @@ class _Platform:
 class _Versions:
     """Everybody who gets models: the difference of two is what a round taught."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: AttackedFleet) -> None:
         self._ground = ground
 
-    def __call__(self, plan: Plan, one: Sent, others: Sequence[Sent], seed: int) -> Tensors:
+    def __call__(self, plan: Plan, one: ObservedUpdate, others: Sequence[ObservedUpdate], seed: int) -> Tensors:
         return self._ground.merged(plan, [one, *others], seed=seed)

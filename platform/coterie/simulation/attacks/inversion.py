@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coterie.simulation.attacks.ground import Float64, Ground
+from coterie.simulation.attacks.attacked_fleet import AttackedFleet, Float64
 from coterie.simulation.attacks.membership import Advantage, See
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
@@ -47,7 +47,7 @@ def inverted(difference: Tensors, layer: tuple[str, str]) -> Float64:
 class Inversion:
     """The trials of one fleet."""
 
-    def __init__(self, ground: Ground, layer: tuple[str, str], *, cohort: int, seed: int) -> None:
+    def __init__(self, ground: AttackedFleet, layer: tuple[str, str], *, cohort: int, seed: int) -> None:
         self._ground, self._layer, self._cohort, self._seed = ground, layer, cohort, seed
         self._inputs = [_inputs(ground, device) for device in range(cohort + 1)]
 
@@ -72,7 +72,7 @@ class Inversion:
         return _likeness(picture, own) > max(_likeness(picture, other) for other in others)
 
 
-def _inputs(ground: Ground, device: int) -> Float64:
+def _inputs(ground: AttackedFleet, device: int) -> Float64:
     """Of its first samples, of which the very first is trained on: [samples, numbers]."""
     (inputs,) = ground.samples(device, EACH).inputs.values()
     return inputs.reshape(len(inputs), -1).astype(np.float64)

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.simulation.attacks.ground import Float64, Ground, Sent, flat
+from coterie.simulation.attacks.attacked_fleet import AttackedFleet, Float64, ObservedUpdate, flat
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
 
-See = Callable[[Plan, Sent, Sequence[Sent], int], Tensors]
+See = Callable[[Plan, ObservedUpdate, Sequence[ObservedUpdate], int], Tensors]
 """What the attacker sees, under a plan, of one device's update and those of the others; the seed is the trial's."""
 
 
@@ -31,10 +31,10 @@ class Advantage(NamedTuple):
     """Its standard error."""
 
 
-class Membership:
+class MembershipInference:
     """The trials of one plan."""
 
-    def __init__(self, ground: Ground, plain: Plan, *, cohort: int, samples: int, seed: int) -> None:
+    def __init__(self, ground: AttackedFleet, plain: Plan, *, cohort: int, samples: int, seed: int) -> None:
         """`plain` is the plan without its privacy, under which the attacker trains himself; a round has `cohort`.
 
         The fleet has one device more than that, at least.
@@ -60,7 +60,7 @@ class Membership:
             report(trial + 1)
         return _advantage(np.array(scores[True]), np.array(scores[False]))
 
-    def _sent(self, plan: Plan, device: int, number: int) -> Sent:
+    def _sent(self, plan: Plan, device: int, number: int) -> ObservedUpdate:
         seed = derive_seed(self._seed, "trial", device, number)
         return self._ground.sent(plan, device, samples=self._samples, seed=seed)
 

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.fleet.drifts import Drift
 from coterie.simulation.fleet.population import Population
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.streams import Shift
 from coterie_learning.random import derive_seed
@@ -30,7 +30,7 @@ class Arrivals:
     shifts: tuple[Shift, ...]
 
     @classmethod
-    def drawn(cls, samples: Samples, population: Population, drift: Drift, *, batch: int, seed: int) -> "Arrivals":
+    def drawn(cls, samples: FleetSamples, population: Population, drift: Drift, *, batch: int, seed: int) -> "Arrivals":
         """Decided by `seed`; a device's are the same, however many there are. Raises DoesNotFit."""
         labels, devices = samples.data.classes, len(population.sizes)
         ordered = [

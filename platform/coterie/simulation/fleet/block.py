@@ -41,7 +41,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     """Whether the mean loss of the version over each device's samples is."""
 
 
-class Found(msgspec.Struct, frozen=True, array_like=True):
+class DeviceResult(msgspec.Struct, frozen=True, array_like=True):
     """What a device made of its part."""
 
     device: int
@@ -55,11 +55,11 @@ class Found(msgspec.Struct, frozen=True, array_like=True):
     loss: float | None = None
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
+class TrainedBlock(msgspec.Struct, frozen=True, array_like=True):
     """A block, trained."""
 
     number: int
-    found: Sequence[Found]
+    found: Sequence[DeviceResult]
     sums: Mapping[str, bytes]
     """By ``PART.NAME`` the exact sum of the updates times their weights, int64; empty where updates are kept."""
 

@@ -11,6 +11,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.device_accuracy import DeviceAccuracy, device_accuracy
 from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clouds import Version
+from coterie.simulation.components import Components
 from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.device import Device
 from coterie.simulation.fleet.fleet_run import FleetRun
@@ -20,7 +21,6 @@ from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import accuracies, by_tick
-from coterie.simulation.parts import Parts
 from coterie.simulation.recovery import recoveries
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.world import World
@@ -29,7 +29,7 @@ from coterie_wire.tensors import Tensors
 
 
 @dataclass(eq=False)
-class Judged:
+class PrequentialAccuracy:
     """How exact predictions were, by class: of each sample before its device learned from it."""
 
     classes: int
@@ -53,7 +53,7 @@ class Judged:
 
 
 class _Exact(NamedTuple):
-    """How exact what answers is."""
+    """The accuracy of the models that answer on the devices: personal ones where there are, else the version."""
 
     accuracy: float
     loss: float | None
@@ -76,9 +76,9 @@ def outcome_of(
     setting: Setting,
     held_out: Dataset,
     world: World,
-    parts: Parts,
+    parts: Components,
     rounds: Sequence[FleetRound],
-    judged: Judged,
+    judged: PrequentialAccuracy,
 ) -> FleetOutcome:
     """Of `run`, once it has come to its end."""
     used, holding = world.ledger.used(), parts.rounds
@@ -129,7 +129,7 @@ def outcome_of(
     )
 
 
-def _over_time(world: World, holding: Rounds | None, judged: Judged) -> _Exact:
+def _over_time(world: World, holding: Rounds | None, judged: PrequentialAccuracy) -> _Exact:
     """Of each sample before its device learned from it."""
     met = [device for device in world.devices if sum(device.samples)]
     over_devices = device_accuracy(accuracies(met))

@@ -15,14 +15,14 @@ from coterie.simulation.days import Day
 from coterie.simulation.fleet.columns import NEVER, Columns, Traits
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Ledger
+from coterie.simulation.privacy_spent import cost_of_release
 from coterie.simulation.rounds import LOOK_S
 from coterie.simulation.scenario import Speed
-from coterie.simulation.told import cost_of_release
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import Known
+from coterie_learning.selection import DeviceFacts
 
 
 class Bytes(NamedTuple):
@@ -37,7 +37,7 @@ class Bytes(NamedTuple):
     """As large as it usually is."""
 
 
-class Delivery(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
+class CompletedTraining(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """A device's part in a round, whose training came to its end."""
 
     round: int
@@ -48,7 +48,7 @@ class Delivery(msgspec.Struct, frozen=True, order=True, array_like=True, gc=Fals
     device: int
 
 
-class Coming(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
+class ExpectedUpdate(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """A device that is at work."""
 
     at_s: float
@@ -62,9 +62,9 @@ class Coming(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False)
     """When its training ends."""
 
     @property
-    def delivery(self) -> Delivery:
+    def delivery(self) -> CompletedTraining:
         """Once it has come."""
-        return Delivery(self.round, self.version, self.steps, self.device)
+        return CompletedTraining(self.round, self.version, self.steps, self.device)
 
 
 class Closed(NamedTuple):
@@ -75,12 +75,12 @@ class Closed(NamedTuple):
     invited: int
     lost: int
     """Devices that fell silent."""
-    deliveries: Sequence[Delivery]
+    deliveries: Sequence[CompletedTraining]
     """Those that were in when it closed; each of another device."""
     is_merged: bool
-    taken: Sequence[Delivery] = ()
+    taken: Sequence[CompletedTraining] = ()
     """Updates that had come, and grew too old before a round could merge them."""
-    late: Sequence[Delivery] = ()
+    late: Sequence[CompletedTraining] = ()
     """Trainings whose updates come too late for any."""
 
 
@@ -91,11 +91,11 @@ class _Open:
     version: int
     asked: set[int] = field(default_factory=set)
     lost: int = 0
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[CompletedTraining] = field(default_factory=list)
     delivered: set[int] = field(default_factory=set)
     """The devices of `deliveries`."""
-    taken: list[Delivery] = field(default_factory=list)
-    late: list[Delivery] = field(default_factory=list)
+    taken: list[CompletedTraining] = field(default_factory=list)
+    late: list[CompletedTraining] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -115,9 +115,9 @@ class Cohorts:
     """Samples that each device goes through for a model of its own beside a version that it has received."""
     releases: int = 0
     """Sums that have been released so far, where the plan's privacy kind has a stream."""
-    coming: list[Coming] = field(default_factory=list)
+    coming: list[ExpectedUpdate] = field(default_factory=list)
     """As a heap; between rounds there are some only where rounds are asynchronous."""
-    waiting: list[Delivery] = field(default_factory=list)
+    waiting: list[CompletedTraining] = field(default_factory=list)
     """What came while no round took it, oldest first."""
 
     def hold(self, number: int, *, begins_s: float, ends_s: float, version: int, sizes: Bytes) -> Closed | None:
@@ -191,14 +191,14 @@ class Cohorts:
             else:
                 self._take(round_, delivery)
 
-    def _leave(self, round_: _Open, trained: Sequence[Coming], sizes: Bytes) -> None:
+    def _leave(self, round_: _Open, trained: Sequence[ExpectedUpdate], sizes: Bytes) -> None:
         """Devices have trained, or will have before they are asked again, for nothing."""
         for one in trained:
             if one.steps:
                 self._count_update(one.device, sizes)
                 round_.late.append(one.delivery)
 
-    def _come(self, round_: _Open, one: Coming, sizes: Bytes) -> None:
+    def _come(self, round_: _Open, one: ExpectedUpdate, sizes: Bytes) -> None:
         """An update, or the news that there will be none."""
         if one.steps:
             self._count_update(one.device, sizes)
@@ -216,7 +216,7 @@ class Cohorts:
         cost = cost_of_release(self.plan.privacy, len(devices), fleet=len(self.train_sizes))
         self.columns.told[list(devices)] += cost
 
-    def _take(self, round_: _Open, delivery: Delivery) -> None:
+    def _take(self, round_: _Open, delivery: CompletedTraining) -> None:
         """Unless the round is full, or has an update of the device; then it waits."""
         if len(round_.deliveries) >= self.plan.pace.updates_wanted() or delivery.device in round_.delivered:
             self.waiting.append(delivery)
@@ -267,12 +267,12 @@ class Cohorts:
             round_.asked.add(device)
             self._book(round_, device, day, now_s, sizes)
 
-    def _known(self, devices: Sequence[int], number: int) -> Sequence[Known]:
+    def _known(self, devices: Sequence[int], number: int) -> Sequence[DeviceFacts]:
         if not self.plan.selection.reads_history:
-            return [Known(f"{PREFIX}{device}") for device in devices]
+            return [DeviceFacts(f"{PREFIX}{device}") for device in devices]
         columns = self.columns
         return [
-            Known(
+            DeviceFacts(
                 f"{PREFIX}{device}",
                 number - int(columns.asked_in[device]) if columns.asked_in[device] else None,
                 None if np.isnan(columns.loss[device]) else float(columns.loss[device]),
@@ -307,14 +307,14 @@ class Cohorts:
         if self._is_lost(round_.number, device):
             silent_s = starts_s + self.plan.pace.absence_after_s()
             columns.busy_until_s[device] = silent_s
-            heapq.heappush(self.coming, Coming(silent_s, device, 0, round_.number, round_.version, done_s))
+            heapq.heappush(self.coming, ExpectedUpdate(silent_s, device, 0, round_.number, round_.version, done_s))
             return
         arrives_s = day.done_at(done_s, speed.latency_s + sizes.update / float(self.traits.uplink_bytes_s[device]))
         columns.busy_until_s[device], columns.trained_s[device] = arrives_s, step_s * steps
         self.ledger.train(step_s * steps)
         if self.beside is not None and held != round_.version:
             self.ledger.train(speed.sample_s * float(self.traits.slowness[device]) * int(self.beside[device]))
-        heapq.heappush(self.coming, Coming(arrives_s, device, steps, round_.number, round_.version, done_s))
+        heapq.heappush(self.coming, ExpectedUpdate(arrives_s, device, steps, round_.number, round_.version, done_s))
 
     def _waits_s(self, device: int) -> float:
         """Before it trains, beside its download."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.simulation.fleet.availability import Availability, Habitual
 from coterie.simulation.fleet.measured import measured
-from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.profile import FleetProfile
 from coterie.simulation.fleet.splits import Float64, Int64
 from coterie.simulation.scenario import Speed
 from coterie.twin.trace import Trace
@@ -32,7 +32,7 @@ class Traits:
     """[devices]: share of parts in rounds that never deliver."""
 
     @classmethod
-    def draw(cls, fleet: Profile | Trace, requirements: Requirements, *, devices: int, seed: int) -> "Traits":
+    def draw(cls, fleet: FleetProfile | Trace, requirements: Requirements, *, devices: int, seed: int) -> "Traits":
         """Decided by `seed`. Raises NoHistory where a trace tells too little."""
         if isinstance(fleet, Trace):
             found = measured(fleet, devices=devices, seed=seed)

@@ -8,23 +8,23 @@ from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.population import Divided, Drawn, Population
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.splits import wanted
 from coterie_learning.random import derive_seed
 
 
-class Parts(NamedTuple):
+class DividedData(NamedTuple):
     """No sample is in two of them."""
 
     held_out: Dataset
     """What versions are judged on."""
     platform: Dataset
     """What the platform has, for a merge that learns from samples of its own; empty for others."""
-    own: Samples
+    own: FleetSamples
     """What devices have."""
 
 
-def divided(samples: Samples, *, held_out_share: float, platform: int, seed: int) -> Parts:
+def divided(samples: FleetSamples, *, held_out_share: float, platform: int, seed: int) -> DividedData:
     """`platform` is how many samples the platform wants. Raises DoesNotFit."""
     data, columns = samples
     order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(data.labels))
@@ -36,10 +36,10 @@ def divided(samples: Samples, *, held_out_share: float, platform: int, seed: int
         raise DoesNotFit(detail=f"{detail}: none is left for devices")
     held, root, own = (np.sort(part) for part in np.split(order, [count, count + platform]))
     columns = {name: column[own] for name, column in columns.items()}
-    return Parts(data.take(held), data.take(root), Samples(data.take(own), columns))
+    return DividedData(data.take(held), data.take(root), FleetSamples(data.take(own), columns))
 
 
-def population_of(run: FleetRun, own: Samples) -> Population:
+def population_of(run: FleetRun, own: FleetSamples) -> Population:
     """Which of the samples `own` each device has. Raises DoesNotFit."""
     labels, rng = own.data.classes, np.random.default_rng(derive_seed(run.seed, "split"))
     if run.each is not None:

@@ -18,10 +18,10 @@ from coterie.simulation.days import QUARTER_S
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts
 from coterie.simulation.fleet.columns import Columns, Traits
-from coterie.simulation.fleet.profile import USUAL, Profile
+from coterie.simulation.fleet.profile import USUAL, FleetProfile
 from coterie.simulation.fleet.splits import Float64
 from coterie.simulation.ledger import Ledger
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.rounds import MIN_PAUSE_S
 from coterie.simulation.scenario import Speed
 from coterie.twin.trace import Trace
@@ -37,7 +37,7 @@ class EventsRun:
 
     plan: Plan
     devices: int
-    fleet: Profile | Trace = USUAL
+    fleet: FleetProfile | Trace = USUAL
     days: float = 7.0
     rounds: int = 1000
     """At most."""
@@ -110,7 +110,7 @@ def simulate_events(run: EventsRun, *, report: Report) -> EventsOutcome:
     ledger, ends_s, now_s = Ledger(), run.days * DAY_S, 0.0
     sizes = Bytes(0, run.version_bytes, run.version_bytes, run.update_bytes)
     train_sizes = np.broadcast_to(np.int64(run.samples), (run.devices,))
-    speed = run.fleet.speed if isinstance(run.fleet, Profile) else Speed()
+    speed = run.fleet.speed if isinstance(run.fleet, FleetProfile) else Speed()
     columns = Columns.of(run.devices)
     cohorts = Cohorts(run.plan, speed, traits, columns, train_sizes, run.batch_size, run.seed, ledger)
     closed: list[Closed] = []
@@ -123,7 +123,7 @@ def simulate_events(run: EventsRun, *, report: Report) -> EventsOutcome:
         times[columns.asked_in == number] += 1
         closed.append(one)
         now_s = one.ended_s + max(pace.pause_after_s(), MIN_PAUSE_S)
-        report(Progress(min(1.0, max(now_s / ends_s, len(closed) / run.rounds)), len(closed)))
+        report(SimulationProgress(min(1.0, max(now_s / ends_s, len(closed) / run.rounds)), len(closed)))
     load = _Load(run, traits, closed, ends_s if len(closed) < run.rounds else min(ends_s, now_s))
     durations = [one.ended_s - one.opened_s for one in closed] or [0.0]
     low, middle, high = np.quantile(durations, (0.1, 0.5, 0.9))

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.fleet.drifts import Drift
-from coterie.simulation.fleet.profile import USUAL, Profile
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.profile import USUAL, FleetProfile
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.splits import Split
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.on_device import Graphs
@@ -35,7 +35,7 @@ class FleetRun:
     model: Graphs
     parameters: Tensors
     """Those that the first version has."""
-    samples: Samples
+    samples: FleetSamples
     split: Split
     devices: int | None = None
     """How many; None: as many as the split finds."""
@@ -54,7 +54,7 @@ class FleetRun:
     workers: int = 1
     evaluate_every: int = 1
     """Rounds from one measurement of a version to the next."""
-    fleet: Profile | Trace = USUAL
+    fleet: FleetProfile | Trace = USUAL
     """How its devices are and when they may train."""
     drift: Drift | None = None
     """In which order samples come to a device, evenly over the `days`; None: it has all from the beginning."""
@@ -66,7 +66,7 @@ class FleetRun:
     @property
     def speed(self) -> Speed:
         """Of a device that is neither quick nor slow."""
-        return self.fleet.speed if isinstance(self.fleet, Profile) else Speed()
+        return self.fleet.speed if isinstance(self.fleet, FleetProfile) else Speed()
 
     @property
     def is_on_a_clock(self) -> bool:

@@ -12,7 +12,7 @@ from coterie.simulation.fleet.splits import Float64
 from coterie.simulation.scenario import Speed
 from coterie.twin.errors import NoHistory
 from coterie.twin.replay import LEAST_PARTS, SHRINK
-from coterie.twin.trace import Part, Trace
+from coterie.twin.trace import Trace, TracedPart
 from coterie_learning.random import derive_seed
 
 
@@ -32,7 +32,7 @@ def measured(trace: Trace, *, devices: int, seed: int) -> Traced:
 
     One that delivered nothing is like one that did, drawn by `seed`. Raises NoHistory.
     """
-    own: list[list[Part]] = [[] for _ in range(trace.devices)]
+    own: list[list[TracedPart]] = [[] for _ in range(trace.devices)]
     for part in trace.parts:
         own[part.device].append(part)
     came = [[part for part in parts if part.ending == "delivered" and part.steps] for parts in own]

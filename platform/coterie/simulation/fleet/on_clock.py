@@ -1,7 +1,7 @@
 """A fleet whose devices do more than rounds on samples that they have: each goes through time, all on one clock.
 
 Rounds, help between devices, own training and the cloud model are those of simulations on streams
-(`coterie.simulation.parts`): what a fleet adds is who has which samples, and how its devices are.
+(`coterie.simulation.components`): what a fleet adds is who has which samples, and how its devices are.
 """
 
 from collections import deque
@@ -13,28 +13,28 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.clouds import Version
-from coterie.simulation.device import Arrived, Device, Link
+from coterie.simulation.components import Bootstrapped, local_of, make_parts, run_to_end
+from coterie.simulation.device import Arrived, Device, NetworkLink
 from coterie.simulation.fleet.arrivals import Arrivals
-from coterie.simulation.fleet.clock_outcome import Judged, measure, outcome_of
+from coterie.simulation.fleet.clock_outcome import PrequentialAccuracy, measure, outcome_of
 from coterie.simulation.fleet.columns import Traits
-from coterie.simulation.fleet.dividing import Parts as Divided
+from coterie.simulation.fleet.dividing import DividedData
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.own_work import WINDOW
-from coterie.simulation.parts import Bootstrapped, local_of, make_parts, run_to_end
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import World
 from coterie_learning.random import derive_seed
 
 
-def simulate_on_clock(run: FleetRun, setting: Setting, divided: Divided, report: Report) -> FleetOutcome:
+def simulate_on_clock(run: FleetRun, setting: Setting, divided: DividedData, report: Report) -> FleetOutcome:
     """Until the simulated days are over. Raises DoesNotFit, and what making a cloud model raises."""
     first = NeuralLearner(
         setting.graphs, local_of(run.plan), run.parameters, first=run.parameters, received=run.parameters
@@ -44,11 +44,11 @@ def simulate_on_clock(run: FleetRun, setting: Setting, divided: Divided, report:
         first = cloud.learner
     world = world_of(run, setting, divided.own, first)
     parts = make_parts(run.plan, world, first, cloud, samples=divided.platform, most_rounds=run.rounds)
-    judged = Judged(setting.graphs.spec.classes)
+    judged = PrequentialAccuracy(setting.graphs.spec.classes)
     parts = parts._replace(every=(*parts.every, judged))
     rounds = _Rounds(run, divided.held_out, parts.rounds)
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: SimulationProgress) -> None:
         rounds.look()
         report(progress)
 
@@ -69,7 +69,7 @@ def _bootstrapped(run: FleetRun, first: NeuralLearner) -> Bootstrapped | None:
     return Bootstrapped(model, pair, first.beginning_with(pair.device))
 
 
-def world_of(run: FleetRun, setting: Setting, own: Samples, first: NeuralLearner) -> World:
+def world_of(run: FleetRun, setting: Setting, own: FleetSamples, first: NeuralLearner) -> World:
     """Before anything happens; `own` are the samples of devices, which all begin with `first`. Raises DoesNotFit."""
     count, spec = len(setting.population.sizes), setting.graphs.spec
     nothing = setting.data.take(slice(0, 0))
@@ -83,7 +83,7 @@ def world_of(run: FleetRun, setting: Setting, own: Samples, first: NeuralLearner
     devices = []
     for number in range(count):
         rates = (traits.uplink_bytes_s, traits.downlink_bytes_s, traits.waits_s, traits.lost)
-        link = Link(*(float(one[number]) for one in rates))
+        link = NetworkLink(*(float(one[number]) for one in rates))
         device = Device(number, first, days[number], float(traits.slowness[number]), deque(maxlen=WINDOW), link)
         if run.drift is None and setting.population.sizes[number]:
             device.window.append(Arrived(0.0, setting.dataset(number), first=1))

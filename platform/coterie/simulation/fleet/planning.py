@@ -22,7 +22,7 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
 from coterie.simulation.ledger import Used
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.recovery import BATCHES
 from coterie_learning.plan import Document, Plan, plan_document
 
@@ -43,7 +43,7 @@ class Goal(msgspec.Struct, frozen=True):
     """That versions and updates may tell of any device, at `DELTA`; None: whatever they tell."""
 
 
-class Figures(msgspec.Struct, frozen=True):
+class PlanFigures(msgspec.Struct, frozen=True):
     """Of one plan, when it reaches the accuracy, or at the end; medians over the judging seeds."""
 
     accuracy: float
@@ -65,7 +65,7 @@ class Proposal(msgspec.Struct, frozen=True):
     plan: Document
     values: Values
     """What differs from the plan that was given; empty: it is that plan."""
-    figures: Figures
+    figures: PlanFigures
     reaches_goal: bool
     privacy: str
     """The kind in its slot `privacy`."""
@@ -185,15 +185,15 @@ class _Search:
         return found
 
     def _tell(self, rounds: float) -> None:
-        self.report(Progress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
+        self.report(SimulationProgress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
 
-    def _judged(self, plans: Sequence[Plan], seeds: Sequence[int]) -> Iterator[Figures]:
+    def _judged(self, plans: Sequence[Plan], seeds: Sequence[int]) -> Iterator[PlanFigures]:
         """Of each plan, on all seeds."""
         every = self._figures([self._run(plan, seed, self.run.rounds) for plan in plans for seed in seeds])
         for begin in range(0, len(every), len(seeds)):
             yield _medians(every[begin : begin + len(seeds)])
 
-    def _figures(self, runs: Sequence[FleetRun]) -> Sequence[Figures]:
+    def _figures(self, runs: Sequence[FleetRun]) -> Sequence[PlanFigures]:
         """Of each run until it reaches the accuracy: what came later is not counted."""
         outcomes = list(self._held(runs))
         moments = [_moments(outcome) for outcome in outcomes]
@@ -209,10 +209,10 @@ class _Search:
             self._costs(outcome, those, one) for outcome, those, one in zip(outcomes, moments, reached, strict=True)
         ]
 
-    def _costs(self, outcome: FleetOutcome, moments: Sequence["_Moment"], reached: "_Moment | None") -> Figures:
+    def _costs(self, outcome: FleetOutcome, moments: Sequence["_Moment"], reached: "_Moment | None") -> PlanFigures:
         used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
         cost = cost_of_device(used, self.run.speed, self.costs, devices=outcome.participants)
-        return Figures(
+        return PlanFigures(
             accuracy=(reached or moments[-1]).accuracy if moments else outcome.accuracy,
             reaches_s=None if reached is None else reached.at_s,
             rounds=len(outcome.rounds),
@@ -222,7 +222,7 @@ class _Search:
             epsilon=outcome.epsilon,
         )
 
-    def _misses(self, figures: Figures) -> str | None:
+    def _misses(self, figures: PlanFigures) -> str | None:
         """What keeps it from the goal, as words; None: nothing does."""
         goal = self.goal
         if figures.reaches_s is None:
@@ -237,7 +237,7 @@ class _Search:
             return f"tells epsilon {figures.epsilon:.3g} of a device, where at most {goal.epsilon:g} is wanted"
         return None
 
-    def _reason(self, values: Values, figures: Figures, own: Figures, every: Sequence[Figures]) -> str:
+    def _reason(self, values: Values, figures: PlanFigures, own: PlanFigures, every: Sequence[PlanFigures]) -> str:
         misses = self._misses(figures)
         if misses is not None:
             return f"Misses the goal: it {misses}."
@@ -268,7 +268,7 @@ class _Search:
         )
 
 
-BEST: Mapping[str, Callable[[Figures], float]] = {
+BEST: Mapping[str, Callable[[PlanFigures], float]] = {
     "the quickest": lambda one: one.reaches_s or math.inf,
     "the one with the fewest bytes": lambda one: one.bytes_per_device,
     "the one with the least energy": lambda one: one.joules_per_device,
@@ -308,11 +308,11 @@ def _moments(outcome: FleetOutcome) -> Sequence[_Moment]:
     return found
 
 
-def _medians(every: Sequence[Figures]) -> Figures:
+def _medians(every: Sequence[PlanFigures]) -> PlanFigures:
     """Over seeds; it reaches the accuracy where it does on all of them."""
     reached = [one.reaches_s for one in every if one.reaches_s is not None]
     told = [one.epsilon for one in every if one.epsilon is not None]
-    return Figures(
+    return PlanFigures(
         accuracy=median(one.accuracy for one in every),
         reaches_s=median(reached) if len(reached) == len(every) else None,
         rounds=round(median(one.rounds for one in every)),

@@ -33,7 +33,7 @@ class DeviceClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     downlink_bytes_s: Annotated[float, Meta(gt=0, description="bytes a second to a device")] = 625_000.0
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FleetProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fleet as its file has it."""
 
     speed: Speed = Speed()
@@ -50,7 +50,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the shares of its classes add up to {total:g}, not to 1")
 
 
-USUAL = Profile()
+USUAL = FleetProfile()
 
 
 def shipped_profiles() -> Mapping[str, Path]:
@@ -58,7 +58,7 @@ def shipped_profiles() -> Mapping[str, Path]:
     return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
 
 
-def read_profile(name: str | None) -> Profile | Trace:
+def read_profile(name: str | None) -> FleetProfile | Trace:
     """A shipped profile by its name, or what is in a file; None: devices as scenarios have them, that always may train.
 
     Raises UnknownProfile or MalformedFile.
@@ -71,6 +71,6 @@ def read_profile(name: str | None) -> Profile | Trace:
     try:
         if path.suffix == TRACE:
             return from_json(path.read_bytes(), Trace)
-        return from_values(read_toml(path), Profile)
+        return from_values(read_toml(path), FleetProfile)
     except (msgspec.ValidationError, WireError, *UNREADABLE, OSError) as error:
         raise MalformedFile(path=name, detail=str(error)) from error

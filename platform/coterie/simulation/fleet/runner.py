@@ -7,7 +7,7 @@ from typing import Protocol
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
-from coterie.simulation.progress import Progress
+from coterie.simulation.progress import SimulationProgress
 
 Tell = Callable[[float], None]
 """Told how many rounds of all runs have been held, one that ended early counted as if it had held all."""
@@ -23,7 +23,7 @@ class Runner(Protocol):
         """
 
 
-class Here:
+class LocalRunner:
     """One after the other, each with as many processes as it has workers."""
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
@@ -35,8 +35,8 @@ class Here:
         return found
 
 
-HERE = Here()
+HERE = LocalRunner()
 
 
-def _told(tell: Tell, held: int, rounds: int, progress: Progress) -> None:
+def _told(tell: Tell, held: int, rounds: int, progress: SimulationProgress) -> None:
     tell(held + progress.share * rounds)

@@ -20,7 +20,7 @@ LABELS, INPUT, FILE = "y", "x", "file"
 Column = NDArray[np.generic]
 
 
-class Samples(NamedTuple):
+class FleetSamples(NamedTuple):
     """Samples, and what else is known of each."""
 
     data: Dataset
@@ -28,7 +28,7 @@ class Samples(NamedTuple):
     """One value a sample, e.g. whose it is; ``file`` numbers the files of a directory, from 0 in the order of names."""
 
 
-def read_samples(path: Path, model: ModelSpec, *, beside: Collection[str] = ()) -> Samples:
+def read_samples(path: Path, model: ModelSpec, *, beside: Collection[str] = ()) -> FleetSamples:
     """What is at `path` for a classifier `model`; columns `beside` its inputs tell samples apart.
 
     A file has classes as ``y`` and inputs by their names, or the only one as ``x``. In a Parquet file an input is a
@@ -43,7 +43,7 @@ def read_samples(path: Path, model: ModelSpec, *, beside: Collection[str] = ()) 
     parts = [_samples(file, _read(file), model, beside) for file in files]
     shared = set.intersection(*(set(part.columns) for part in parts))
     lengths = [len(part.data.labels) for part in parts]
-    return Samples(
+    return FleetSamples(
         Dataset(
             {spec.name: np.concatenate([part.data.inputs[spec.name] for part in parts]) for spec in model.inputs},
             np.concatenate([part.data.classes for part in parts]),
@@ -98,7 +98,7 @@ def _read_parquet(path: Path) -> Mapping[str, Column]:
 READERS = {".npz": _read_npz, ".parquet": _read_parquet}
 
 
-def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> Samples:
+def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> FleetSamples:
     labels = arrays.get(LABELS)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu" or not len(labels):
         found = f"it has {', '.join(arrays)}" if labels is None else f"y is {labels.dtype} {list(labels.shape)}"
@@ -117,7 +117,7 @@ def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside:
         inputs[spec.name] = _shaped(path, numbers, spec, count)
         used.update(names)
     rest = {name: array for name, array in arrays.items() if name not in used and array.ndim == 1}
-    return Samples(Dataset(inputs, labels.astype(np.int64)), rest)
+    return FleetSamples(Dataset(inputs, labels.astype(np.int64)), rest)
 
 
 def _names_of(

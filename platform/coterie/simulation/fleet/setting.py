@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.fleet.block import Base, Found, Member
+from coterie.simulation.fleet.block import Base, DeviceResult, Member
 from coterie.simulation.fleet.population import Population
 from coterie.simulation.on_device import Graphs
 from coterie_learning.client.order import SampleSplit
@@ -66,18 +66,18 @@ class Setting:
         """What it remembers for its part in a round."""
         return {slot: decode_state(blob) for slot, blob in member.states.items() if slot in (LOCAL, CODEC)}
 
-    def found(self, device: int, payload: bytes, samples: int, states: States) -> Found:
+    def found(self, device: int, payload: bytes, samples: int, states: States) -> DeviceResult:
         """What is known of an update; its numbers are checked as the platform checks them."""
         try:
             norm = self.contents.open(InMemory(payload), self.sent_classes(device)).extent().norm
         except WireError:
-            return Found(device, 0)
+            return DeviceResult(device, 0)
         # Of a codec that loses nothing, zeros would be remembered.
         nothing = {CODEC} if self.plan.codec.exact else ()
         kept = {
             slot: encode_state(state) for slot, state in states.items() if slot not in nothing and not state.is_empty
         }
-        return Found(device, samples, norm, len(payload), payload, kept)
+        return DeviceResult(device, samples, norm, len(payload), payload, kept)
 
 
 def train_ids(samples: int, local: Local) -> Sequence[int]:

@@ -15,21 +15,21 @@ import numpy as np
 
 from coterie.child.job import Progress as Told
 from coterie.child.job import ReportProgress
-from coterie.cloud.figures import Figures, drawn
+from coterie.cloud.figures import SimulationFigures, drawn
 from coterie.cloud.fleet_run_job import TOLD, CannotRun, FleetRunArguments, FleetRunResult, WantedRun
 from coterie.cloud.simulation_job import LEFT_S
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit
-from coterie.simulation.fleet.asked import DRIFTS, SPLITS
 from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.profile import Profile
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.profile import FleetProfile
+from coterie.simulation.fleet.run_options import DRIFTS, SPLITS
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.on_device import Graphs
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from coterie.twin.trace import Trace
 from coterie_learning.plan import Document, parse_plan, plan_document
 from coterie_wire.bundle import ModelSpec
@@ -54,7 +54,7 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     days: float
     executor: Literal["auto", "exact", "batched"]
     names: tuple[str, str]
-    profile: Profile | None
+    profile: FleetProfile | None
     trace: Trace | None
 
 
@@ -76,7 +76,7 @@ def encode_fleet(run: FleetRun) -> bytes:
         days=run.days,
         executor=run.executor,
         names=run.names,
-        profile=run.fleet if isinstance(run.fleet, Profile) else None,
+        profile=run.fleet if isinstance(run.fleet, FleetProfile) else None,
         trace=run.fleet if isinstance(run.fleet, Trace) else None,
     )
     tensors: dict[str, Array] = {
@@ -127,7 +127,7 @@ def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
         plan=parse_plan(wanted.plan),
         model=graphs,
         parameters=parameters,
-        samples=Samples(Dataset(inputs, labels), columns),
+        samples=FleetSamples(Dataset(inputs, labels), columns),
         split=split,
         devices=told.devices,
         each=told.each,
@@ -162,7 +162,7 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
     rounds, began_s = arguments.wanted.rounds, time.monotonic()
     began_at: float | None = None
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: SimulationProgress) -> None:
         nonlocal began_at, began_s
         if began_at is None:  # what an earlier attempt has done took no time of this one
             began_at, began_s = progress.share, time.monotonic()
@@ -180,10 +180,10 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
     return FleetRunResult(msgspec.json.encode(outcome).decode(), figures_of(outcome))
 
 
-def figures_of(outcome: FleetOutcome) -> Figures:
+def figures_of(outcome: FleetOutcome) -> SimulationFigures:
     """What a list shows of it."""
     course = outcome.accuracy_by_tick if outcome.drift else [one.accuracy for one in outcome.rounds]
-    return Figures(
+    return SimulationFigures(
         accuracy=outcome.accuracy,
         accuracies=drawn([one for one in course if one is not None]),
         device_accuracy_median=outcome.device_accuracy.median,
@@ -199,7 +199,7 @@ def run_shared(fleet: bytes, wanted: bytes) -> bytes:
     return msgspec.json.encode(simulate_fleet(run, report=unreported))
 
 
-def simulate_kept(run: FleetRun, *, report: Callable[[Progress], None], keep: Path) -> FleetOutcome:
+def simulate_kept(run: FleetRun, *, report: Callable[[SimulationProgress], None], keep: Path) -> FleetOutcome:
     """`simulate_fleet`; begins anew where nothing can be kept, or it is damaged, as a power loss may leave it."""
     if run.is_on_a_clock:
         return simulate_fleet(run, report=report)

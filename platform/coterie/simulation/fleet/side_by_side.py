@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 
 from coterie.evaluation.scoring import open_session
-from coterie.simulation.fleet.block import Base, Block, Found, read_version
+from coterie.simulation.fleet.block import Base, Block, DeviceResult, read_version
 from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
 from coterie.simulation.fleet.draws import epoch_orders
 from coterie.simulation.fleet.in_place import InPlace
@@ -89,7 +89,7 @@ class SideBySide:
             raise OneByOne(f"its train step has no form for many devices: {error}") from error
         return cls(open_session(made.graph), made.inputs, carried, devices, mixes)
 
-    def train(self, setting: Setting, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+    def train(self, setting: Setting, block: Block) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
         """What the devices found, and the sum of their updates where these travel as they are."""
         bases = _bases(block)
         trained, plan = self._trained(setting, bases, block), setting.plan
@@ -238,7 +238,7 @@ def _bases(block: Block) -> Sequence[Base]:
 
 def _differences(
     setting: Setting, bases: Sequence[Base], block: Block, trained: _Trained
-) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
     """Updates as they are, summed as agents' are; `bases` are one for each device, or one for all."""
     members, parameters = block.members, trained.parameters
     ends = np.cumsum([bases[0].parameters[name].size for name in parameters])
@@ -261,7 +261,7 @@ def _differences(
     sums = {key_of(DELTA, name): part for name, part in zip(parameters, np.split(total, ends[:-1]), strict=True)}
     size_bytes = update_bytes(setting.plan.local, setting.plan.codec, setting.graphs.spec).usual
     found = [
-        Found(one.device, samples, norm, size_bytes) if good else Found(one.device, 0)
+        DeviceResult(one.device, samples, norm, size_bytes) if good else DeviceResult(one.device, 0)
         for one, samples, norm, good in zip(
             members, trained.samples, np.sqrt(squares).tolist(), good.tolist(), strict=True
         )
@@ -269,11 +269,11 @@ def _differences(
     return found, sums
 
 
-def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, place: int) -> Found:
+def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, place: int) -> DeviceResult:
     """One device's update as the agent encodes it."""
     member = block.members[place]
     if not trained.samples[place]:
-        return Found(member.device, 0)
+        return DeviceResult(member.device, 0)
     parameters: Tensors = {name: tensor[place] for name, tensor in trained.parameters.items()}
     seed = setting.seed_of(member.device, member.round)
     try:
@@ -289,5 +289,5 @@ def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, plac
             broadcast=Broadcast(base.parameters, base.server, member.round),
         )
     except WireError:
-        return Found(member.device, 0)
+        return DeviceResult(member.device, 0)
     return setting.found(member.device, update.payload, trained.samples[place], update.states)

@@ -16,14 +16,14 @@ from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.costs import Costs, cost_of_device
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit
-from coterie.simulation.fleet.block import Base, Block, Found, Member
-from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, Delivery
+from coterie.simulation.fleet.block import Base, Block, DeviceResult, Member
+from coterie.simulation.fleet.checkpoint import SimulationCheckpoint, identify, load, save
+from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts, CompletedTraining
 from coterie.simulation.fleet.columns import Columns, Traits
 from coterie.simulation.fleet.device_states import DeviceStates
-from coterie.simulation.fleet.dividing import Parts, divided, population_of
+from coterie.simulation.fleet.dividing import DividedData, divided, population_of
 from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.fleet_run import FleetRun
-from coterie.simulation.fleet.keeping import Kept, identify, load, save
 from coterie.simulation.fleet.on_clock import simulate_on_clock
 from coterie.simulation.fleet.on_devices import measure_on_devices
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
@@ -37,14 +37,14 @@ from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
 from coterie.simulation.learners.pair import why_not_over_time
 from coterie.simulation.ledger import Ledger
-from coterie.simulation.lineage import Lineage, Sent
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.lineage import ArrivedUpdate, Lineage
+from coterie.simulation.privacy_spent import DELTA
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.rounds import MIN_PAUSE_S
 from coterie.simulation.simulate import check_plan_fits
-from coterie.simulation.told import DELTA
 from coterie_learning.accounting import epsilon_of
 from coterie_learning.client.order import steps_per_epoch
-from coterie_learning.cohort import Figures
+from coterie_learning.cohort import UpdateFigures
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
@@ -187,7 +187,7 @@ class _Fleet:
         train_sizes: Int64,
         choice: _Choice,
         workers: Workers,
-        parts: Parts,
+        parts: DividedData,
         directory: Path,
         states: DeviceStates,
         report: Report,
@@ -235,7 +235,7 @@ class _Fleet:
         self._is_asynchronous = plan.pace.staleness_allowed() is not None
         self._usual_bytes = sent_bytes(plan, run.model.spec).usual
 
-    def resume(self, kept: Kept) -> None:
+    def resume(self, kept: SimulationCheckpoint) -> None:
         """Go on from what was kept. Raises DamagedSimulation."""
         self._cohorts.columns = kept.columns
         self._cohorts.coming, self._cohorts.waiting = list(kept.coming), list(kept.waiting)
@@ -247,10 +247,10 @@ class _Fleet:
         if lacking:
             raise DamagedSimulation(path=str(self._directory), detail=f"version {lacking[0]} is not there any more")
 
-    def kept(self) -> Kept:
+    def kept(self) -> SimulationCheckpoint:
         """What going on takes."""
         cohorts = self._cohorts
-        return Kept(
+        return SimulationCheckpoint(
             cohorts.columns,
             self._lineage.newest,
             self._states.note(),
@@ -269,7 +269,7 @@ class _Fleet:
         while len(self._rounds) < self._run.rounds and not is_over:
             is_over = not self._hold(len(self._rounds) + 1, ends_s)
             share = 1.0 if is_over else max(len(self._rounds) / self._run.rounds, self._now_s / ends_s)
-            self._report(Progress(min(1.0, share), len(self._rounds)))
+            self._report(SimulationProgress(min(1.0, share), len(self._rounds)))
             if keeps and time.monotonic() - saved_s < SAVED_EVERY_S:
                 continue
             self._save(keeps)
@@ -328,7 +328,7 @@ class _Fleet:
         if kept and self._has_own:
             self._remember(self._trained(kept, [0] * len(kept))[0], is_taken=False)
 
-    def _remember(self, found: Sequence[Found], *, is_taken: bool) -> None:
+    def _remember(self, found: Sequence[DeviceResult], *, is_taken: bool) -> None:
         """All, of updates that the platform took; else the models of their own alone."""
         for one in found:
             if is_taken and one.samples:
@@ -337,7 +337,7 @@ class _Fleet:
             elif OWN in one.states:
                 self._states.put(one.device, {**self._states.of(one.device), OWN: one.states[OWN]})
 
-    def _merge(self, closed: Closed) -> tuple[Sequence[Found], bool]:
+    def _merge(self, closed: Closed) -> tuple[Sequence[DeviceResult], bool]:
         """Compute the updates that count, and the next version of them."""
         # Those that one round asked together, and of these devices of as many steps side by side; the order is the
         # same, whatever the order of arrival.
@@ -355,7 +355,7 @@ class _Fleet:
             self._accept(found)
         return found, is_merged
 
-    def _merged(self, updates: Sequence[tuple[int, Sent]]) -> bool:
+    def _merged(self, updates: Sequence[tuple[int, ArrivedUpdate]]) -> bool:
         """The next version, of single updates of these devices; whether there is one."""
         lineage, cohorts = self._lineage, self._cohorts
         root = lineage.root(self._run.model.train_step, self._platform)
@@ -365,15 +365,15 @@ class _Fleet:
             cohorts.releases = len(lineage.digests)
         return merged.is_version
 
-    def _sent(self, one: Found, told: Delivery) -> Sent:
+    def _sent(self, one: DeviceResult, told: CompletedTraining) -> ArrivedUpdate:
         setting = self._setting
         seed = setting.seed_of(one.device, told.round)
-        return Sent(one.payload, one.samples, setting.sent_classes(one.device), seed, self._discount(told))
+        return ArrivedUpdate(one.payload, one.samples, setting.sent_classes(one.device), seed, self._discount(told))
 
-    def _discount(self, told: Delivery) -> int:
+    def _discount(self, told: CompletedTraining) -> int:
         return self._run.plan.pace.discount(self._lineage.newest.number - told.version)
 
-    def _summed(self, deliveries: Sequence[Delivery]) -> tuple[Sequence[Found], bool]:
+    def _summed(self, deliveries: Sequence[CompletedTraining]) -> tuple[Sequence[DeviceResult], bool]:
         """An update's weight depends on all norms, which are known once all are computed.
 
         They are taken for unremarkable first; where they were not, sums are formed again with the right weights.
@@ -381,18 +381,18 @@ class _Fleet:
         sizes, discounts = self._cohorts.train_sizes, [self._discount(one) for one in deliveries]
         batch = self._run.model.spec.batch_size
         weights = self._lineage.weights(
-            [Figures(min(int(sizes[one.device]), one.steps * batch), 1.0) for one in deliveries], discounts
+            [UpdateFigures(min(int(sizes[one.device]), one.steps * batch), 1.0) for one in deliveries], discounts
         )
         while True:
             found, sums = self._trained(deliveries, [one.weight for one in weights])
-            right = self._lineage.weights([Figures(one.samples, one.norm) for one in found], discounts)
+            right = self._lineage.weights([UpdateFigures(one.samples, one.norm) for one in found], discounts)
             if right == weights:
                 return found, self._lineage.merge_sums(sums, weights, [one.norm for one in found if one.samples])
             weights = right
 
     def _trained(
-        self, deliveries: Sequence[Delivery], weights: Sequence[int] | None
-    ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+        self, deliveries: Sequence[CompletedTraining], weights: Sequence[int] | None
+    ) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
         """What all devices found, in their order, and the sum of their updates where they have weights."""
         size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
         members = [
@@ -410,7 +410,7 @@ class _Fleet:
             Block(number, members[begin : begin + size], weights is None, wants_losses)
             for number, begin in enumerate(range(0, len(members), size))
         ]
-        found: dict[int, Sequence[Found]] = {}
+        found: dict[int, Sequence[DeviceResult]] = {}
         sums: dict[str, Int64] = {}
         for answer in self._workers.train(blocks):
             found[answer.number] = answer.found
@@ -419,7 +419,7 @@ class _Fleet:
                 sums[name] = sums[name] + numbers if name in sums else numbers
         return [one for at in sorted(found) for one in found[at]], sums
 
-    def _accept(self, found: Sequence[Found]) -> None:
+    def _accept(self, found: Sequence[DeviceResult]) -> None:
         """What devices remember and told, once their updates count."""
         columns = self._cohorts.columns
         for one in found:

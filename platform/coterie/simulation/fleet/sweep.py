@@ -19,7 +19,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
-from coterie.simulation.progress import Progress, Report
+from coterie.simulation.progress import Report, SimulationProgress
 from coterie_learning.detectors import DRIFT
 from coterie_learning.device_plan import CODEC
 from coterie_learning.plan import SLOTS, Document, Plan, parse_plan, plan_document
@@ -42,7 +42,7 @@ class Dimension(NamedTuple):
     values: Sequence[object]
 
 
-class Tried(msgspec.Struct, frozen=True):
+class TriedCombination(msgspec.Struct, frozen=True):
     """One combination, with as many rounds as it was given last."""
 
     values: Values
@@ -60,7 +60,7 @@ class Tried(msgspec.Struct, frozen=True):
     """Of radio and processor, of a device that took part."""
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedPlan(msgspec.Struct, frozen=True):
     """A plan on the seeds that nothing was chosen on."""
 
     plan: Document
@@ -77,11 +77,11 @@ class SweepOutcome(msgspec.Struct, frozen=True):
     seeds: Sequence[int]
     """On which combinations were compared."""
     judging_seeds: Sequence[int]
-    tried: Sequence[Tried]
+    tried: Sequence[TriedCombination]
     """The best first, of those with the most rounds."""
     winner: Values
-    winner_judged: Judged
-    given_judged: Judged
+    winner_judged: JudgedPlan
+    given_judged: JudgedPlan
     """The plan as it was."""
 
     def json(self) -> bytes:
@@ -163,7 +163,7 @@ def sweep(
     stages = list(_stages(len(candidates), run.rounds, halves=search == "halving"))
     ahead = sum(count * rounds for count, rounds in stages) * seeds + 2 * run.rounds * seeds
     trying = _Trying(run, runner, report, ahead)
-    left, tried = list(range(len(candidates))), dict[int, Tried]()
+    left, tried = list(range(len(candidates))), dict[int, TriedCombination]()
     for count, rounds in stages:
         left = left[:count]
         found = trying.outcomes([plans[place] for place in left], choosing, rounds)
@@ -185,11 +185,11 @@ def _figure_of(plans: Sequence[Plan]) -> Figure:
     return "device_accuracy_mean" if has_own else "accuracy"
 
 
-def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tried:
+def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> TriedCombination:
     def mean(figure: Callable[[FleetOutcome], float]) -> float:
         return math.fsum(map(figure, outcomes)) / len(outcomes)
 
-    return Tried(
+    return TriedCombination(
         values,
         rounds,
         accuracy=mean(lambda one: one.accuracy),
@@ -201,9 +201,9 @@ def _tried(values: Values, rounds: int, outcomes: Sequence[FleetOutcome]) -> Tri
     )
 
 
-def _judged(plan: Plan, outcomes: Sequence[FleetOutcome], chosen_by: Figure) -> Judged:
+def _judged(plan: Plan, outcomes: Sequence[FleetOutcome], chosen_by: Figure) -> JudgedPlan:
     accuracies = [one.accuracy if chosen_by == "accuracy" else one.device_accuracy.mean for one in outcomes]
-    return Judged(plan_document(plan), math.fsum(accuracies) / len(accuracies), accuracies)
+    return JudgedPlan(plan_document(plan), math.fsum(accuracies) / len(accuracies), accuracies)
 
 
 def _stages(count: int, rounds: int, *, halves: bool) -> Iterator[tuple[int, int]]:
@@ -232,7 +232,7 @@ class _Trying:
         return [found[begin : begin + len(seeds)] for begin in range(0, len(found), len(seeds))]
 
     def _tell(self, rounds: float) -> None:
-        self._report(Progress(min(1.0, (self._done + rounds) / self._ahead), int(self._done + rounds)))
+        self._report(SimulationProgress(min(1.0, (self._done + rounds) / self._ahead), int(self._done + rounds)))
 
 
 def _value(text: str) -> object:

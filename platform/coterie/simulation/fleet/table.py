@@ -9,8 +9,8 @@ from coterie.simulation.fleet.events import EventsOutcome, Peak
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.planning import Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome, Values
+from coterie.simulation.privacy_spent import DELTA
 from coterie.simulation.table import change_rows
-from coterie.simulation.told import DELTA
 
 Cell = str | int | float | None
 

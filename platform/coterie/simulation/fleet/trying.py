@@ -35,19 +35,19 @@ from coterie.evaluation.datasets import Dataset, read_model_dataset
 from coterie.evaluation.scoring import predict_logits, score
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.asked import parse_drift, parse_split
+from coterie.simulation.fleet.checkpoint import STATE
 from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
-from coterie.simulation.fleet.keeping import STATE
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.run_options import parse_drift, parse_split
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.shared import simulate_kept
 from coterie.simulation.fleet.splits.by import By
 from coterie.simulation.learners.pair import why_not_simulated
 from coterie.simulation.on_device import Graphs
-from coterie.simulation.progress import Progress
+from coterie.simulation.progress import SimulationProgress
 from coterie.simulation.scenario import read_scenario
-from coterie.twin.replay import Held, Past, Ready, Rounds
+from coterie.twin.replay import HeldRound, Past, Ready, Rounds
 from coterie.twin.trace import Trace
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan, parse_plan
@@ -124,15 +124,15 @@ def _parameters(path: Path, spec: ModelSpec) -> Tensors:
     return {name: array.astype(np.float32, copy=False) for name, array in found.items()}
 
 
-def _samples(arguments: SimulationArguments) -> Samples:
+def _samples(arguments: SimulationArguments) -> FleetSamples:
     spec = arguments.model
     if arguments.scenario is not None:
         return _of_scenario(arguments.scenario, spec, arguments.devices, arguments.seed)
     assert arguments.dataset is not None, "one of the two is given"
-    return Samples(read_model_dataset(Path(arguments.dataset), spec), {})
+    return FleetSamples(read_model_dataset(Path(arguments.dataset), spec), {})
 
 
-def _of_scenario(name: str, spec: ModelSpec, devices: int, seed: int) -> Samples:
+def _of_scenario(name: str, spec: ModelSpec, devices: int, seed: int) -> FleetSamples:
     """What the devices of a scenario keep first; a sample is given the model's shape, if it has as many numbers."""
     scenario = read_scenario(name)
     drawn = scenario.stream.draw(devices=devices, seed=derive_seed(seed, "stream"))
@@ -148,10 +148,10 @@ def _of_scenario(name: str, spec: ModelSpec, devices: int, seed: int) -> Samples
         for mine, theirs in zip(here, there, strict=True)
     }
     users = np.repeat(owners, [len(batch.labels) for batch in kept])
-    return Samples(Dataset(inputs, np.concatenate([batch.classes for batch in kept])), {USER: users})
+    return FleetSamples(Dataset(inputs, np.concatenate([batch.classes for batch in kept])), {USER: users})
 
 
-def _drawn(run: FleetRun, draw: int, keep: Path, told: Callable[[Progress], None]) -> FleetOutcome:
+def _drawn(run: FleetRun, draw: int, keep: Path, told: Callable[[SimulationProgress], None]) -> FleetOutcome:
     """One draw, or what it found before."""
     found, directory = keep / f"draw-{draw}.json", keep / f"draw-{draw}"
     if found.exists():
@@ -174,11 +174,11 @@ class _Counted:
         self._began_s, self._began_at = time.monotonic(), 0.0
         self._is_new = True
 
-    def of(self, draw: int, state: Path) -> Callable[[Progress], None]:
+    def of(self, draw: int, state: Path) -> Callable[[SimulationProgress], None]:
         """What one draw reports to; `state` is where it saves."""
         before = _written(state)
 
-        def told(progress: Progress) -> None:
+        def told(progress: SimulationProgress) -> None:
             share = (draw + progress.share) / DRAWS
             if self._is_new:
                 self._began_s, self._began_at, self._is_new = time.monotonic(), share, False
@@ -235,7 +235,7 @@ def _replayable(run: FleetRun) -> Trace | None:
     return run.fleet if isinstance(run.fleet, Trace) and is_synchronous else None
 
 
-def _replayed(plan: Plan, trace: Trace, update_bytes: int, arguments: SimulationArguments) -> Iterator[Held]:
+def _replayed(plan: Plan, trace: Trace, update_bytes: int, arguments: SimulationArguments) -> Iterator[HeldRound]:
     past, ready = Past.of(trace), Ready(trace)
     for draw in range(DRAWS):
         rounds = Rounds(plan, past, ready, update_bytes, derive_seed(arguments.seed, "replayed", draw))

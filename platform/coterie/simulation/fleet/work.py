@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from coterie.evaluation.scoring import predict_logits
-from coterie.simulation.fleet.block import Answer, Base, Block, Found, Member, read_version
+from coterie.simulation.fleet.block import Base, Block, DeviceResult, Member, TrainedBlock, read_version
 from coterie.simulation.fleet.own_models import OWN, Own, encode_own, own_of, trained_beside
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
@@ -18,7 +18,7 @@ from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.on_device import Rows
 from coterie.simulation.participant import Participant
 from coterie_learning.client.optimisation import Diverged
-from coterie_learning.fold import Counted, partial_aggregate
+from coterie_learning.fold import CountedUpdate, partial_aggregate
 from coterie_learning.metrics import log_softmax
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.errors import WireError
@@ -30,15 +30,15 @@ Executor = Literal["exact", "batched"]
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A worker's own."""
+    """Trains the blocks that one worker process is given."""
 
     setting: Setting
     side_by_side: SideBySide | None
     """None: devices train one by one."""
 
-    def train(self, block: Block) -> Answer:
+    def train(self, block: Block) -> TrainedBlock:
         """The same for the same block, wherever it is done."""
-        found: Sequence[Found]
+        found: Sequence[DeviceResult]
         sums: Mapping[str, Int64] = {}
         if self.side_by_side is None:
             found = [self._alone(member) for member in block.members]
@@ -60,12 +60,12 @@ class Work:
                 msgspec.structs.replace(one, loss=self._loss(_base(member), one.device))
                 for one, member in zip(found, block.members, strict=True)
             ]
-        return Answer(block.number, found, {name: numbers.tobytes() for name, numbers in sums.items()})
+        return TrainedBlock(block.number, found, {name: numbers.tobytes() for name, numbers in sums.items()})
 
-    def _with_own(self, found: Found, own: Own) -> Found:
+    def _with_own(self, found: DeviceResult, own: Own) -> DeviceResult:
         return msgspec.structs.replace(found, states={**found.states, OWN: encode_own(own)})
 
-    def _alone(self, member: Member) -> Found:
+    def _alone(self, member: Member) -> DeviceResult:
         """By the code of the agent."""
         setting, base = self.setting, _base(member)
         dataset = setting.dataset(member.device)
@@ -84,20 +84,20 @@ class Work:
                 steps_allowed=member.steps,
             )
         except Diverged:
-            return Found(member.device, 0)
+            return DeviceResult(member.device, 0)
         except WireError as error:
             if error.code != "update.not_finite":
                 raise
-            return Found(member.device, 0)
+            return DeviceResult(member.device, 0)
         found = setting.found(member.device, part.payload, part.samples, part.states)
         if not setting.plan.local.trains_personal_model():
             return found
         return self._with_own(found, Own(part.trained, base.number))
 
-    def _summed(self, block: Block, found: Sequence[Found]) -> Mapping[str, Int64]:
+    def _summed(self, block: Block, found: Sequence[DeviceResult]) -> Mapping[str, Int64]:
         weights = {member.device: member.weight for member in block.members}
         counted = [
-            Counted(partial(self._opened, one), weights[one.device])
+            CountedUpdate(partial(self._opened, one), weights[one.device])
             for one in found
             if one.samples and weights[one.device]
         ]
@@ -105,7 +105,7 @@ class Work:
         return partial_aggregate(setting.graphs.spec.parameters, counted, parts=setting.plan.local.parts)
 
     @contextmanager
-    def _opened(self, found: Found) -> Iterator[UpdateFile]:
+    def _opened(self, found: DeviceResult) -> Iterator[UpdateFile]:
         yield self.setting.contents.open(InMemory(found.payload), self.setting.sent_classes(found.device))
 
     def _loss(self, base: Base, device: int) -> float:

@@ -16,7 +16,7 @@ from typing import IO, Protocol, Self
 import msgspec
 
 from coterie.simulation.errors import WorkerLost
-from coterie.simulation.fleet.block import Answer, Block
+from coterie.simulation.fleet.block import Block, TrainedBlock
 from coterie_wire.structs import from_msgpack
 
 _LENGTH = struct.Struct("<I")
@@ -25,14 +25,14 @@ _LENGTH = struct.Struct("<I")
 class Trains(Protocol):
     """Trains one block."""
 
-    def train(self, block: Block) -> Answer:
+    def train(self, block: Block) -> TrainedBlock:
         """The same for the same block."""
 
 
 class Workers(Protocol):
     """Train blocks."""
 
-    def train(self, blocks: Sequence[Block]) -> Iterator[Answer]:
+    def train(self, blocks: Sequence[Block]) -> Iterator[TrainedBlock]:
         """The answers, in whatever order they come."""
 
     def close(self) -> None:
@@ -45,7 +45,7 @@ class Inline:
     def __init__(self, work: Trains) -> None:
         self._work = work
 
-    def train(self, blocks: Sequence[Block]) -> Iterator[Answer]:
+    def train(self, blocks: Sequence[Block]) -> Iterator[TrainedBlock]:
         return map(self._work.train, blocks)
 
     def close(self) -> None:
@@ -67,10 +67,10 @@ class Processes:
         """Workers for the simulation whose files are in `directory`."""
         return cls(count, ["-m", "coterie.simulation.fleet.worker", directory])
 
-    def train(self, blocks: Sequence[Block]) -> Iterator[Answer]:
+    def train(self, blocks: Sequence[Block]) -> Iterator[TrainedBlock]:
         """Raises WorkerLost."""
         waiting: SimpleQueue[Block] = SimpleQueue()
-        answers: SimpleQueue[Answer | Exception] = SimpleQueue()
+        answers: SimpleQueue[TrainedBlock | Exception] = SimpleQueue()
         for block in blocks:
             waiting.put(block)
         for process in self._processes:
@@ -92,7 +92,7 @@ class Processes:
 
 
 def _serve(
-    process: "subprocess.Popen[bytes]", waiting: "SimpleQueue[Block]", answers: "SimpleQueue[Answer | Exception]"
+    process: "subprocess.Popen[bytes]", waiting: "SimpleQueue[Block]", answers: "SimpleQueue[TrainedBlock | Exception]"
 ) -> None:
     assert process.stdin is not None and process.stdout is not None
     while not waiting.empty():
@@ -108,7 +108,7 @@ def _serve(
         if frame is None:
             answers.put(WorkerLost(status=str(process.wait())))
             return
-        answers.put(from_msgpack(frame, Answer))
+        answers.put(from_msgpack(frame, TrainedBlock))
 
 
 def write_frame(stream: IO[bytes], content: bytes) -> None:

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learner import Learner, Task, Terms
+from coterie.simulation.learner import Learner, Task, TransferTerms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
 from coterie.simulation.learners.grow import grow_tree
@@ -67,12 +67,12 @@ class ForestLearner:
         trees = replace_worst(self.trees, (tree,), features_of(batch.inputs, self.task), batch.classes)
         return replace(learner, trees=trees)
 
-    def portion(self, terms: Terms) -> bytes:
+    def portion(self, terms: TransferTerms) -> bytes:
         x, labels = self._samples()
         trees = best_trees(self.trees, x, labels, terms.classes, self._count(terms))
         return encode_trees(trees, terms.plan.codec, seed=terms.seed)
 
-    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+    def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> Self:
         features, classes = feature_count(self.task), self.task.classes
         trees = decode_trees(payload, terms.plan.codec, most=self._count(terms), features=features, classes=classes)
         return replace(
@@ -84,7 +84,7 @@ class ForestLearner:
         x = np.concatenate([features_of(batch.inputs, self.task) for batch in self.newest])
         return x, np.concatenate([batch.labels for batch in self.newest])
 
-    def _count(self, terms: Terms) -> int:
+    def _count(self, terms: TransferTerms) -> int:
         """Most trees in a portion. Raises DoesNotFit."""
         rules = terms.plan.help.rules()
         if rules is None or not terms.plan.privacy.leaves_as_is:

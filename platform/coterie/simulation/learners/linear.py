@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learner import Learner, Task, Terms
+from coterie.simulation.learner import Learner, Task, TransferTerms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
 from coterie_learning.local import Local
@@ -79,25 +79,27 @@ class LinearLearner:
             bias += within
         return replace(self, parameters={WEIGHT: weight, BIAS: bias})
 
-    def portion(self, terms: Terms) -> bytes:
+    def portion(self, terms: TransferTerms) -> bytes:
         return portions.encode_portion(self._agreed(terms), self.parameters, reference={}, seed=terms.seed)
 
-    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+    def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> Self:
         agreed = self._agreed(terms)
         portion = portions.decode_portion(agreed, payload)
         known = np.unique(window.labels).tolist()
         return replace(self, parameters=portions.merge_portion(agreed, self.parameters, portion, known=known))
 
-    def _agreed(self, terms: Terms) -> portions.Terms:
+    def _agreed(self, terms: TransferTerms) -> portions.PortionTerms:
         """Rows, whatever the plan lets networks send: a linear model has no body. Raises DoesNotFit."""
         rules = terms.plan.help.rules()
         if rules is None:
             raise DoesNotFit(detail="portions are for plans whose devices help each other")
-        return portions.Terms(self.model, terms.classes, _Rows(rules.share), terms.plan.codec, terms.plan.privacy)
+        return portions.PortionTerms(
+            self.model, terms.classes, _Rows(rules.share), terms.plan.codec, terms.plan.privacy
+        )
 
 
 class _Rows(NamedTuple):
-    """Rows of the output layer."""
+    """Rows of the output layer, one a class."""
 
     share: float
     portion: Portion = "head"

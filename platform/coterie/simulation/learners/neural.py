@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learner import Task, Terms
+from coterie.simulation.learner import Task, TransferTerms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.compiled_once import compiled_once
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
@@ -135,10 +135,10 @@ class NeuralLearner:
         """A device that has received `parameters` and trained on nothing."""
         return replace(self, parameters=parameters, received=parameters, seen=())
 
-    def portion(self, terms: Terms) -> bytes:
+    def portion(self, terms: TransferTerms) -> bytes:
         return portions.encode_portion(self._agreed(terms), self.parameters, reference=self.first, seed=terms.seed)
 
-    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
+    def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> "NeuralLearner":
         agreed = self._agreed(terms)
         if agreed.rules.portion != "learner":
             known, portion = sorted({*self.seen, *window.labels.tolist()}), portions.decode_portion(agreed, payload)
@@ -158,12 +158,12 @@ class NeuralLearner:
         distil = LOCAL.parse({"kind": "distill", "epochs": DISTIL_EPOCHS, "learning_rate": rate, "head": "all"})
         return self._trained(window, distil, teacher=teacher, seed=seed)
 
-    def _agreed(self, terms: Terms) -> portions.Terms:
+    def _agreed(self, terms: TransferTerms) -> portions.PortionTerms:
         """Raises DoesNotFit."""
         rules = terms.plan.help.rules()
         if rules is None:
             raise DoesNotFit(detail="portions are for plans whose devices help each other")
-        return portions.Terms(self.graphs.spec, terms.classes, rules, terms.plan.codec, terms.plan.privacy)
+        return portions.PortionTerms(self.graphs.spec, terms.classes, rules, terms.plan.codec, terms.plan.privacy)
 
 
 def _stops_early(local: Local) -> bool:

@@ -73,7 +73,7 @@ class Person(NamedTuple):
     """[activities, CHANNELS, 2]: of the harmonics, in radians; most of it is the same for all people."""
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ActivityProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What people of one sort do."""
 
     does: Annotated[tuple[Activity, ...], Meta(min_length=1, description="activities done throughout, equally often")]
@@ -83,7 +83,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Activities(Stream, frozen=True, tag="activities"):
     """A sample is a window of two seconds; its label is the activity. Device i does what profile i modulo them says."""
 
-    profiles: Annotated[tuple[Profile, ...], Meta(min_length=1, description="sorts of people")]
+    profiles: Annotated[tuple[ActivityProfile, ...], Meta(min_length=1, description="sorts of people")]
     batches: Annotated[int, Meta(ge=1, le=100_000, description="batches a device")] = 60
     batch_size: Annotated[int, Meta(ge=1, le=10_000, description="windows in a batch")] = 32
     batch_s: Annotated[float, Meta(gt=0, le=1e9, description="seconds from one batch to the next")] = 600.0
@@ -119,7 +119,7 @@ class Activities(Stream, frozen=True, tag="activities"):
             ),
         )
 
-    def _profile(self, device: int) -> Profile:
+    def _profile(self, device: int) -> ActivityProfile:
         return self.profiles[device % len(self.profiles)]
 
     def _person(self, rng: np.random.Generator, ways: Float64) -> Person:

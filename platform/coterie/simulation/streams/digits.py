@@ -25,7 +25,7 @@ INPUT = "x"
 Digit = Annotated[int, Meta(ge=0, le=9)]
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DigitProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The classes and changes of devices of one sort."""
 
     classes: Annotated[tuple[Digit, ...], Meta(min_length=1, description="digits seen throughout, equally often")]
@@ -38,7 +38,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Digits(Stream, frozen=True, tag="digits"):
     """Device i sees what profile i modulo their number says."""
 
-    profiles: Annotated[tuple[Profile, ...], Meta(min_length=1, description="sorts of devices")]
+    profiles: Annotated[tuple[DigitProfile, ...], Meta(min_length=1, description="sorts of devices")]
     batches: Annotated[int, Meta(ge=1, le=100_000, description="batches a device")] = 120
     batch_size: Annotated[int, Meta(ge=1, le=10_000, description="samples in a batch")] = 50
     batch_s: Annotated[float, Meta(gt=0, le=1e9, description="seconds from one batch to the next")] = 600.0
@@ -73,10 +73,10 @@ class Digits(Stream, frozen=True, tag="digits"):
             ),
         )
 
-    def _profile(self, device: int) -> Profile:
+    def _profile(self, device: int) -> DigitProfile:
         return self.profiles[device % len(self.profiles)]
 
-    def _shifts(self, profile: Profile) -> range:
+    def _shifts(self, profile: DigitProfile) -> range:
         """Ticks at which the new digit comes."""
         if profile.arrives is None:
             return range(0)

@@ -18,7 +18,7 @@ from coterie.cloud.bootstrap import bootstrap_stored
 from coterie.cloud.bootstrap_job import BootstrapArguments
 from coterie.cloud.errors import LaunchFailed
 from coterie.cloud.launch.follow import gang_for, train_elsewhere
-from coterie.cloud.launch.gang import Gang, Launcher, Standing
+from coterie.cloud.launch.gang import Gang, GangStatus, Launcher
 from coterie.cloud.launch.kubernetes import Kubernetes
 from coterie.cloud.launch.slurm import Slurm
 from coterie.evaluation.datasets import MalformedDataset
@@ -74,7 +74,7 @@ def prepared(tmp_path: Path, strategy: dict[str, object], *, epochs: int = 2) ->
 def test_what_is_given_to_the_scheduler_trains_what_one_host_would(tmp_path: Path, commands: Path, make: Make) -> None:
     arguments, gang = prepared(tmp_path, TWO, epochs=1)
     told: list[Progress] = []
-    standings: list[Standing] = []
+    standings: list[GangStatus] = []
     result = train_elsewhere(
         make(tmp_path / "shared"),
         gang,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from coterie.simulation.attacks.audit import Audit, Tried, audit, most_allowed
+from coterie.simulation.attacks.audit import AttackResult, Audit, audit, most_allowed
 from coterie.simulation.attacks.inversion import first_layer, inverted
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.progress import unreported
@@ -60,7 +60,7 @@ def found(kind: str, trials: int) -> Audit:
     return audit(plan, scenario(), trials=trials, samples=10, seed=3, report=unreported)
 
 
-def of(audited: Audit, attack: str, attacker: str) -> Tried:
+def of(audited: Audit, attack: str, attacker: str) -> AttackResult:
     (one,) = [one for one in audited.found if (one.attack, one.attacker) == (attack, attacker)]
     return one
 

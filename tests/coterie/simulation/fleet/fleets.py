@@ -12,7 +12,7 @@ from coterie.compile.program import export_module
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.bodies import Body, Named, compile_body
 from coterie.simulation.fleet.fleet_run import FleetRun
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.learner import Task
 from coterie.simulation.on_device import Graphs
@@ -49,13 +49,13 @@ def graphs(body: Network = "mlp") -> Graphs:
     return Graphs.of(model.spec, train_step=model.train_step, predict=model.predict)
 
 
-def samples(count: int = SAMPLES) -> Samples:
+def samples(count: int = SAMPLES) -> FleetSamples:
     """Classes are told apart by where an image is bright."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, CLASSES, count)
     x = rng.normal(0, 0.3, (count, *IMAGE)).astype(np.float32)
     x[np.arange(count), 0, 2 * labels] += 1
-    return Samples(Dataset({"x": x}, labels), {"user": np.arange(count) % 10})
+    return FleetSamples(Dataset({"x": x}, labels), {"user": np.arange(count) % 10})
 
 
 def run(

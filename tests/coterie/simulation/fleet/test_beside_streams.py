@@ -12,15 +12,15 @@ import pytest
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.clouds import AveragingCloud, Version
 from coterie.simulation.device import Device
+from coterie.simulation.fleet.checkpoint import SimulationCheckpoint, load
 from coterie.simulation.fleet.device_states import DeviceStates
 from coterie.simulation.fleet.dividing import divided
 from coterie.simulation.fleet.files import open_work
 from coterie.simulation.fleet.fleet_run import FleetRun
-from coterie.simulation.fleet.keeping import Kept, load
 from coterie.simulation.fleet.on_clock import world_of
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.own_models import own_of
-from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.profile import FleetProfile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.by import By
@@ -35,7 +35,7 @@ from coterie_wire.tensors import Tensors
 from tests.coterie.simulation.fleet.fleets import run
 
 # Downloads take no time, since on a stream all devices have the first version before any round.
-UNLIKE = Profile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, uplink_bytes_s=2_000))
+UNLIKE = FleetProfile(speed=Speed(sample_s=0.05, spread=1.0, downlink_bytes_s=1e18, uplink_bytes_s=2_000))
 SOME = {"kind": "sync", "target_updates": 4, "min_updates": 2, "over_selection": 2.0}
 SLOW = {"kind": "sync", "target_updates": 10, "min_updates": 10, "over_selection": 1.0, "pause_s": 7200}
 """So slow that models beside a version are trained before the next."""
@@ -143,7 +143,7 @@ def test_devices_that_fall_silent_do_so_on_a_stream_too(slots: Mapping[str, obje
     assert sum(one.lost for one in outcome.rounds) > 3
 
 
-def both(given: FleetRun, directory: Path) -> tuple[FleetOutcome, Kept, OnStream]:
+def both(given: FleetRun, directory: Path) -> tuple[FleetOutcome, SimulationCheckpoint, OnStream]:
     """As a fleet, with what it keeps at the end, and as a stream: rounds and versions are the same."""
     outcome = simulate_fleet(given, report=unreported, keep=directory)
     kept = load(directory)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.arrivals import Arrivals
-from coterie.simulation.fleet.asked import parse_drift
 from coterie.simulation.fleet.drifts import Ordered
 from coterie.simulation.fleet.population import Divided
-from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.run_options import parse_drift
+from coterie.simulation.fleet.samples import FleetSamples
 
 LABELS = np.random.default_rng(0).integers(0, 5, 300)
 COLUMNS = {"time": np.random.default_rng(1).integers(0, 50, 300)}
@@ -64,7 +64,7 @@ def test_batches_come_whole_in_their_order_and_evenly(sizes: list[int], batch: i
     count = sum(sizes)
     data = Dataset({"x": np.arange(count, dtype=np.float32)}, LABELS[:count])
     population = Divided.by(np.repeat(np.arange(len(sizes)), sizes), devices=len(sizes))
-    found = Arrivals.drawn(Samples(data, {}), population, parse_drift("introduced:0.5"), batch=batch, seed=seed)
+    found = Arrivals.drawn(FleetSamples(data, {}), population, parse_drift("introduced:0.5"), batch=batch, seed=seed)
     for device, batches in enumerate(found.batches()):
         came = [batches[tick].inputs["x"].astype(int).tolist() for tick in range(len(batches))]
         assert [row for one in came for row in one] == found.rows[device].tolist()

@@ -13,7 +13,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet import events
 from coterie.simulation.fleet.availability import Habitual
 from coterie.simulation.fleet.events import EventsOutcome, EventsRun, simulate_events
-from coterie.simulation.fleet.profile import Profile, read_profile
+from coterie.simulation.fleet.profile import FleetProfile, read_profile
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import Habits
@@ -71,11 +71,11 @@ def test_check_ins_are_spread_to_what_the_platform_answers() -> None:
 @pytest.mark.long
 def test_phones_come_at_night_and_all_at_once_if_their_habits_are_alike() -> None:
     phones = read_profile("phones")
-    assert isinstance(phones, Profile)
+    assert isinstance(phones, FleetProfile)
     by_night, always = held(fleet=phones, plan=_charging()), held()
     assert by_night.ready_share.largest > 1.5 * by_night.ready_share.mean > 0
     assert always.ready_share.mean == 1 and always.changes.largest == 0
-    alike = Profile(habits=phones.habits.__class__(charging=(22, 7), spread_h=0))
+    alike = FleetProfile(habits=phones.habits.__class__(charging=(22, 7), spread_h=0))
     assert held(fleet=alike, plan=_charging()).changes.largest > 2 * by_night.changes.largest
 
 
@@ -86,7 +86,7 @@ def _charging() -> object:
 
 @pytest.mark.long
 def test_lost_devices_are_asked_in_vain() -> None:
-    flaky = held(fleet=Profile(lost_share=0.3))
+    flaky = held(fleet=FleetProfile(lost_share=0.3))
     assert 0.1 < flaky.lost / flaky.asked < 0.5
 
 

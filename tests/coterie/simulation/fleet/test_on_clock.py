@@ -19,11 +19,11 @@ from coterie.simulation.bodies import export_body
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.arrivals import Arrivals
-from coterie.simulation.fleet.asked import parse_drift
 from coterie.simulation.fleet.dividing import divided, population_of
 from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.profile import FleetProfile
+from coterie.simulation.fleet.run_options import parse_drift
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.splits.iid import Iid
@@ -31,7 +31,7 @@ from coterie.simulation.fleet.table import fleet_table
 from coterie.simulation.learner import Task
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.outcome import Outcome
+from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.own_work import WINDOW
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import Bootstrap, Habits, Scenario, Speed
@@ -43,7 +43,7 @@ from coterie_learning.random import derive_seed
 from coterie_wire.bundle import TensorSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, run, samples
 
-ALIKE = Profile(speed=Speed(sample_s=0.05, spread=0.0))
+ALIKE = FleetProfile(speed=Speed(sample_s=0.05, spread=0.0))
 ALONE: dict[str, object] = {"local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.1}, "pace": {"kind": "alone"}}
 HELPED: dict[str, object] = {**ALONE, "help": {"kind": "cartel", "helper_recall": 0.5, "helper_error": 0.5}}
 SPACED = {"kind": "sync", "target_updates": 4, "min_updates": 2, "over_selection": 1.5, "pause_s": 3600}
@@ -110,7 +110,7 @@ def fleet_of(plan: Mapping[str, object], drift: str | None = "introduced:0.5", *
     return replace(made, **changes)  # type: ignore[arg-type] # as a dataclass has them
 
 
-def on_stream(given: FleetRun) -> Outcome:
+def on_stream(given: FleetRun) -> SimulationOutcome:
     """What the simulation of scenarios finds of the same devices, samples and cloud."""
     assert given.drift is not None and given.devices is not None
     own, spec = divided(given.samples, held_out_share=0.2, platform=0, seed=0).own, given.model.spec
@@ -191,12 +191,12 @@ def test_who_meets_a_new_class_is_helped_and_so_more_exact() -> None:
 
 def test_devices_differ_in_links_and_days_as_their_fleet_does() -> None:
     """On links that are too slow, no helper delivers in time; who never may train never does."""
-    slow = Profile(speed=Speed(sample_s=0.05, spread=0.0, uplink_bytes_s=1.0))
+    slow = FleetProfile(speed=Speed(sample_s=0.05, spread=0.0, uplink_bytes_s=1.0))
     quick, late = (
         simulate_fleet(fleet_of(HELPED, devices=16, each=200, fleet=one), report=unreported) for one in (ALIKE, slow)
     )
     assert kept(quick) > 0 == kept(late)
-    never = Profile(habits=Habits(charging=(0.0, 0.0)))
+    never = FleetProfile(habits=Habits(charging=(0.0, 0.0)))
     asked = {**ALONE, "requirements": {"charging": True}}
     assert simulate_fleet(fleet_of(asked, fleet=never), report=unreported).accuracy < 0.5
 

@@ -10,7 +10,7 @@ from coterie.simulation.fleet.drifts.steady import Steady
 from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import Dimension, changed, combinations
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from coterie_learning.plan import presets
 from tests.coterie.simulation.fleet.fleets import run
 
@@ -57,7 +57,7 @@ def test_what_nobody_reaches_is_said_and_the_nearest_comes_first() -> None:
 
 
 def test_the_same_arguments_give_the_same_proposals_and_progress_ends() -> None:
-    told: list[Progress] = []
+    told: list[SimulationProgress] = []
     goal, few = Goal(0.7, DAY_S), DIMENSIONS[:1]
     one = propose(run(rounds=3), goal, few, seeds=1, report=told.append)
     other = propose(run(rounds=3), goal, few, seeds=1, report=unreported)

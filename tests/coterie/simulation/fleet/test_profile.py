@@ -10,12 +10,12 @@ import pytest
 from coterie.simulation.clock import DAY_S, HOUR_S
 from coterie.simulation.errors import MalformedFile, UnknownProfile
 from coterie.simulation.fleet.columns import Traits
-from coterie.simulation.fleet.profile import DeviceClass, Profile, read_profile, shipped_profiles
+from coterie.simulation.fleet.profile import DeviceClass, FleetProfile, read_profile, shipped_profiles
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import Habits, Speed
 from coterie.twin.errors import NoHistory
-from coterie.twin.trace import Part, Span, Trace
+from coterie.twin.trace import ReadyInterval, Trace, TracedPart
 from coterie_wire.conditions import Requirements
 from tests.coterie.simulation.fleet.fleets import run
 
@@ -23,29 +23,29 @@ BOTH = Requirements(charging=True, unmetered=True)
 SATURDAY = 5
 
 
-def traits(fleet: Profile | Trace, devices: int = 500) -> Traits:
+def traits(fleet: FleetProfile | Trace, devices: int = 500) -> Traits:
     return Traits.draw(fleet, BOTH, devices=devices, seed=1)
 
 
-def shipped(name: str) -> Profile:
+def shipped(name: str) -> FleetProfile:
     found = read_profile(name)
-    assert isinstance(found, Profile)
+    assert isinstance(found, FleetProfile)
     return found
 
 
 def trace(lasts_s: float = DAY_S, **changes: object) -> Trace:
     """Device 0 is quick and there by night, device 1 slow and there by day; device 2 delivered nothing."""
-    quick = [Part(0, 0.0, "delivered", 10.0, 2.0, 4.0, 2, 20, 4000) for _ in range(12)]
-    slow = [Part(1, 0.0, "delivered", 60.0, 40.0, 8.0, 2, 20, 4000) for _ in range(12)]
-    lost = [Part(1, 0.0, "lost", 5.0) for _ in range(12)]
-    spans = [Span(0, 0.0, 8 * HOUR_S), Span(1, 8 * HOUR_S, DAY_S), Span(2, 0.0, HOUR_S)]
+    quick = [TracedPart(0, 0.0, "delivered", 10.0, 2.0, 4.0, 2, 20, 4000) for _ in range(12)]
+    slow = [TracedPart(1, 0.0, "delivered", 60.0, 40.0, 8.0, 2, 20, 4000) for _ in range(12)]
+    lost = [TracedPart(1, 0.0, "lost", 5.0) for _ in range(12)]
+    spans = [ReadyInterval(0, 0.0, 8 * HOUR_S), ReadyInterval(1, 8 * HOUR_S, DAY_S), ReadyInterval(2, 0.0, HOUR_S)]
     told = {"parts": [*quick, *slow, *lost], "spans": spans, **changes}
     return Trace("2026-01-05T00:00:00+00:00", lasts_s, 3, 3, 10, **told)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", shipped_profiles())
 def test_every_shipped_profile_is_one_and_says_what_is_assumed(name: str) -> None:
-    assert isinstance(shipped(name), Profile)
+    assert isinstance(shipped(name), FleetProfile)
     said = shipped_profiles()[name].read_text()
     assert "assumed" in said and ("arXiv" in said or "MobiSys" in said)
 
@@ -67,14 +67,14 @@ def test_a_week_of_one_device_is_that_of_the_fleet() -> None:
 
 
 def test_a_fleet_without_weekends_is_the_same_on_every_day() -> None:
-    there = traits(Profile(habits=Habits(charging=(22, 6), spread_h=2))).availability
+    there = traits(FleetProfile(habits=Habits(charging=(22, 6), spread_h=2))).availability
     assert (there.ready(3 * HOUR_S) == there.ready(3 * HOUR_S + SATURDAY * DAY_S)).all()
     assert len(there.days(np.array([0]))[0].ready) == 96
 
 
 def test_classes_have_their_shares_and_speeds() -> None:
     one, other = DeviceClass("a", 0.25, 2.0, 10.0, 20.0), DeviceClass("b", 0.75, 8.0, 30.0, 40.0)
-    found = traits(Profile(speed=Speed(spread=0.0), classes=[one, other]), 2000)
+    found = traits(FleetProfile(speed=Speed(spread=0.0), classes=[one, other]), 2000)
     of_a = found.uplink_bytes_s == 10.0
     assert 0.2 < of_a.mean() < 0.3
     assert set(found.slowness[of_a]) == {2.0} and set(found.slowness[~of_a]) == {8.0}
@@ -83,7 +83,7 @@ def test_classes_have_their_shares_and_speeds() -> None:
 
 def test_devices_that_get_lost_are_replaced_and_their_share_is_that_of_the_profile() -> None:
     steady, flaky = (
-        simulate_fleet(replace(run(rounds=6), fleet=Profile(lost_share=share)), report=unreported)
+        simulate_fleet(replace(run(rounds=6), fleet=FleetProfile(lost_share=share)), report=unreported)
         for share in (0.0, 0.4)
     )
     asked, lost = (sum(getattr(one, what) for one in flaky.rounds) for what in ("invited", "lost"))
@@ -97,7 +97,7 @@ def test_a_slow_link_makes_rounds_longer() -> None:
     link = DeviceClass("thin", 1.0, uplink_bytes_s=1000.0, downlink_bytes_s=1000.0)
     thin, usual = (
         simulate_fleet(replace(run(rounds=2), fleet=one), report=unreported)
-        for one in (Profile(classes=[link]), Profile())
+        for one in (FleetProfile(classes=[link]), FleetProfile())
     )
     assert thin.simulated_s > usual.simulated_s + 2
 
@@ -122,7 +122,7 @@ def test_a_week_of_trace_is_a_week_and_the_same_hour_of_two_days_may_differ() ->
 
 def test_a_plan_runs_on_a_trace_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "fleet.json"
-    path.write_bytes(msgspec.json.encode(trace(spans=[Span(one, 0.0, DAY_S) for one in range(3)])))
+    path.write_bytes(msgspec.json.encode(trace(spans=[ReadyInterval(one, 0.0, DAY_S) for one in range(3)])))
     outcome = simulate_fleet(replace(run(rounds=2), fleet=read_profile(str(path))), report=unreported)
     assert [one.outcome for one in outcome.rounds] == ["merged", "merged"]
     assert sum(one.invited for one in outcome.rounds) >= 2 * 12

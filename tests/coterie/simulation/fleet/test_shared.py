@@ -12,10 +12,10 @@ from coterie.child.job import Progress
 from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, WantedRun
 from coterie.cloud.simulation_job import agent_code
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.asked import parse_drift
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
+from coterie.simulation.fleet.run_options import parse_drift
 from coterie.simulation.fleet.shared import decode_fleet, encode_fleet, run_shared, run_stored, wanted_of
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits.by import By

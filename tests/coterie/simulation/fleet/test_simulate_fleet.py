@@ -18,18 +18,18 @@ from coterie.simulation.bodies import Body
 from coterie.simulation.costs import Costs
 from coterie.simulation.errors import DamagedSimulation, DoesNotFit, MalformedFile, OtherSimulation
 from coterie.simulation.fleet import side_by_side
-from coterie.simulation.fleet.block import Base, Block, Found, Member, encode_version
+from coterie.simulation.fleet.block import Base, Block, DeviceResult, Member, encode_version
+from coterie.simulation.fleet.checkpoint import STATE, load
 from coterie.simulation.fleet.fleet_run import FleetRun
-from coterie.simulation.fleet.keeping import STATE, load
 from coterie.simulation.fleet.population import Drawn
-from coterie.simulation.fleet.profile import Profile
+from coterie.simulation.fleet.profile import FleetProfile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.fleet.splits.dirichlet import Dirichlet
 from coterie.simulation.fleet.work import Work
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from coterie.simulation.scenario import Habits, Speed, read_toml
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
@@ -39,7 +39,7 @@ from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, SAMPLES, compil
 
 UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
 BUFFERED = {"kind": "buffered", "buffer": 6, "at_work": 18}
-SLEEPERS = Profile(habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
+SLEEPERS = FleetProfile(habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
 
 
 def outcome_of(given: FleetRun, keep: Path | None = None) -> bytes:
@@ -101,13 +101,13 @@ def test_side_by_side_is_one_by_one_within_the_tolerance(
 def test_updates_of_a_small_buffer_are_computed_together_and_are_the_same_bytes_as_each_by_itself(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unlike = Profile(speed=Speed(sample_s=0.05, spread=1.0))
+    unlike = FleetProfile(speed=Speed(sample_s=0.05, spread=1.0))
     pace = {"kind": "buffered", "buffer": 3, "at_work": 18}
     few = replace(run(rounds=15, executor="batched", codec={"kind": codec}, pace=pace), fleet=unlike)
     blocks: list[Block] = []
     train = SideBySide.train
 
-    def counted(this: SideBySide, setting: Setting, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+    def counted(this: SideBySide, setting: Setting, block: Block) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
         blocks.append(block)
         return train(this, setting, block)
 
@@ -155,7 +155,7 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
                 break
         child.send_signal(signal.SIGKILL)
     given = run(rounds=40)
-    told: list[Progress] = []
+    told: list[SimulationProgress] = []
     went_on = simulate_fleet(given, report=told.append, keep=keep).json()
     assert told[0].rounds >= 3
     assert went_on == outcome_of(given)
@@ -181,7 +181,7 @@ def test_what_devices_and_the_platform_remember_is_kept_too(slots: dict[str, obj
     class Killed(Exception):
         pass
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: SimulationProgress) -> None:
         if progress.rounds == 3:
             raise Killed
 
@@ -273,7 +273,9 @@ def test_a_platform_that_compares_with_samples_of_its_own_leaves_the_rest_to_dev
 
 
 def test_without_anybody_it_ends_with_the_horizon() -> None:
-    never = replace(run(requirements={"charging": True}), fleet=Profile(habits=Habits(charging=(0.0, 0.0))), days=2.0)
+    never = replace(
+        run(requirements={"charging": True}), fleet=FleetProfile(habits=Habits(charging=(0.0, 0.0))), days=2.0
+    )
     outcome = simulate_fleet(never, report=unreported)
     assert (outcome.ended, outcome.rounds) == ("horizon", ())
 

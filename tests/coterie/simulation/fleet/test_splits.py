@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.fleet.asked import SPLITS, parse_split
 from coterie.simulation.fleet.population import Divided, Drawn
+from coterie.simulation.fleet.run_options import SPLITS, parse_split
 
 LABELS = np.random.default_rng(0).integers(0, 10, 2000)
 COLUMNS = {"user": np.arange(2000) % 7}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.checkpoint import load
 from coterie.simulation.fleet.drifts.steady import Steady
-from coterie.simulation.fleet.keeping import load
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
-from coterie.simulation.lineage import Lineage, Sent
+from coterie.simulation.lineage import ArrivedUpdate, Lineage
 from coterie.simulation.progress import unreported
 from coterie_learning.plan import parse_plan
 from coterie_learning.updates import join_update
@@ -28,12 +28,12 @@ def test_a_version_has_the_mean_of_means_and_the_variance_of_all_values() -> Non
     zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in model.parameters}
     delta = plan.codec.encode(zeros, seed=0).payload
 
-    def sent(mean: float, variance: float) -> Sent:
+    def sent(mean: float, variance: float) -> ArrivedUpdate:
         told = {
             pair.mean.name: np.full(pair.mean.shape, mean, np.float32),
             pair.variance.name: np.full(pair.variance.shape, variance, np.float32),
         }
-        return Sent(join_update(told, delta), samples=10, seen=())
+        return ArrivedUpdate(join_update(told, delta), samples=10, seen=())
 
     assert lineage.merge([sent(0.0, 1.0), sent(2.0, 3.0)]).is_version
     merged = lineage.newest.parameters

@@ -8,7 +8,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import Dimension, _stages, changed, combinations, parse_dimension, sweep
 from coterie.simulation.fleet.table import sweep_table, tried_rows
-from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.progress import SimulationProgress, unreported
 from coterie_learning.plan import parse_plan, plan_document
 from tests.coterie.simulation.fleet.fleets import PLAN, run
 
@@ -16,7 +16,7 @@ RATES = parse_dimension("local.learning_rate=0.0001,0.1")
 
 
 def test_the_better_rate_wins_on_seeds_that_chose_nothing() -> None:
-    told: list[Progress] = []
+    told: list[SimulationProgress] = []
     given = run(rounds=4, local={"kind": "sgd", "learning_rate": 0.0001})
     found = sweep(given, [RATES], search="grid", seeds=2, report=told.append)
     assert found.winner == {"local.learning_rate": 0.1}

@@ -18,7 +18,7 @@ from coterie.simulation.fleet.simulate_fleet import simulate_fleet as simulate_o
 from coterie.simulation.fleet.splits.iid import Iid
 from coterie.simulation.fleet.trying import try_stored
 from coterie.simulation.progress import unreported
-from coterie.twin.trace import Part, Span, Trace
+from coterie.twin.trace import ReadyInterval, Trace, TracedPart
 from coterie_learning.random import derive_seed
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.simulation.fleet.fleets import PLAN, compiled, run, samples
@@ -96,8 +96,8 @@ def test_interrupted_it_goes_on_to_the_same_forecast(tmp_path: Path, monkeypatch
 def test_asynchronous_rounds_on_a_fleets_past_are_simulated(tmp_path: Path) -> None:
     """Only synchronous ones are held again with what its devices did."""
     given, path = arguments(tmp_path / "work"), tmp_path / "trace"
-    parts = [Part(device, 0.0, "delivered", 20.0, 10.0, 2.0, 4, 20, 1000) for device in range(30)]
-    always = [Span(device, 0.0, 86_400.0) for device in range(30)]
+    parts = [TracedPart(device, 0.0, "delivered", 20.0, 10.0, 2.0, 4, 20, 1000) for device in range(30)]
+    always = [ReadyInterval(device, 0.0, 86_400.0) for device in range(30)]
     path.write_bytes(msgspec.json.encode(Trace("2026-01-01T00:00:00+00:00", 86_400.0, 30, 30, 5, always, parts)))
     pace = {"kind": "buffered", "buffer": 4, "at_work": 8}
     given = msgspec.structs.replace(given, plan={**PLAN, "pace": pace}, trace=str(path), profile=None)

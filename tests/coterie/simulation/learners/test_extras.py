@@ -3,7 +3,7 @@
 import numpy as np
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.learner import Task, Terms
+from coterie.simulation.learner import Task, TransferTerms
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra
 from coterie.simulation.learners.neural import Neural, NeuralLearner
 from coterie_learning.plan import parse_plan
@@ -58,7 +58,7 @@ def test_a_network_keeps_a_whole_model_beside_its_own_or_distils_it() -> None:
     )
     first = Neural(hidden=8, batch_size=10).begin(task, plan.local, seed=0)
     helper, target = (first.learn(_batch(classes), seed=1) for classes in ((0, 1, 2), (0, 1)))
-    terms, window, fresh = Terms((2,), plan, 0), _batch((0, 1, 2), seed=5), _batch((0, 1, 2), seed=6)
+    terms, window, fresh = TransferTerms((2,), plan, 0), _batch((0, 1, 2), seed=5), _batch((0, 1, 2), seed=6)
     merged = target.with_portion(helper.portion(terms), terms, window)
     assert len(merged.extras.learners) == 1
     assert _accuracy(target, fresh) < 0.8 < _accuracy(merged, fresh)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learner import Learner, Task, Terms
+from coterie.simulation.learner import Learner, Task, TransferTerms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.forest import Forest
 from coterie.simulation.learners.grow import grow_tree
@@ -18,7 +18,7 @@ from coterie_wire.errors import WireError
 
 TASK = Task((TensorSpec("x", "float32", (2, 3)),), 3)
 PLAN = parse_plan({"help": {"kind": "cartel", "share": 0.6}})
-TERMS = Terms(classes=(2,), plan=PLAN, seed=5)
+TERMS = TransferTerms(classes=(2,), plan=PLAN, seed=5)
 KINDS: tuple[LearnerKind, ...] = (Linear(step=0.05), Forest(trees=5, depth=4))
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
@@ -90,13 +90,13 @@ def test_a_spoilt_portion_is_refused(kind: LearnerKind) -> None:
 @every_kind
 def test_without_cartel_nothing_is_handed_over(kind: LearnerKind) -> None:
     with pytest.raises(DoesNotFit):
-        trained(kind, (0, 1), 2).portion(Terms((0,), parse_plan({}), 0))
+        trained(kind, (0, 1), 2).portion(TransferTerms((0,), parse_plan({}), 0))
 
 
 def test_a_forest_cannot_be_clipped() -> None:
     plan = parse_plan({"help": {"kind": "cartel"}, "privacy": {"kind": "clip"}})
     with pytest.raises(DoesNotFit):
-        trained(KINDS[1], (0, 1), 2).portion(Terms((0,), plan, 0))
+        trained(KINDS[1], (0, 1), 2).portion(TransferTerms((0,), plan, 0))
 
 
 def test_a_large_step_relearns_a_class_at_once_so_that_help_gains_nothing() -> None:

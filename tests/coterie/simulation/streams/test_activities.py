@@ -1,15 +1,15 @@
 import numpy as np
 
-from coterie.simulation.streams.activities import ACTIVITIES, CHANNELS, HERTZ, INPUT, STEPS, Activities, Profile
+from coterie.simulation.streams.activities import ACTIVITIES, CHANNELS, HERTZ, INPUT, STEPS, Activities, ActivityProfile
 
 WALKING, RUNNING, LYING, STANDING = (ACTIVITIES.index(name) for name in ("walking", "running", "lying", "standing"))
-PROFILES = (Profile(does=("sitting", "standing"), begins="walking"), Profile(does=("lying",)))
+PROFILES = (ActivityProfile(does=("sitting", "standing"), begins="walking"), ActivityProfile(does=("lying",)))
 STREAM = Activities(profiles=PROFILES, batches=12, batch_size=40, begins_at=4)
 
 
 def windows(*activities: str, **changes: float) -> tuple[np.ndarray, np.ndarray]:
     """Of one person who does `activities`: what is felt [windows, CHANNELS, STEPS], and what it was."""
-    profile = Profile(does=activities)  # type: ignore[arg-type]  # their names
+    profile = ActivityProfile(does=activities)  # type: ignore[arg-type]  # their names
     stream = Activities(profiles=(profile,), batches=4, batch_size=50, begins_at=9, **changes)  # type: ignore[arg-type]
     batches = stream.draw(devices=1, seed=3).batches[0]
     return np.concatenate([one.inputs[INPUT] for one in batches]), np.concatenate([one.labels for one in batches])

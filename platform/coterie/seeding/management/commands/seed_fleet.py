@@ -20,7 +20,7 @@ from coterie.seeding.devices import make_devices
 from coterie.seeding.forecasts import forecast_rounds
 from coterie.seeding.lineages import TASKS, keep, make_pair, make_troubled_jobs
 from coterie.seeding.logs import make_logs
-from coterie.seeding.office import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
+from coterie.seeding.operators import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
 from coterie.seeding.simulations import make_sweep
 

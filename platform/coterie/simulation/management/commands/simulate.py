@@ -20,22 +20,21 @@ from coterie.core.login import Login
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
-from coterie.simulation.fleet.asked import BATCH_SIZE, BEYOND_ROUNDS, Asked, fleet_run
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
+from coterie.simulation.fleet.run_options import BATCH_SIZE, BEYOND_ROUNDS, RunOptions, fleet_run
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import parse_dimension, sweep
 from coterie.simulation.fleet.table import events_table, fleet_table, sweep_table
 from coterie.simulation.own_work import own_scenario
-from coterie.simulation.progress import Progress
+from coterie.simulation.progress import SimulationProgress
 from coterie.simulation.reporting import reporting
 from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table, ways_table
-from coterie.simulation.ways import Asked as AskedWays
-from coterie.simulation.ways import compare_ways
+from coterie.simulation.ways import ComparisonOptions, compare_ways
 from coterie_learning.plan import Plan
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
@@ -75,7 +74,7 @@ class Command(BaseCommand):
             type=int,
             metavar="N",
             help="rounds to hold; then devices go on with what they have "
-            f"(default: as many as there is simulated time for, with --split {Asked('').rounds})",
+            f"(default: as many as there is simulated time for, with --split {RunOptions('').rounds})",
         )
         parser.add_argument("--json", type=Path, metavar="OUT", help=JSON_HELP)
         parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time, or a sweep")
@@ -279,7 +278,7 @@ def _compare(
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="the federated way is a plan, and this is a baseline")
     costs = Costs() if network is None else Costs(network=network)
-    asked = AskedWays(contender, devices or setting.devices, seed, target, costs)
+    asked = ComparisonOptions(contender, devices or setting.devices, seed, target, costs)
     with reporting(f"four ways on {setting.title}") as report:
         outcome = compare_ways(asked, setting, report=report)
     return _Found(ways_table(plan, outcome), outcome.json())
@@ -292,13 +291,13 @@ def _read_login(path: Path | None) -> Login:
         raise CommandError("--on platform: say which platform you mean first: coterie login URL") from None
 
 
-def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None, runner: Runner) -> _Found:
+def _simulate_fleet(plan: str, pair: Path, data: Path, asked: RunOptions, keep: Path | None, runner: Runner) -> _Found:
     run = fleet_run(read_contender(plan), pair, data, asked)
     with reporting(f"{plan}: {pair.name} on {data.name}") as report:
         if runner is HERE:
             outcome = simulate_fleet(run, report=report, keep=keep)
         else:
-            (outcome,) = runner.outcomes([run], lambda held: report(Progress(held / run.rounds, int(held))))
+            (outcome,) = runner.outcomes([run], lambda held: report(SimulationProgress(held / run.rounds, int(held))))
 
     def draw(path: Path) -> None:
         from coterie.simulation.plot import fleet_figure  # as above
@@ -312,7 +311,7 @@ SEEDS = 3
 
 
 def _sweep(
-    plan: str, pair: Path, data: Path, asked: Asked, tries: Sequence[str], search: str, seeds: int, runner: Runner
+    plan: str, pair: Path, data: Path, asked: RunOptions, tries: Sequence[str], search: str, seeds: int, runner: Runner
 ) -> _Found:
     dimensions = [parse_dimension(one) for one in tries]
     run = fleet_run(read_contender(plan), pair, data, asked)
@@ -351,10 +350,10 @@ LEAST: Mapping[str, float] = {
 }
 
 
-def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, object]) -> Asked:
+def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, object]) -> RunOptions:
     called = {"held_out_share" if name == "held_out" else name: value for name, value in given.items()}
     values: dict[str, Any] = {"workers": len(os.sched_getaffinity(0)), **called}
-    return Asked(split, devices=devices, seed=seed, **values)
+    return RunOptions(split, devices=devices, seed=seed, **values)
 
 
 def _check_fleet(split: str | None, given: Mapping[str, object], devices: int | None) -> None:

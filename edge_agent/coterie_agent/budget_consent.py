@@ -1,0 +1,69 @@
+"""When a federation's budget is raised on its platform, the owner is asked again, where the owner's policy says so."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from coterie_agent.config import PrivacySettings
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.store.promises import PromiseStore, Raised
+from coterie_learning.accounting import most_of, pays
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import PrivacyBudget
+
+BUDGET_RAISED = "privacy.budget_raised"
+
+
+class Agreed(msgspec.Struct, frozen=True):
+    """What a federation may tell of the device, as its owner has agreed, or is to agree."""
+
+    federation: str
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class BudgetConsent:
+    """What platforms have promised, and the owner's word on it."""
+
+    settings: PrivacySettings
+    store: PromiseStore
+
+    def check(self, federation: str, budget: PrivacyBudget) -> None:
+        """Take what the platform says that a federation may tell; the first that is said, and what is no more, holds.
+
+        Raises AgentError ``privacy.budget_raised`` where it is more than the owner has agreed to and wants to be asked.
+        """
+        agreed = self.store.agreed(federation)
+        if agreed == budget and not self._is_asked(federation):
+            return
+        if agreed is None or self.settings.raised == "accept" or _is_within(agreed, budget):
+            self.store.agree(federation, budget)
+            return
+        self.store.ask(federation, budget)
+        raise AgentError(BUDGET_RAISED, reason_of_raised(Raised(federation, agreed, budget)).sentence)
+
+    def agree(self, federation: str) -> PrivacyBudget:
+        """The owner agrees to what is asked. Raises AgentError ``privacy.nothing_asked``."""
+        for raised in self.store.raised():
+            if raised.federation == federation:
+                self.store.agree(federation, raised.asked)
+                return raised.asked
+        detail = f"no larger budget of {federation!r} is asked for; coterie-agent agree lists what is"
+        raise AgentError("privacy.nothing_asked", detail, exit_code=Exit.USAGE)
+
+    def _is_asked(self, federation: str) -> bool:
+        return any(raised.federation == federation for raised in self.store.raised())
+
+
+def reason_of_raised(raised: Raised) -> Reason:
+    """Why the device does not take part, and what its owner can do."""
+    federation, agreed, asked = raised
+    more, before = (f"epsilon {one.epsilon:g} at delta {one.delta:g}" for one in (asked, agreed))
+    sentence = f"{federation} may now tell {more} of this device, and {before} was agreed"
+    sentence += f"; agree with: coterie-agent agree {federation}"
+    return Reason(BUDGET_RAISED, sentence[:400])
+
+
+def _is_within(agreed: PrivacyBudget, budget: PrivacyBudget) -> bool:
+    return pays(most_of(agreed.epsilon, agreed.delta), 0.0, most_of(budget.epsilon, budget.delta))

@@ -1,0 +1,95 @@
+"""Where a supernode keeps its neighbours' updates, until the platform wants their sum no more."""
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+
+from coterie_agent.home import write_private
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.relaying import HandOver, SignedReceipt
+from coterie_wire.structs import from_json
+
+
+class HeldUpdate(msgspec.Struct, frozen=True):
+    """An update that is here, whole and verified."""
+
+    handed_over: HandOver
+    receipt: SignedReceipt
+
+
+@dataclass(frozen=True)
+class HeldUpdates:
+    """The updates of one round, in files of their own; those that are whole survive power loss."""
+
+    folder: Path
+
+    def keep_only_this(self) -> None:
+        """Remove the updates of other rounds."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for other in self.folder.parent.iterdir():
+            if other != self.folder:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def assignments(self) -> Sequence[str]:
+        """Those whose updates are here or on their way."""
+        return sorted({path.name.partition(".")[0] for path in self.folder.iterdir()})
+
+    def kept(self, assignment: str) -> HeldUpdate | None:
+        """The update's receipt; None: it is not here."""
+        try:
+            return from_json(self._receipt(assignment).read_bytes(), HeldUpdate)
+        except (OSError, *UNREADABLE):
+            return None
+
+    def content(self, assignment: str) -> bytes:
+        """What has arrived of the update."""
+        try:
+            return self.path(assignment).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def arrived_bytes(self, assignment: str) -> int:
+        try:
+            return self.path(assignment).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def grow(self, assignment: str, told: HandOver, chunk: bytes) -> int:
+        """How many bytes have arrived with `chunk`, which is added if it continues what is there."""
+        arrived = self.arrived_bytes(assignment)
+        if told.offset != arrived or not chunk:
+            return arrived
+        with self.path(assignment).open("ab") as file:
+            file.write(chunk[: told.size_bytes - arrived])
+        return self.arrived_bytes(assignment)
+
+    def keep(self, assignment: str, content: bytes, kept: HeldUpdate) -> None:
+        """The update is on the disk, and its receipt after it, when this returns."""
+        write_private(self.path(assignment), content)
+        write_private(self._receipt(assignment), msgspec.json.encode(kept))
+
+    def forget(self, assignment: str) -> None:
+        self._receipt(assignment).unlink(missing_ok=True)
+        self.path(assignment).unlink(missing_ok=True)
+
+    def sound(self, assignment: str, sha256: str) -> bytes | None:
+        """The update, if it is what its hash says."""
+        content = self.content(assignment)
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def whole(self, assignment: str) -> bytes | None:
+        """What is here whole and verified, as long as it has not been damaged since."""
+        kept = self.kept(assignment)
+        return None if kept is None else self.sound(assignment, kept.handed_over.sha256)
+
+    def path(self, assignment: str) -> Path:
+        """Of what has arrived of the update."""
+        return self.folder / f"{UUID(assignment)}.update"
+
+    def _receipt(self, assignment: str) -> Path:
+        return self.folder / f"{UUID(assignment)}.json"

@@ -1,0 +1,41 @@
+"""By what way a portion comes: fetched from the helper by a direct path where both open paths, else by the platform."""
+
+from datetime import datetime, timedelta
+
+from coterie.core.events import tell_consoles
+from coterie.fleet.models import Device
+from coterie.fleet.signalling import way_to
+from coterie.transfer import reasons
+from coterie.transfer.models import Transfer
+from coterie_wire.conditions import Reason
+from coterie_wire.helping import DIRECT_S
+from coterie_wire.relaying import DirectPeer
+
+TRIED = timedelta(seconds=DIRECT_S)
+
+
+def way_at_first(helper: Device, target: Device) -> dict[str, str]:
+    """Fields of a new transfer."""
+    for device in (helper, target):
+        if way_to(device) is None:
+            return _fields(Transfer.Way.PLATFORM, reasons.opens_no_paths(device.name))
+    return _fields(Transfer.Way.TRYING, reasons.TRYING_DIRECTLY)
+
+
+def direct_way(transfer: Transfer, to: Device, *, now: datetime) -> DirectPeer | None:
+    """How the other device of `transfer` reaches `to`; None: the portion comes by the platform."""
+    since = transfer.requested_at or now
+    if transfer.way != Transfer.Way.TRYING or now - since > TRIED:
+        return None
+    return way_to(to)
+
+
+def settle(transfer: Transfer, way: Transfer.Way, reason: Reason) -> None:
+    """Say by what way a portion comes that was to be fetched directly; nothing where that is said."""
+    trying = Transfer.objects.filter(pk=transfer.pk, way=Transfer.Way.TRYING)
+    if trying.update(**_fields(way, reason)):
+        tell_consoles("transfer")
+
+
+def _fields(way: Transfer.Way, reason: Reason) -> dict[str, str]:
+    return {"way": way, "way_code": reason.code, "way_sentence": reason.sentence[:400]}

@@ -1,0 +1,60 @@
+"""Threads for what waits for other programs: few at once, one for each target, and never a thread of the tasks."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class TargetThreads:
+    """Works for one target at a time in each thread, and for each target in one thread at a time.
+
+    `work` does one piece for a target and tells whether there may be more. Targets take turns, so that a slow one
+    keeps the others waiting for one piece at most. The threads end when there is nothing to do; they are daemons, as
+    what they do must be found again after a kill anyway.
+    """
+
+    def __init__(self, work: Callable[[int], bool], *, at_once: int) -> None:
+        self._work = work
+        self._at_once = at_once
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._waiting: dict[int, None] = {}  # in the order of their turns
+        self._running: set[int] = set()
+
+    def wake(self, target: int) -> None:
+        """There may be work for `target`; returns at once."""
+        with self._lock:
+            self._waiting[target] = None
+            if self._threads == self._at_once:
+                return
+            self._threads += 1
+        threading.Thread(target=self._run, name="lane", daemon=True).start()
+
+    def _run(self) -> None:
+        while (target := self._take()) is not None:
+            more = False
+            try:
+                more = self._work(target)
+            except Exception:
+                logger.exception("work for target %s failed", target)
+            finally:
+                self._give_back(target, more)
+
+    def _take(self) -> int | None:
+        """The target whose turn it is; None: this thread is not needed, and counts no more."""
+        with self._lock:
+            target = next((target for target in self._waiting if target not in self._running), None)
+            if target is None:
+                self._threads -= 1
+                return None
+            del self._waiting[target]
+            self._running.add(target)
+            return target
+
+    def _give_back(self, target: int, more: bool) -> None:
+        with self._lock:
+            self._running.remove(target)
+            if more:
+                self._waiting.setdefault(target)
