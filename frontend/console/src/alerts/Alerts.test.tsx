@@ -1,11 +1,12 @@
-import { screen, waitFor } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
 import { Channels } from "./Channels";
 import { NoticeLog } from "./NoticeLog";
 import type { Channel, Notice, Rule } from "./queries";
+import { RuleForm } from "./RuleForm";
 import { Rules } from "./Rules";
 
 const CHANNEL: Channel = {
@@ -40,7 +41,7 @@ it("makes a channel, shows its secret once and never its URL", async () => {
   await userEvent.type(screen.getByLabelText("URL"), "https://hooks.example/T0P");
   const make = screen.getByRole("button", { name: "Make a channel" });
   await waitFor(() => expect(make.getAttribute("aria-disabled")).toBe("false"));
-  await userEvent.click(make);
+  await userEvent.type(screen.getByLabelText("Name"), "{Enter}");
   expect(await screen.findByText("whsec_c2VjcmV0")).toBeDefined();
   expect(sent).toMatchObject([
     { name: "on call", kind: "webhook", url: "https://hooks.example/T0P", quiet_from: null, quiet_until: null },
@@ -96,4 +97,24 @@ it("says in the log why somebody was not told", async () => {
   const link = await screen.findByRole("link", { name: notice.sentence });
   expect(link.getAttribute("href")).toBe("/jobs?job=7");
   expect(screen.getByText("it answered with status 503")).toBeDefined();
+});
+
+it("asks before a rule that was changed is left unsaved, and keeps what was typed", async () => {
+  signedIn("alerts.change_rule", "alerts.create_rule");
+  answers("get", "/api/alert-channels/", { ...none, count: 1, results: [CHANNEL] });
+  answers("get", "/api/federations/", none);
+  const rule = { id: 1, name: "x", kind: "unpublished_for", threshold: 24, channels: [4] } as unknown as Rule;
+  const closed = vi.fn();
+  await show(<RuleForm rule={rule} onDone={closed} />);
+  const dialog = await screen.findByRole("dialog");
+  const hours = within(dialog).getByLabelText("Longer than");
+  await userEvent.type(hours, "0");
+  await userEvent.keyboard("{Escape}");
+  expect(await screen.findByText("Your changes are not saved")).toBeDefined();
+  await userEvent.click(screen.getByRole("button", { name: "Stay here" }));
+  expect(closed).not.toHaveBeenCalled();
+  expect(screen.getByDisplayValue("240 h")).toBeDefined();
+  await userEvent.keyboard("{Escape}");
+  await userEvent.click(await screen.findByRole("button", { name: "Leave without saving" }));
+  expect(closed).toHaveBeenCalledOnce();
 });

@@ -1,4 +1,4 @@
-import { Button, Modal, Stack } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
@@ -66,9 +66,7 @@ export function Channels({ search, onSearch }: { search: TableSearch; onSearch: 
         tools={<ExportCsv path="/api/alert-channels/" query={asked(search)} />}
         empty={<Empty title="No channel yet">Make one above: e-mail, Slack, Microsoft Teams, or a webhook.</Empty>}
       />
-      <Modal opened={changing !== undefined} onClose={close} title={`Change ${changing?.name}`} size="xl">
-        {changing !== undefined && <ChannelForm channel={changing} onDone={close} onMade={() => undefined} />}
-      </Modal>
+      {changing !== undefined && <ChannelForm channel={changing} onDone={close} onMade={() => undefined} />}
     </Stack>
   );
 }

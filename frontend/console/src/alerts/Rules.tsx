@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
@@ -73,9 +73,7 @@ export function Rules({ search, onSearch }: { search: TableSearch; onSearch: (ch
         tools={<ExportCsv path="/api/alert-rules/" query={asked(search)} />}
         empty={<Empty title="No rule yet">Say above what is watched for, and which channels are told.</Empty>}
       />
-      <Modal opened={changing !== undefined} onClose={close} title={`Change ${changing?.name}`} size="xl">
-        {changing !== undefined && <RuleForm rule={changing} onDone={close} />}
-      </Modal>
+      {changing !== undefined && <RuleForm rule={changing} onDone={close} />}
     </Stack>
   );
 }

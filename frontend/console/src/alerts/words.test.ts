@@ -25,7 +25,7 @@ it("says every kind of rule in a sentence of its own", () => {
   expect(new Set(said).size).toBe(RULE_KINDS.length);
   expect(inWords({ ...RULE, least: "error", code: "job_failed" })).toBe("an error among the repairs: a job failed");
   expect(inWords({ ...RULE, kind: "accuracy_below", threshold: 0.905, federation_name: "Kiosks" })).toBe(
-    "the champion of Kiosks is less than 90.5 % accurate",
+    "the champion of Kiosks is less than 90.5% accurate",
   );
 });
 

@@ -1,3 +1,4 @@
+import { shortPercent } from "../components/units";
 import { t } from "../language/t";
 import type { ChannelKind, Rule, RuleKind, Severity } from "./queries";
 
@@ -108,9 +109,9 @@ export function inWords({ kind, threshold: limit, code, least, federation_name }
     case "job_failed":
       return t`a job fails`;
     case "accuracy_below":
-      return t`the champion${of} is less than ${percent(threshold)} accurate`;
+      return t`the champion${of} is less than ${shortPercent(threshold)} accurate`;
     case "online_below":
-      return t`fewer than ${percent(threshold)} of the devices${of} are online`;
+      return t`fewer than ${shortPercent(threshold)} of the devices${of} are online`;
     case "unpublished_for":
       return t`no round${of} is published for ${threshold} h`;
     case "rounds_left_below":
@@ -122,8 +123,4 @@ function faultInWords(isError: boolean, code: string): string {
   if (code === "") return isError ? t`an error among the repairs` : t`any fault among the repairs`;
   const fault = FAULTS[code] ?? code;
   return isError ? t`an error among the repairs: ${fault}` : t`any fault among the repairs: ${fault}`;
-}
-
-function percent(share: number): string {
-  return `${Number((share * 100).toFixed(2))} %`;
 }

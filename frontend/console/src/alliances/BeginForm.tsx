@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Form } from "../components/Form";
 import { Panel } from "../components/Panel";
 import { t } from "../language/t";
 import { ALLIANCES, type Alliance, devicesNamedQuery, type HalfPair, type Halves } from "./queries";
@@ -29,107 +30,109 @@ export function BeginForm({ halves, onBegun }: { halves: Halves; onBegun: (allia
   const blocked = whyNot(given, halves);
   const field = form.getInputProps;
   return (
-    <Stack gap="lg">
-      <Panel title="Who">
-        <Stack gap="md">
-          <TextInput label="Name" description="as people find it again" maxLength={100} w={340} {...field("name")} />
-          <Group align="flex-start" gap="md">
-            <DeviceSelect label="Device with columns alone" {...field("columnsDevice")} />
-            <HalfSelect label="Its half, the lower one" halves={halves.lower} {...field("columnsVersion")} />
-          </Group>
-          <Group align="flex-start" gap="md">
-            <DeviceSelect label="Device that has the labels, too" {...field("labelsDevice")} />
-            <HalfSelect label="Its half, the upper one" halves={halves.upper} {...field("labelsVersion")} />
-          </Group>
-        </Stack>
-      </Panel>
-      <Panel title="Terms">
-        <Stack gap="md">
-          <Group align="flex-start" gap="md">
-            <NumberInput
-              label="Epochs"
-              description="each tells a little more"
-              min={1}
-              max={10_000}
-              w={200}
-              {...field("epochs")}
-            />
-            <NumberInput
-              label="Learning rate"
-              description="of the first epoch"
-              min={0.0001}
-              max={10}
-              step={0.01}
-              w={200}
-              {...field("rate")}
-            />
-            <NumberInput
-              label="Noise on gradients"
-              description="times their mean length"
-              min={0}
-              max={100}
-              step={0.5}
-              w={200}
-              {...field("noise")}
-            />
-            <NumberInput
-              label="Held out, %"
-              description="measured, never trained on"
-              min={1}
-              max={99}
-              w={200}
-              {...field("held")}
-            />
-            <NumberInput
-              label="Least common people"
-              description="with fewer it ends"
-              min={2}
-              max={100_000}
-              w={200}
-              {...field("least")}
-            />
-          </Group>
-          <Text size="sm" role="status">
-            {protectionOf(Number(given.noise))}
-          </Text>
-          {blocked !== undefined && (
+    <Form>
+      <Stack gap="lg">
+        <Panel title="Who">
+          <Stack gap="md">
+            <TextInput label="Name" description="as people find it again" maxLength={100} w={340} {...field("name")} />
+            <Group align="flex-start" gap="md">
+              <DeviceSelect label="Device with columns alone" {...field("columnsDevice")} />
+              <HalfSelect label="Its half, the lower one" halves={halves.lower} {...field("columnsVersion")} />
+            </Group>
+            <Group align="flex-start" gap="md">
+              <DeviceSelect label="Device that has the labels, too" {...field("labelsDevice")} />
+              <HalfSelect label="Its half, the upper one" halves={halves.upper} {...field("labelsVersion")} />
+            </Group>
+          </Stack>
+        </Panel>
+        <Panel title="Terms">
+          <Stack gap="md">
+            <Group align="flex-start" gap="md">
+              <NumberInput
+                label="Epochs"
+                description="each tells a little more"
+                min={1}
+                max={10_000}
+                w={200}
+                {...field("epochs")}
+              />
+              <NumberInput
+                label="Learning rate"
+                description="of the first epoch"
+                min={0.0001}
+                max={10}
+                step={0.01}
+                w={200}
+                {...field("rate")}
+              />
+              <NumberInput
+                label="Noise on gradients"
+                description="times their mean length"
+                min={0}
+                max={100}
+                step={0.5}
+                w={200}
+                {...field("noise")}
+              />
+              <NumberInput
+                label="Held out, %"
+                description="measured, never trained on"
+                min={1}
+                max={99}
+                w={200}
+                {...field("held")}
+              />
+              <NumberInput
+                label="Least common people"
+                description="with fewer it ends"
+                min={2}
+                max={100_000}
+                w={200}
+                {...field("least")}
+              />
+            </Group>
             <Text size="sm" role="status">
-              {blocked}
+              {protectionOf(Number(given.noise))}
             </Text>
-          )}
-          <Group>
-            <Action
-              action="alliances.begin_alliance"
-              label="Begin"
-              primary
-              blocked={blocked}
-              done="It waits until the owners of both devices agree."
-              changes={[ALLIANCES]}
-              onDone={(answer) => onBegun((answer as { data: Alliance }).data)}
-              call={(via) =>
-                api.POST("/api/alliances/", {
-                  body: {
-                    name: given.name.trim(),
-                    columns_device: given.columnsDevice ?? "",
-                    columns_version: given.columnsVersion ?? "",
-                    labels_device: given.labelsDevice ?? "",
-                    labels_version: given.labelsVersion ?? "",
-                    terms: {
-                      epochs: Number(given.epochs),
-                      learning_rate: Number(given.rate),
-                      noise: Number(given.noise),
-                      held_share: Number(given.held) / 100,
-                      least_rows: Number(given.least),
+            {blocked !== undefined && (
+              <Text size="sm" role="status">
+                {blocked}
+              </Text>
+            )}
+            <Group>
+              <Action
+                action="alliances.begin_alliance"
+                label="Begin"
+                primary
+                blocked={blocked}
+                done="It waits until the owners of both devices agree."
+                changes={[ALLIANCES]}
+                onDone={(answer) => onBegun((answer as { data: Alliance }).data)}
+                call={(via) =>
+                  api.POST("/api/alliances/", {
+                    body: {
+                      name: given.name.trim(),
+                      columns_device: given.columnsDevice ?? "",
+                      columns_version: given.columnsVersion ?? "",
+                      labels_device: given.labelsDevice ?? "",
+                      labels_version: given.labelsVersion ?? "",
+                      terms: {
+                        epochs: Number(given.epochs),
+                        learning_rate: Number(given.rate),
+                        noise: Number(given.noise),
+                        held_share: Number(given.held) / 100,
+                        least_rows: Number(given.least),
+                      },
                     },
-                  },
-                  ...via,
-                })
-              }
-            />
-          </Group>
-        </Stack>
-      </Panel>
-    </Stack>
+                    ...via,
+                  })
+                }
+              />
+            </Group>
+          </Stack>
+        </Panel>
+      </Stack>
+    </Form>
   );
 }
 

@@ -65,9 +65,9 @@ export function worthOf(alliance: Alliance): string {
 /** How labels are kept from the party that has columns alone, in words. */
 export function protectionOf(noise: number): string {
   if (noise === 0) {
-    return t`None: gradients travel as they are. On the two-party example the party with columns guesses 85 to 88 % of the labels from them.`;
+    return t`None: gradients travel as they are. On the two-party example the party with columns guesses 85 to 88% of the labels from them.`;
   }
-  return t`Gradients are bounded, and have normal noise of ${TIMES.format(noise)} times their mean length. With 2, the default, the party with columns guesses 19 to 30 % of the labels on the two-party example, where chance is 13 % and gradients without noise tell 85 to 88 %. It is measured and not proven; no differential privacy is claimed.`;
+  return t`Gradients are bounded, and have normal noise of ${TIMES.format(noise)} times their mean length. With 2, the default, the party with columns guesses 19 to 30% of the labels on the two-party example, where chance is 13% and gradients without noise tell 85 to 88%. It is measured and not proven; no differential privacy is claimed.`;
 }
 
 /** What a party gives, and what it never sees. */

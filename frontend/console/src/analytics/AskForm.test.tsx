@@ -71,6 +71,6 @@ it("shows an answer with its error and its cost", async () => {
   await show(<Result question={QUESTION} />);
   expect(await screen.findByText("each count is right to ±8.4 in 95 of 100 cases")).toBeDefined();
   expect(screen.getByText("of each device, at delta 0.000001")).toBeDefined();
-  expect(screen.getByText("50 % below 17.5")).toBeDefined();
+  expect(screen.getByText("50% below 17.5")).toBeDefined();
   expect(screen.getByRole("slider").getAttribute("aria-valuetext")).toContain("2: devices or samples -2.1");
 });

@@ -39,7 +39,7 @@ export function Result({ question }: { question: QuestionDetail }) {
           {quantiles
             .map(([share, value]) => {
               const percent = Number(share) * 100;
-              return value === null ? t`${percent} % below an edge` : t`${percent} % below ${count(value)}`;
+              return value === null ? t`${percent}% below an edge` : t`${percent}% below ${count(value)}`;
             })
             .join(", ")}
         </Text>

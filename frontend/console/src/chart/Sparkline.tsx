@@ -15,13 +15,7 @@ export function Sparkline({ values, width = WIDTH }: Props) {
   const path = pathOf(values);
   if (path === "") return null;
   return (
-    <svg
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-      width={width}
-      height={(HEIGHT * width) / WIDTH}
-      style={{ flexShrink: 0 }}
-      aria-hidden
-    >
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={width} height={(HEIGHT * width) / WIDTH} aria-hidden>
       <path d={path} fill="none" stroke="var(--data-1)" strokeWidth={2 * EDGE} strokeLinejoin="round" />
     </svg>
   );

@@ -49,6 +49,39 @@ it("asks first where it must, does it once, and says so", async () => {
   expect(asked).toEqual([`/api/devices/${ID}/pause/`]);
 });
 
+it("does what a dialog asks about when Enter is pressed in its field, once it is ready", async () => {
+  signedIn("fleet.pause_device");
+  let times = 0;
+  answers("post", PAUSE, () => {
+    times += 1;
+    return {} as never;
+  });
+  const asks = (unready?: string) => (
+    <Action
+      action="fleet.pause_device"
+      label="Pause"
+      call={pause}
+      confirm={<input aria-label="Why" />}
+      unready={unready}
+    />
+  );
+  await show(
+    <>
+      {asks("Say why.")}
+      {asks()}
+    </>,
+  );
+  for (const [nth, expected] of [0, 1].entries()) {
+    const button = screen.getAllByRole("button", { name: "Pause" })[nth] as HTMLElement;
+    await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
+    await userEvent.click(button);
+    await userEvent.type(await screen.findByLabelText("Why"), "It is loud.{Enter}");
+    await waitFor(() => expect(times).toBe(expected));
+    await userEvent.keyboard("{Escape}");
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  }
+});
+
 it.each([
   [
     "a refusal with its code",

@@ -71,6 +71,7 @@ export function Action(props: Props) {
         <Tooltip label={why} disabled={why === undefined} multiline maw={320}>
           <Button
             size="sm"
+            type={primary === true ? "submit" : "button"}
             variant={variant}
             color={colour}
             leftSection={icon}

@@ -17,6 +17,7 @@ export function AskWhy({ says, where, why, onWhy }: Props) {
     <Stack gap="sm">
       <Text size="sm">{says}</Text>
       <TextInput
+        data-autofocus
         label="Why"
         description={where}
         maxLength={LONGEST_WHY}

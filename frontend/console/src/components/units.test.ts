@@ -21,6 +21,8 @@ it.each([
   [110, "110 s"],
   [600, "10 min"],
   [9000, "2.5 h"],
+  [86_400, "24 h"],
+  [604_800, "7 days"],
 ])("%d seconds are %s", (seconds, words) => expect(duration(seconds)).toBe(words));
 
 it("writes shares as percentages", () => expect(percent(0.9667)).toBe("96.7%"));

@@ -5,7 +5,9 @@ const SIZES = ["B", "kB", "MB", "GB", "TB"] as const;
 const COUNT = numbers();
 const THREE_DIGITS = numbers({ minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 const TWO_DIGITS = numbers({ maximumSignificantDigits: 2 });
-const ONE_PLACE = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const ONE_PLACE = numbers({ maximumFractionDigits: 1 });
+const SHORT_PERCENT = numbers({ style: "percent", maximumFractionDigits: 2 });
+const WHOLE_PERCENT = numbers({ style: "percent" });
 const PERCENT = numbers({ style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** How many: "12,000". */
@@ -34,11 +36,22 @@ export function percent(share: number): string {
   return PERCENT.format(share);
 }
 
-/** Seconds as a person reads them: "4.2 ms", "3.5 s", "12 min". */
+/** Seconds as a person reads them: "4.2 ms", "3.5 s", "12 min", "24 h", "7 days". */
 export function duration(seconds: number): string {
   if (seconds < 1) return `${rounded(1000 * seconds)} ms`;
   if (seconds < 120) return `${rounded(seconds)} s`;
-  return seconds < 7200 ? `${COUNT.format(Math.round(seconds / 60))} min` : `${ONE_PLACE.format(seconds / 3600)} h`;
+  if (seconds < 7200) return `${COUNT.format(Math.round(seconds / 60))} min`;
+  return seconds < 259_200 ? `${ONE_PLACE.format(seconds / 3600)} h` : t`${ONE_PLACE.format(seconds / 86_400)} days`;
+}
+
+/** A share of 1 without digits that say nothing: "10%", "12.5%". */
+export function shortPercent(share: number): string {
+  return SHORT_PERCENT.format(share);
+}
+
+/** A share of 1 as what progress is told by: "42%". */
+export function wholePercent(share: number): string {
+  return WHOLE_PERCENT.format(share);
 }
 
 /** To two digits: 7.2, 12, 720. */

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
+import { useFocusBack } from "../components/focus";
 import { LogLines } from "../components/LogLines";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
@@ -134,6 +135,7 @@ function Ask({ device, blocked }: { device: Device; blocked: string | undefined 
 }
 
 function Looked({ log, onClose }: { log: DeviceLog; onClose: () => void }) {
+  useFocusBack();
   const answer = useQuery(deviceLogLinesQuery(log.id));
   const { device_name: name, line_count, left_out } = log;
   return (

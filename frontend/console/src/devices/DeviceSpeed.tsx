@@ -26,8 +26,8 @@ export function DeviceSpeed({ id }: { id: string }) {
 const COLUMNS: readonly SmallColumn<DeviceLatency>[] = [
   { header: "What", cell: saidOf },
   { header: "Half within", align: "end", cell: ({ p50_s }) => duration(p50_s) },
-  { header: "90 % within", align: "end", cell: ({ p90_s }) => duration(p90_s) },
-  { header: "99 % within", align: "end", cell: ({ p99_s }) => duration(p99_s) },
+  { header: "90% within", align: "end", cell: ({ p90_s }) => duration(p90_s) },
+  { header: "99% within", align: "end", cell: ({ p99_s }) => duration(p99_s) },
   {
     header: "Hottest",
     align: "end",

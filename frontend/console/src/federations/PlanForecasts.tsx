@@ -11,7 +11,7 @@ import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, counted, duration, joules, percent } from "../components/units";
+import { bytes, counted, duration, joules, percent, wholePercent } from "../components/units";
 import { ago } from "../components/When";
 import { CancelJob } from "../jobs/CancelJob";
 import { JOBS } from "../jobs/queries";
@@ -122,12 +122,12 @@ function Standing({ of: { job } }: { of: PlanForecast }) {
   const path = { id: job.id };
   const changes = [PLAN_FORECASTS, JOBS];
   if (job.state === "queued" || job.state === "running") {
-    const share = 100 * (job.progress ?? 0);
+    const share = job.progress ?? 0;
     return (
       <Group gap="md" wrap="wrap">
         <State of={job.state} />
         <Stack gap={3} miw={180} flex={1}>
-          <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
+          <Progress value={100 * share} size="sm" aria-label={wholePercent(share)} />
           <Text size="xs" c="var(--quiet)" role="status">
             {job.state === "running" ? job.progress_sentence : job.error_code ? "" : "It waits for a worker."}
             {job.left_s != null && `, about ${duration(job.left_s)} left`}

@@ -1,6 +1,7 @@
 import { Drawer, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Answer } from "../components/Answer";
+import { useFocusBack } from "../components/focus";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
@@ -16,6 +17,7 @@ const ACTIVE: ReadonlySet<string | undefined> = new Set(["queued", "running"]);
 
 /** A job beside the list: how it stands, and what it has told of itself, line by line as it does. */
 export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
+  useFocusBack();
   const job = useQuery(jobQuery(id));
   return (
     <Drawer opened onClose={onClose} title={titleOf(job.data)} position="right" size="lg">

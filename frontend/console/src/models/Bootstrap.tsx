@@ -74,7 +74,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
           />
           <Switch
             label="End when the loss curve is flat"
-            description="As soon as the remaining epochs promise less than 0.1 % of the loss; the best epoch so far is kept."
+            description="As soon as the remaining epochs promise less than 0.1% of the loss; the best epoch so far is kept."
             checked={endsEarly}
             onChange={(event) => endEarly(event.currentTarget.checked)}
           />

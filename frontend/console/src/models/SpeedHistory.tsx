@@ -23,8 +23,8 @@ const TimeChart = lazy(() => import("../chart/TimeChart").then(({ TimeChart }) =
 const FROM_NOTHING: readonly [number, number] = [0, Number.POSITIVE_INFINITY];
 const WORDS: readonly { readonly value: Figure; readonly label: string }[] = [
   { value: "p50_s", label: "Half within" },
-  { value: "p90_s", label: "90 % within" },
-  { value: "p99_s", label: "99 % within" },
+  { value: "p90_s", label: "90% within" },
+  { value: "p99_s", label: "99% within" },
 ];
 const WORKS = { predict: t`Predictions`, step: t`Train steps` } as const;
 
@@ -129,6 +129,6 @@ function History({ rows, pair, chosen, onChoose }: Props & { readonly rows: read
 }
 
 function titleOf(work: DaySpeed["work"], figure: Figure): string {
-  const within = { p50_s: t`half within`, p90_s: t`90 % within`, p99_s: t`99 % within` }[figure];
+  const within = { p50_s: t`half within`, p90_s: t`90% within`, p99_s: t`99% within` }[figure];
   return work === "step" ? t`Train steps by day, ${within}` : t`Predictions by day, ${within}`;
 }

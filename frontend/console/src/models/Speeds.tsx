@@ -53,6 +53,6 @@ const COLUMNS: readonly SmallColumn<ClassSpeed>[] = [
   { header: "What", cell: saidOf },
   { header: "Devices", align: "end", cell: ({ devices }) => counted(devices) },
   { header: "Half within", align: "end", cell: ({ p50_s }) => duration(p50_s) },
-  { header: "90 % within", align: "end", cell: ({ p90_s }) => duration(p90_s) },
-  { header: "99 % within", align: "end", cell: ({ p99_s }) => duration(p99_s) },
+  { header: "90% within", align: "end", cell: ({ p90_s }) => duration(p90_s) },
+  { header: "99% within", align: "end", cell: ({ p99_s }) => duration(p99_s) },
 ];

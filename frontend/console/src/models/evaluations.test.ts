@@ -41,8 +41,8 @@ it("takes the youngest of each version", () => {
 });
 
 it("names the deciles", () => {
-  expect(decilesOf(ofClasses)[0]).toEqual({ label: "10 %", value: 0.1 });
-  expect(decilesOf(ofClasses).at(-1)).toEqual({ label: "90 %", value: 0.9 });
+  expect(decilesOf(ofClasses)[0]).toEqual({ label: "10%", value: 0.1 });
+  expect(decilesOf(ofClasses).at(-1)).toEqual({ label: "90%", value: 0.9 });
 });
 
 it.each([

@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
+import { wholePercent } from "../components/units";
 import { t } from "../language/t";
 
 export type Evaluation = components["schemas"]["Evaluation"];
@@ -97,12 +98,12 @@ function rowOf(name: string, summary: Summary): SummaryRow {
   };
 }
 
-/** Place of the 50 % quantile among the deciles. */
+/** Place of the 50% quantile among the deciles. */
 const MEDIAN = 4;
 
-/** The deciles as bars: "10 %" to "90 %". */
+/** The deciles as bars: "10%" to "90%". */
 export function decilesOf(summary: Summary): readonly { readonly label: string; readonly value: number }[] {
-  return spreadOf(summary).spread.deciles.map((value, place) => ({ label: `${10 * (place + 1)} %`, value }));
+  return spreadOf(summary).spread.deciles.map((value, place) => ({ label: wholePercent((place + 1) / 10), value }));
 }
 
 /** By version, the accuracy on the samples of all devices, of the youngest of `evaluations`, which come youngest first. */

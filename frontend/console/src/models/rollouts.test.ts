@@ -37,8 +37,8 @@ it("tells how unseen answers compared", () => {
   const beside = { candidate_p50_s: 0.002, candidate_p99_s: 0.004, champion_p50_s: 0.001, champion_p99_s: 0.002 };
   expect(besideOf(rollout({ agreement: 0.984, shadowed: 20, ...beside }))).toEqual({
     agreement: "98.4% on 20 devices",
-    candidate: "2 ms, 99 % within 4 ms",
-    champion: "1 ms, 99 % within 2 ms",
+    candidate: "2 ms, 99% within 4 ms",
+    champion: "1 ms, 99% within 2 ms",
   });
   expect(besideOf(rollout({ devices: 3 }))).toBeUndefined();
 });
@@ -67,12 +67,12 @@ it("says what shares try a version one after another, each for how long, and by 
   const own = { share: 0.5, hold_s: 86_400, within_s: 172_800, threshold: 0.005 };
   const terms = { ...TERMS, phases: [{ share: 0.1, hold_s: null }, own] };
   expect(courseOf(stepsOf(terms) ?? [])).toBe(
-    "1% for 60 min to 2.0 h, then 10% for 60 min to 2.0 h, then 50% for 24.0 h to 48.0 h, then everybody. It may be worse by 2%, then 2%, then 0.5%. Where too few devices are there, it waits for 24.0 h at most.",
+    "1% for 60 min to 2 h, then 10% for 60 min to 2 h, then 50% for 24 h to 48 h, then everybody. It may be worse by 2%, then 2%, then 0.5%. Where too few devices are there, it waits for 24 h at most.",
   );
   expect(courseOf(stepsOf({ ...TERMS, hold_s: 0, absent_s: 0 }) ?? [])).toBe(
-    "1% for 2.0 h at most, then everybody. It may be worse by 2%. It does not wait for absent devices.",
+    "1% for 2 h at most, then everybody. It may be worse by 2%. It does not wait for absent devices.",
   );
-  expect(courseOf(stepsOf({ ...TERMS, hold_s: 7200 }) ?? [])).toContain("1% for 2.0 h, then everybody.");
+  expect(courseOf(stepsOf({ ...TERMS, hold_s: 7200 }) ?? [])).toContain("1% for 2 h, then everybody.");
 });
 
 it.each([

@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
-import { duration } from "../components/units";
+import { duration, shortPercent } from "../components/units";
 import { t } from "../language/t";
 
 export type Rollout = components["schemas"]["Rollout"];
@@ -32,7 +32,6 @@ export function isActive(rollout: Rollout): boolean {
   return rollout.state === "planned" || rollout.state === "measuring";
 }
 
-const SHARE = numbers({ style: "percent", maximumFractionDigits: 2 });
 const LOSS = numbers({ maximumSignificantDigits: 4 });
 
 /** The candidate's and the champion's error on the devices' samples: "12.5%", or a loss where nothing is right. */
@@ -43,7 +42,7 @@ export function errorsOf(
     Record<string, unknown>
   >;
   if (typeof candidate_error === "number" && typeof champion_error === "number") {
-    return { candidate: SHARE.format(candidate_error), champion: SHARE.format(champion_error), what: "error" };
+    return { candidate: shortPercent(candidate_error), champion: shortPercent(champion_error), what: "error" };
   }
   if (typeof candidate_loss === "number" && typeof champion_loss === "number") {
     return { candidate: LOSS.format(candidate_loss), champion: LOSS.format(champion_loss), what: "loss" };
@@ -56,7 +55,7 @@ export function besideOf(rollout: Rollout): { agreement: string; candidate: stri
   const { agreement, shadowed, candidate_p50_s, candidate_p99_s, champion_p50_s, champion_p99_s } =
     rollout.figures as Readonly<Record<string, unknown>>;
   if (typeof agreement !== "number" || typeof shadowed !== "number") return undefined;
-  const share = SHARE.format(agreement);
+  const share = shortPercent(agreement);
   return {
     agreement: shadowed === 1 ? t`${share} on 1 device` : t`${share} on ${shadowed} devices`,
     candidate: timesOf(candidate_p50_s, candidate_p99_s),
@@ -66,7 +65,7 @@ export function besideOf(rollout: Rollout): { agreement: string; candidate: stri
 
 function timesOf(half: unknown, most: unknown): string {
   return typeof half === "number" && typeof most === "number"
-    ? t`${duration(half)}, 99 % within ${duration(most)}`
+    ? t`${duration(half)}, 99% within ${duration(most)}`
     : "–";
 }
 
@@ -77,7 +76,7 @@ export function verdictOf(trial: Trial): string {
   const { candidate_accuracy, champion_accuracy, candidate_loss, champion_loss } = trial;
   if (typeof candidate_accuracy === "number" && typeof champion_accuracy === "number") {
     const [wrong, champion] = [1 - candidate_accuracy, 1 - champion_accuracy];
-    return t`wrong on ${SHARE.format(wrong)}, the champion on ${SHARE.format(champion)}`;
+    return t`wrong on ${shortPercent(wrong)}, the champion on ${shortPercent(champion)}`;
   }
   const [loss, champion] = [candidate_loss ?? 0, champion_loss ?? 0];
   return t`loss ${LOSS.format(loss)}, the champion's ${LOSS.format(champion)}`;
@@ -130,14 +129,14 @@ function isWhole(step: Readonly<Record<keyof Step, unknown>>): step is Step {
 /** By how much more often a candidate may be wrong now than the champion, or by what share its loss may be larger. */
 export function toleranceOf({ phase, terms }: Rollout): string {
   const step = stepsOf(terms)?.[phase];
-  return step === undefined ? "–" : SHARE.format(step.threshold);
+  return step === undefined ? "–" : shortPercent(step.threshold);
 }
 
 /** What shares of the devices try it one after another, for how long, and by how much it may be worse. */
 export function courseOf(steps: readonly Step[]): string {
   const course = steps.map(spanOf).join(t`, then `);
   const tolerances = new Set(steps.map((step) => step.threshold)).size === 1 ? steps.slice(0, 1) : steps;
-  const tolerance = tolerances.map((step) => SHARE.format(step.threshold)).join(t`, then `);
+  const tolerance = tolerances.map((step) => shortPercent(step.threshold)).join(t`, then `);
   const waits = [...new Set(steps.map((step) => step.absent_s))];
   const absent = waits.every((one) => one === 0)
     ? t`It does not wait for absent devices.`
@@ -146,7 +145,7 @@ export function courseOf(steps: readonly Step[]): string {
 }
 
 function spanOf({ share, within_s, hold_s }: Step): string {
-  const devices = SHARE.format(share);
+  const devices = shortPercent(share);
   if (hold_s === within_s) return t`${devices} for ${duration(within_s)}`;
   return hold_s > 0
     ? t`${devices} for ${duration(hold_s)} to ${duration(within_s)}`
@@ -157,7 +156,7 @@ function spanOf({ share, within_s, hold_s }: Step): string {
 export function phaseOf({ phase, phases, terms }: Rollout): string | undefined {
   const now = stepsOf(terms)?.[phase];
   if (phases === 1 || now === undefined) return undefined;
-  return t`${phase + 1} of ${phases}, with ${SHARE.format(now.share)} of the devices`;
+  return t`${phase + 1} of ${phases}, with ${shortPercent(now.share)} of the devices`;
 }
 
 /** Those that told last first, then those that have not told. */

@@ -33,7 +33,7 @@ function rowOf(name: string, form: Form | null, refused: string | undefined): Fo
   return {
     name,
     size: bytes(form.size_bytes),
-    speed: t`${half}, 99 % within ${most}`,
+    speed: t`${half}, 99% within ${most}`,
     accuracy: form.accuracy === null ? t`loss ${loss}` : percent(form.accuracy),
     refused,
   };

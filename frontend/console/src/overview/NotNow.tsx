@@ -1,6 +1,7 @@
 import { Group, Modal, Text } from "@mantine/core";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { useFocusBack } from "../components/focus";
 import { t } from "../language/t";
 import { REPAIRED, type Repair } from "./queries";
 
@@ -12,6 +13,7 @@ const DAYS: readonly (readonly [label: string, days: number | null])[] = [
 
 /** For how long a fault is not shown. */
 export default function NotNow({ repair, onClose }: { repair: Repair; onClose: () => void }) {
+  useFocusBack();
   return (
     <Modal opened onClose={onClose} title="Not now" centered size="lg">
       <Text size="sm" mb="lg">

@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
+import { useFocusBack } from "../components/focus";
 import { When } from "../components/When";
 import { REPAIRED, REPAIRS } from "./queries";
 
@@ -16,6 +17,7 @@ const mutedQuery = queryOptions({
 
 /** Faults that somebody ignored, or put off until a moment, and the way back. */
 export default function PutOff({ onClose }: { onClose: () => void }) {
+  useFocusBack();
   return (
     <Modal opened onClose={onClose} title="Put off" centered size="lg">
       <Answer of={useQuery(mutedQuery)} height={80}>

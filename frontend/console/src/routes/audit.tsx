@@ -7,6 +7,7 @@ import { type AuditSearch, auditAsked, auditFilter, auditSearch } from "../audit
 import { Answer } from "../components/Answer";
 import { Changes } from "../components/Changes";
 import { Empty } from "../components/Empty";
+import { useFocusBack } from "../components/focus";
 import { PageHead } from "../components/PageHead";
 import { When } from "../components/When";
 import { sessionQuery } from "../session/session";
@@ -151,6 +152,7 @@ function Audit() {
 }
 
 function Looked({ id, onClose }: { id: number; onClose: () => void }) {
+  useFocusBack();
   const answer = useQuery(entryQuery(id));
   return (
     <Drawer opened onClose={onClose} title={answer.data?.title ?? "Change"} position="right" size="lg">

@@ -130,7 +130,7 @@ function NewToken({ onIssued }: { onIssued: (token: Issued) => void }) {
   const form = useForm({ initialValues: { label: "", tags: [] as string[], uses_allowed: 1, days: "7" } });
   const { label, tags, uses_allowed, days } = form.values;
   return (
-    <Panel title="Let devices in">
+    <Panel asks title="Let devices in">
       <Group align="flex-end" gap="sm">
         <TextInput label="What it is for" placeholder="kitchen displays" {...form.getInputProps("label")} />
         <NumberInput

@@ -8,6 +8,7 @@ import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { choicesOf, State } from "../components/State";
+import { wholePercent } from "../components/units";
 import { When } from "../components/When";
 import { CancelJob } from "../jobs/CancelJob";
 import { JobLog } from "../jobs/JobLog";
@@ -138,11 +139,11 @@ const COLUMNS: readonly Column<Job>[] = [
 
 function Standing({ job }: { job: Job }) {
   if (job.error_code) return <Reason sentence={job.error_sentence ?? ""} code={job.error_code} />;
-  const share = 100 * (job.progress ?? 0);
+  const share = job.progress ?? 0;
   const isOver = job.state === "succeeded" || job.state === "cancelled";
   return (
     <Stack gap={3} miw={180}>
-      {!isOver && <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />}
+      {!isOver && <Progress value={100 * share} size="sm" aria-label={wholePercent(share)} />}
       <Text size="xs" c="var(--quiet)">
         {job.progress_sentence}
       </Text>

@@ -3,6 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useState } from "react";
+import { useFocusBack } from "../components/focus";
 import { sessionQuery } from "../session/session";
 import { commandsFor, type Found, foundQuery } from "./found";
 import classes from "./Palette.module.css";
@@ -18,6 +19,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const { data: rows, isFetching } = useQuery(foundQuery(settled));
   const { data: session } = useQuery(sessionQuery);
   const [at, move] = useState(0);
+  useFocusBack();
   const found = [...commandsFor(typed, session), ...(typed.trim() === "" ? [] : (rows ?? []))];
   const active = Math.min(at, found.length - 1);
   const go = (one: Found | undefined) => {

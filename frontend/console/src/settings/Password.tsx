@@ -16,7 +16,7 @@ export function Password() {
         ? t`The new password is not the same both times.`
         : undefined;
   return (
-    <Panel title="Your password">
+    <Panel asks title="Your password">
       <Stack gap="sm" maw={420} align="stretch">
         <PasswordInput
           label="The one you have"

@@ -167,7 +167,7 @@ function Invite({ onLink }: { onLink: (name: string, path: string) => void }) {
   const form = useForm({ initialValues: { username: "", email: "", role: "viewer" as RoleOrNone } });
   const { username, email, role } = form.values;
   return (
-    <Panel title="Let a person in">
+    <Panel asks title="Let a person in">
       <Group align="flex-end" gap="sm">
         <TextInput label="Name" {...form.getInputProps("username")} />
         <TextInput label="E-mail" type="email" {...form.getInputProps("email")} />

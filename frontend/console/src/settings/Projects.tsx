@@ -6,6 +6,7 @@ import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
+import { Form } from "../components/Form";
 import { Panel } from "../components/Panel";
 import { When } from "../components/When";
 import { t } from "../language/t";
@@ -159,29 +160,31 @@ function NewProject() {
   const form = useForm({ initialValues: { organisation: "", name: "" } });
   const chosen = form.values.organisation || String(known[0]?.id ?? "");
   return (
-    <Group gap="sm" align="flex-end">
-      {known.length > 1 && (
-        <Select
-          label="Organisation"
-          data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
-          allowDeselect={false}
-          {...form.getInputProps("organisation")}
-          value={chosen}
+    <Form>
+      <Group gap="sm" align="flex-end">
+        {known.length > 1 && (
+          <Select
+            label="Organisation"
+            data={known.map(({ id, name }) => ({ value: String(id), label: name }))}
+            allowDeselect={false}
+            {...form.getInputProps("organisation")}
+            value={chosen}
+          />
+        )}
+        <TextInput label="Name of a new project" {...form.getInputProps("name")} />
+        <Action
+          action="accounts.create_project"
+          label="Make a project"
+          primary
+          blocked={form.values.name.trim() === "" ? "Give it a name first." : undefined}
+          changes={[PROJECTS, SESSION]}
+          onDone={() => form.reset()}
+          call={(via) =>
+            api.POST("/api/projects/", { body: { organisation: Number(chosen), name: form.values.name }, ...via })
+          }
         />
-      )}
-      <TextInput label="Name of a new project" {...form.getInputProps("name")} />
-      <Action
-        action="accounts.create_project"
-        label="Make a project"
-        primary
-        blocked={form.values.name.trim() === "" ? "Give it a name first." : undefined}
-        changes={[PROJECTS, SESSION]}
-        onDone={() => form.reset()}
-        call={(via) =>
-          api.POST("/api/projects/", { body: { organisation: Number(chosen), name: form.values.name }, ...via })
-        }
-      />
-    </Group>
+      </Group>
+    </Form>
   );
 }
 
@@ -189,7 +192,7 @@ function GiveRole({ projects }: { projects: readonly Project[] }) {
   const form = useForm({ initialValues: { username: "", choice: NO_CHOICE } });
   const { username, choice } = form.values;
   return (
-    <Panel title="Give a role in a project">
+    <Panel asks title="Give a role in a project">
       <Group align="flex-end" gap="sm">
         <TextInput label="Name of the person" {...form.getInputProps("username")} />
         <RoleFields projects={projects} value={choice} onChange={(chosen) => form.setFieldValue("choice", chosen)} />

@@ -7,6 +7,7 @@ import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Command } from "../components/Command";
+import { Form } from "../components/Form";
 import { Panel } from "../components/Panel";
 import { QrCode } from "../components/QrCode";
 import { t } from "../language/t";
@@ -109,26 +110,28 @@ function Begin({ isOn, onBegun }: { isOn: boolean; onBegun: (begun: Begun) => vo
 function Confirm({ begun, onDone }: { begun: Begun; onDone: (codes: readonly string[]) => void }) {
   const [code, setCode] = useState("");
   return (
-    <Stack gap="sm" align="flex-start">
-      <Text size="sm">Scan this with an authenticator app, then type the code that it shows.</Text>
-      <QrCode text={begun.uri} label="QR code for an authenticator app" />
-      <Text size="sm" c="var(--quiet)" style={{ overflowWrap: "anywhere" }}>
-        Or type this key into the app: <code>{begun.key}</code>
-      </Text>
-      <Group align="flex-end" gap="sm">
-        <Code value={code} onChange={setCode} description="six digits" />
-        <Action
-          action="accounts.set_second_factor"
-          label="Confirm"
-          primary
-          blocked={code.trim() === "" ? "Type the app's code first." : undefined}
-          done="From now on your app's code is asked for when you sign in."
-          changes={[SECOND_FACTOR]}
-          onDone={(answer) => onDone((answer as { data: { recovery_codes: string[] } }).data.recovery_codes)}
-          call={(via) => api.POST("/api/session/second-factor/confirm/", { body: { code }, ...via })}
-        />
-      </Group>
-    </Stack>
+    <Form>
+      <Stack gap="sm" align="flex-start">
+        <Text size="sm">Scan this with an authenticator app, then type the code that it shows.</Text>
+        <QrCode text={begun.uri} label="QR code for an authenticator app" />
+        <Text size="sm" c="var(--quiet)" style={{ overflowWrap: "anywhere" }}>
+          Or type this key into the app: <code>{begun.key}</code>
+        </Text>
+        <Group align="flex-end" gap="sm">
+          <Code value={code} onChange={setCode} description="six digits" />
+          <Action
+            action="accounts.set_second_factor"
+            label="Confirm"
+            primary
+            blocked={code.trim() === "" ? "Type the app's code first." : undefined}
+            done="From now on your app's code is asked for when you sign in."
+            changes={[SECOND_FACTOR]}
+            onDone={(answer) => onDone((answer as { data: { recovery_codes: string[] } }).data.recovery_codes)}
+            call={(via) => api.POST("/api/session/second-factor/confirm/", { body: { code }, ...via })}
+          />
+        </Group>
+      </Stack>
+    </Form>
   );
 }
 

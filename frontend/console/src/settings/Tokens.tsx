@@ -114,7 +114,7 @@ function NewToken({ onSecret }: { onSecret: (secret: string) => void }) {
   const blocked =
     name.trim() === "" ? t`Give the token a name first.` : scopes.length === 0 ? t`Say what it is for.` : undefined;
   return (
-    <Panel title="Let a program in">
+    <Panel asks title="Let a program in">
       <Group align="flex-end" gap="sm">
         <TextInput label="What it is for" placeholder="nightly export" {...form.getInputProps("name")} />
         <MultiSelect label="What it may do" data={SCOPES} miw={260} {...form.getInputProps("scopes")} />

@@ -111,7 +111,7 @@ function NewWebhook({ onMade }: { onMade: (name: string, secret: string) => void
   const form = useForm({ initialValues: { name: "", url: "", events: [] as Event[] } });
   const { name, url, events } = form.values;
   return (
-    <Panel title="Tell a program what happens">
+    <Panel asks title="Tell a program what happens">
       <Group align="flex-end" gap="sm">
         <TextInput label="Name" placeholder="on-call channel" {...form.getInputProps("name")} />
         <TextInput label="Address" placeholder="https://…" miw={260} {...form.getInputProps("url")} />

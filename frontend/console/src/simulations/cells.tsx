@@ -1,7 +1,7 @@
 import { Box, Progress, Stack, Text } from "@mantine/core";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { duration } from "../components/units";
+import { duration, wholePercent } from "../components/units";
 import { t } from "../language/t";
 
 interface Standing {
@@ -27,12 +27,12 @@ export function Far({ of }: { of: Standing }) {
       </>
     );
   }
-  const share = 100 * progress;
+  const share = wholePercent(progress);
   return (
     <Stack gap={3} miw={120}>
-      <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
+      <Progress value={100 * progress} size="sm" aria-label={share} />
       <Text size="xs" c="var(--quiet)">
-        {left_s === null ? `${share.toFixed(0)}%` : t`${share.toFixed(0)}%, about ${duration(left_s)} left`}
+        {left_s === null ? share : t`${share}, about ${duration(left_s)} left`}
       </Text>
     </Stack>
   );

@@ -7,6 +7,7 @@ import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Failed } from "../components/Failed";
+import { Form } from "../components/Form";
 import { t } from "../language/t";
 import { queryOf, searchOf } from "./saved";
 
@@ -81,26 +82,28 @@ function Save({ table, search, taken }: { table: string; search: object; taken: 
         ? t`Filter, sort or choose columns first: this is the whole table.`
         : undefined;
   return (
-    <Group align="flex-end" gap="xs">
-      <TextInput
-        label="Name of what is shown now"
-        placeholder="kiosks on battery"
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-        maxLength={100}
-        flex={1}
-      />
-      <Action
-        action="accounts.save_filter"
-        label={taken.includes(name.trim()) ? "Replace it" : "Save it"}
-        primary
-        blocked={blocked}
-        done={`Saved as ${name.trim()}.`}
-        changes={[SAVED]}
-        onDone={() => setName("")}
-        call={(via) => api.POST("/api/saved-filters/", { body: { table, name: name.trim(), query }, ...via })}
-      />
-    </Group>
+    <Form>
+      <Group align="flex-end" gap="xs">
+        <TextInput
+          label="Name of what is shown now"
+          placeholder="kiosks on battery"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          maxLength={100}
+          flex={1}
+        />
+        <Action
+          action="accounts.save_filter"
+          label={taken.includes(name.trim()) ? "Replace it" : "Save it"}
+          primary
+          blocked={blocked}
+          done={`Saved as ${name.trim()}.`}
+          changes={[SAVED]}
+          onDone={() => setName("")}
+          call={(via) => api.POST("/api/saved-filters/", { body: { table, name: name.trim(), query }, ...via })}
+        />
+      </Group>
+    </Form>
   );
 }
 

@@ -26,8 +26,9 @@ const dark: MantineColorsTuple = [
   "#0c0e0d",
 ];
 
-/** The button that closes a dialog has a name, and its head is no banner of the page. */
+/** A dialog's title is as a panel's; the button that closes it has a name, and its head is no banner of the page. */
 const dialog = {
+  styles: { title: { fontWeight: 650 } },
   defaultProps: { closeButtonProps: { "aria-label": "Close" }, attributes: { header: { role: "presentation" } } },
 };
 
