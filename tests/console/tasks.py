@@ -225,8 +225,8 @@ def try_a_version_in_phases(scene: Scene) -> None:
     for field, value in (("share", "0.5"), ("threshold", "0.01"), ("within", "7200"), ("hold", "3600")):
         scene.hand.type(phase.get_by_label(field, exact=True), value)
     course = (
-        "10% for 60 min at most, then 50% for 60 min to 2.0 h, then everybody. It may be worse by 2%, then 1%. "
-        "Where too few devices are there, it waits for 24.0 h at most."
+        "10% for 60 min at most, then 50% for 60 min to 2 h, then everybody. It may be worse by 2%, then 1%. "
+        "Where too few devices are there, it waits for 24 h at most."
     )
     expect(dialog.get_by_role("status")).to_have_text(course)
     scene.hand.press(begin)

@@ -73,13 +73,13 @@ def test_a_class_of_devices_is_looked_at_over_time(scene: Scene) -> None:
     scene.open("Model pairs", "Handwritten digits")
     speeds = scene.sees("Speed over time")
     before = drawn(scene.page)
-    choose(scene, "Figure", "99 % within")
+    choose(scene, "Figure", "99% within")
     choose(scene, "What", "Train steps")
-    expect(speeds.get_by_role("slider")).to_have_attribute("aria-label", "Train steps by day, 99 % within")
+    expect(speeds.get_by_role("slider")).to_have_attribute("aria-label", "Train steps by day, 99% within")
     assert drawn(scene.page) != before
     assert "p99_s" in scene.page.url, "everybody with the link sees the same"
     scene.page.reload()
-    expect(speeds.get_by_role("slider")).to_have_attribute("aria-label", "Train steps by day, 99 % within")
+    expect(speeds.get_by_role("slider")).to_have_attribute("aria-label", "Train steps by day, 99% within")
 
 
 def drawn(page: Page) -> str | None:
