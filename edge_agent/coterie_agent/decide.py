@@ -24,6 +24,8 @@ class Facts(NamedTuple):
     champion: SignedManifest | None
     """A version that the device should hold and does not."""
     blockers: tuple[Reason, ...]
+    still_named: Assignment | None = None
+    """One that the device has finished, and that the platform goes on naming: it has forgotten how that ended."""
     is_held: bool = False
     """A supernode holds the update, and the platform has not said that it goes another way."""
     trial: Trial | None = None
@@ -64,6 +66,12 @@ class Drop(NamedTuple):
     assignment: Assignment
 
 
+class GiveBack(NamedTuple):
+    """Tell the platform that the assignment has ended, so that nobody waits for it."""
+
+    assignment: Assignment
+
+
 class Fetch(NamedTuple):
     champion: SignedManifest
 
@@ -96,7 +104,7 @@ class TimeModel(NamedTuple):
 
 Beside: TypeAlias = Measure | GoOnShadowing | EndShadowing | TimeModel
 """What is done when nothing else is due."""
-Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare | TakeForms | Beside
+Action: TypeAlias = Rest | Accept | Train | Upload | Drop | GiveBack | Fetch | Compare | TakeForms | Beside
 
 
 def decide(facts: Facts) -> Action:
@@ -115,6 +123,8 @@ def decide(facts: Facts) -> Action:
         return Rest() if facts.blockers else Train(facts.in_hand)
     if facts.assigned is not None:
         return Accept(facts.assigned)
+    if facts.still_named is not None:
+        return GiveBack(facts.still_named)
     if facts.champion is not None and not offline:
         return Fetch(facts.champion)
     if facts.trial is not None and not facts.blockers:

@@ -20,6 +20,7 @@ from coterie_agent.decide import (
     EndShadowing,
     Facts,
     Fetch,
+    GiveBack,
     GoOnShadowing,
     Measure,
     Rest,
@@ -43,6 +44,7 @@ from coterie_agent.model import fetch_model, parts
 from coterie_agent.retrying import Retrying
 from coterie_agent.shadowing import Shadowing
 from coterie_agent.situation import Now, Situation
+from coterie_agent.still_named import StillNamed
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
@@ -97,6 +99,7 @@ class Worker:
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _reported_at: float = 0.0
+    _still_named: StillNamed = field(default_factory=StillNamed)
     _retrying: Retrying = field(init=False)
     _delivering: Delivering = field(init=False)
     _trials: Trials = field(init=False)
@@ -164,8 +167,9 @@ class Worker:
         in_hand = self.store.work.current()
         directive = now.directive
         assigned = directive.assignment if directive else None
-        if assigned is not None and self.store.work.is_finished(assigned.assignment):
-            assigned = None
+        still_named = None
+        if directive is not None and assigned is not None and self.store.work.is_finished(assigned.assignment):
+            still_named, assigned = self._still_named.count(directive, assigned), None
         champion = directive.manifest if directive else None
         if champion == self._refused or (now.version is not None and champion == self.store.work.held_model()):
             champion = None
@@ -175,6 +179,7 @@ class Worker:
             spooled=in_hand is not None and self.store.work.offer() is not None,
             answered=directive is not None,
             assigned=assigned,
+            still_named=still_named,
             champion=champion,
             blockers=now.blockers,
             is_held=in_hand is not None and self._delivering.is_held(in_hand, now),
@@ -232,6 +237,8 @@ class Worker:
             self._upload(action.assignment)
         elif isinstance(action, Drop):
             self._finish(action.assignment, "dropped", "the platform has taken the assignment back")
+        elif isinstance(action, GiveBack):
+            self._retrying.give_back(action.assignment.assignment, self._still_named.given_back())
         elif isinstance(action, Fetch):
             trial = self._trials.newest
             # The champion stays beside a candidate: for comparison, and for use after a rollback.

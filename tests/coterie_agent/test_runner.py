@@ -244,6 +244,25 @@ def test_a_finished_assignment_that_an_old_answer_names_is_not_trained_again(
     platform.wait_for(lambda: len(platform.check_ins) > check_ins)
     assert stocked.work.current() is None
     assert len(platform.offers) == 1
+    assert not any(isinstance(message, ReleaseAssignment) for message in platform.received)
+
+
+def test_a_finished_assignment_that_the_platform_goes_on_naming_is_given_back(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    """After a restored backup nobody waits for an update that was lost with what was written since."""
+    platform.check_in_s = 0.1
+    agent = new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    platform.assign("a1")
+    platform.wait_for(lambda: any(isinstance(message, ReleaseAssignment) for message in platform.received))
+    (release,) = (message for message in platform.received if isinstance(message, ReleaseAssignment))
+    assert (release.assignment, release.reason.code) == ("a1", "agent.ended_before")
+    assert len(platform.offers) == 1
+    platform.assign("a2")
+    platform.wait_for(lambda: "a2" in platform.accepted)
 
 
 def test_the_champion_is_fetched_and_not_over_a_missing_network(

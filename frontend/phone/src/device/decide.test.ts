@@ -22,6 +22,7 @@ const NOTHING: Facts = {
   spooled: false,
   answered: true,
   assigned: null,
+  stillNamed: null,
   champion: null,
   forms: null,
   blockers: [],
@@ -35,6 +36,11 @@ test("what is in hand comes first, and is dropped only once the platform has sai
   expect(done({ inHand: MINE })).toBe("drop");
   expect(done({ inHand: MINE, assigned: OTHER })).toBe("drop");
   expect(done({ assigned: MINE, champion: SIGNED })).toBe("accept");
+});
+
+test("what has ended here and is named still is given back, before anything else is fetched", () => {
+  expect(done({ stillNamed: MINE, champion: SIGNED })).toBe("give-back");
+  expect(done({ stillNamed: MINE, inHand: OTHER, assigned: OTHER })).toBe("train");
 });
 
 test("an update is offered whatever the platform names, on a battery too, and not without a network", () => {

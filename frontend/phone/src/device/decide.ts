@@ -11,6 +11,8 @@ export interface Facts {
   readonly answered: boolean;
   /** The assignment that the platform says is the device's, unless the device has finished it. */
   readonly assigned: Assignment | null;
+  /** One that the device has finished, and that the platform goes on naming: it has forgotten how that ended. */
+  readonly stillNamed: Assignment | null;
   /** A version that the device should hold and does not. */
   readonly champion: SignedManifest | null;
   /** Smaller forms of the version that it holds, which it does not know. */
@@ -26,7 +28,7 @@ export interface Facts {
 
 export type Action =
   | { readonly do: "rest" }
-  | { readonly do: "accept" | "train" | "upload" | "drop"; readonly assignment: Assignment }
+  | { readonly do: "accept" | "train" | "upload" | "drop" | "give-back"; readonly assignment: Assignment }
   | { readonly do: "fetch"; readonly champion: SignedManifest }
   | { readonly do: "take-forms"; readonly forms: SignedManifest }
   | { readonly do: "personalise" }
@@ -38,7 +40,8 @@ export type Action =
  * A spooled update is offered even when its assignment is no longer named: the platform stops naming it once it has
  * accepted the update, so only the answer to the offer tells whether it was accepted.
  */
-export function decide({ inHand, spooled, answered, assigned, champion, forms, blockers, between }: Facts): Action {
+export function decide(facts: Facts): Action {
+  const { inHand, spooled, answered, assigned, stillNamed, champion, forms, blockers, between } = facts;
   const offline = blocksNetwork(blockers);
   if (inHand !== null) {
     if (spooled) return offline ? { do: "rest" } : { do: "upload", assignment: inHand };
@@ -47,6 +50,7 @@ export function decide({ inHand, spooled, answered, assigned, champion, forms, b
     return blockers.length > 0 ? { do: "rest" } : { do: "train", assignment: inHand };
   }
   if (assigned !== null) return { do: "accept", assignment: assigned };
+  if (stillNamed !== null) return { do: "give-back", assignment: stillNamed };
   if (champion !== null && !offline) return { do: "fetch", champion };
   if (forms !== null && !offline) return { do: "take-forms", forms };
   if (between === null) return { do: "rest" };

@@ -21,6 +21,7 @@ import { blocksNetwork } from "./policy";
 import { Retrying } from "./retrying";
 import { type Now, nowS } from "./situation";
 import { freeBytes } from "./space";
+import { StillNamed } from "./still_named";
 import { Teaching } from "./teaching";
 import { type Halt, train } from "./training";
 
@@ -38,6 +39,7 @@ export class Worker {
   private refused: string | null = null;
   /** A list of smaller forms that cannot be used; it is not tried again. */
   private badForms: string | null = null;
+  private readonly stillNamed = new StillNamed();
   private readonly retrying: Retrying;
 
   constructor(private readonly of: Working) {
@@ -68,7 +70,11 @@ export class Worker {
     const { store, between } = this.of;
     const [inHand, spooled] = await Promise.all([store.get("assignment"), store.get("spooled")]);
     let assigned = now.directive?.assignment ?? null;
-    if (assigned !== null && (await store.isFinished(assigned.assignment))) assigned = null;
+    let stillNamed: Assignment | null = null;
+    if (now.directive !== null && assigned !== null && (await store.isFinished(assigned.assignment))) {
+      stillNamed = this.stillNamed.count(now.directive, assigned);
+      assigned = null;
+    }
     let champion = now.directive?.manifest ?? null;
     const held = await store.get("model");
     const isHeld = now.version !== null && champion?.manifest === held?.manifest;
@@ -78,6 +84,7 @@ export class Worker {
       spooled: spooled !== null,
       answered: now.directive !== null,
       assigned,
+      stillNamed,
       champion,
       forms: this.newForms(now),
       blockers: now.blockers,
@@ -108,6 +115,9 @@ export class Worker {
         break;
       case "drop":
         await this.finish(action.assignment, "dropped", "the platform has taken the assignment back");
+        break;
+      case "give-back":
+        await this.retrying.giveBack(action.assignment.assignment, this.stillNamed.givenBack());
         break;
       case "fetch":
         await this.fetch(action.champion);
