@@ -76,8 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     join = add("join", "join a platform with a one-time token")
-    join.add_argument("url", metavar="URL")
-    join.add_argument("token", metavar="TOKEN")
+    join.add_argument("url", metavar="URL", help="the platform's address, or a link for phones, which holds the token")
+    join.add_argument("token", metavar="TOKEN", nargs="?", default="")
     join.add_argument("--name", default="", help="what the device is called; default: its host name")
     join.add_argument(
         "--yes",

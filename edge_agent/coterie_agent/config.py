@@ -1,6 +1,7 @@
 """The owner's settings: one TOML file, read once into a frozen struct; unknown keys are refused."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +12,7 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import Telling
 from coterie_learning.labelling import AskPolicy
 from coterie_wire.conditions import Requirements
+from coterie_wire.errors import WireError
 from coterie_wire.relaying import MAX_MEMBERS
 from coterie_wire.secure_sum import MOST_MEMBERS
 from coterie_wire.structs import from_values
@@ -257,11 +259,33 @@ def load_config(path: Path) -> Config:
     import tomllib  # only here: most commands run without a settings file
 
     try:
-        return from_values(tomllib.loads(path.read_text(encoding="utf-8")), Config)
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Config()
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise AgentError("config.invalid", f"{path}: {error}", exit_code=Exit.BAD_CONFIG) from error
+    try:
+        return from_values(values, Config)
+    except msgspec.ValidationError as error:
+        detail = _unknown_name(values, Config, of=str(path)) or f"{path}: {error}"
+        raise AgentError("config.invalid", detail, exit_code=Exit.BAD_CONFIG) from error
+
+
+def _unknown_name(values: Mapping[str, object], struct: type[msgspec.Struct], *, of: str) -> str | None:
+    """Which setting there is not, which is nearest, and which there are; None: all are known."""
+    from coterie_learning.unknown_names import check_names  # only here: hardly any file has such a mistake
+
+    try:
+        check_names(values, struct, of=of)
+    except WireError as error:
+        return error.detail
+    for field in msgspec.structs.fields(struct):
+        inner = values.get(field.encode_name)
+        if isinstance(inner, Mapping) and isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            found = _unknown_name(inner, field.type, of=f"{of}, [{field.encode_name}]")
+            if found is not None:
+                return found
+    return None
 
 
 TEMPLATE = """\

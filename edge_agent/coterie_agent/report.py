@@ -179,8 +179,12 @@ def status_lines(report: Report) -> list[str]:
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))
-    lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
+    lines += [f"sent: {sent.what}: {_messages(sent.messages)}, {sent.bytes} bytes" for sent in report.sent]
     return lines
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
 
 
 def _age_line(running: bool, status: Status) -> str:

@@ -154,6 +154,9 @@ def test_a_damaged_model_is_fetched_again_when_a_prediction_finds_it(home: Path,
     ("arguments", "exit_code", "code"),
     [
         (("join", "platform.example", "x"), Exit.USAGE, "agent.bad_url"),
+        (("join", "https://platform.example"), Exit.USAGE, "agent.no_token"),
+        (("join", "https://platform.example/phone/#join="), Exit.USAGE, "agent.no_token"),
+        (("join", "http://127.0.0.1:1/phone/#join=x"), Exit.UNREACHABLE, "link.unreachable"),
         (("join", "http://127.0.0.1:1", "x"), Exit.UNREACHABLE, "link.unreachable"),
         (("--home", "/proc/nowhere", "run"), Exit.FAILED, "agent.bad_home"),
         (("status",), Exit.NOT_JOINED, "agent.not_joined"),
@@ -195,7 +198,11 @@ def test_unknown_settings_are_refused(home: Path) -> None:
     (home / "agent.toml").write_text("trian = true\n")
     status, failure = ask_process(home, "run")
     assert (status, failure["code"]) == (Exit.BAD_CONFIG, "config.invalid")
-    assert "trian" in failure["detail"]
+    assert "there is no 'trian', the nearest is " in failure["detail"]
+    (home / "agent.toml").write_text("[relay]\nlead = true\n")
+    status, failure = ask_process(home, "run")
+    assert (status, failure["code"]) == (Exit.BAD_CONFIG, "config.invalid")
+    assert "[relay]: there is no 'lead', the nearest is " in failure["detail"] and "max_load" in failure["detail"]
 
 
 def test_a_broken_file_stores_nothing(home: Path, tmp_path: Path) -> None:

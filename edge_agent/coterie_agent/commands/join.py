@@ -1,4 +1,4 @@
-"""``coterie-agent join URL TOKEN``: enrol this device and pin the platform's key."""
+"""``coterie-agent join URL TOKEN``, or a phone's link: enrol this device and pin the platform's key."""
 
 import socket
 import sys
@@ -52,10 +52,10 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid``, ``owner.*`` or ``page.*``,
-    Unreachable or Refused."""
+    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``agent.no_token``, ``config.invalid``,
+    ``owner.*`` or ``page.*``, Unreachable or Refused."""
     home = Home(arguments.home)
-    url = _checked(arguments.url)
+    url, token = _invited(arguments.url, arguments.token)
     config = load_config(home.config)
     on_network = _is_on_network(arguments, home, config)
     with open_store(home) as store:
@@ -76,9 +76,9 @@ def run(arguments: Arguments) -> Output:
             ca_file=config.ca_file,
         )
         prompts = not arguments.json and sys.stdin.isatty()
-        word = ask_owner(platform, url, arguments.token, config.consent, yes=arguments.yes, prompts=prompts)
+        word = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=prompts)
         name = arguments.name or socket.gethostname()
-        enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
+        enrol = Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=capabilities())
         enrolled = platform.call(enrol, Enrolled)
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
@@ -137,6 +137,15 @@ def _is_encrypted(url: str) -> bool:
         return split.scheme == "https" or host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _invited(url: str, token: str) -> tuple[str, str]:
+    """The platform's address and the token, both of which a link for phones holds."""
+    address, _, secret = url.partition("/phone/#join=")
+    if not (token or secret):
+        detail = "a token is missing: say `coterie-agent join URL TOKEN`, or give a link for phones as it is, in quotes"
+        raise AgentError("agent.no_token", detail, exit_code=Exit.USAGE)
+    return _checked(address), token or secret
 
 
 def _checked(url: str) -> str:

@@ -10,7 +10,7 @@ from coterie_agent.store.alliances import AllianceStore
 from coterie_agent.store.check_ins import CheckInStore
 from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.contents import Contents
-from coterie_agent.store.database import Database
+from coterie_agent.store.database import Database, StoreDamaged
 from coterie_agent.store.evaluating import EvaluationStore
 from coterie_agent.store.exclusions import ExclusionStore
 from coterie_agent.store.identity import IdentityStore
@@ -79,8 +79,9 @@ class Store:
 
 @contextmanager
 def open_store(home: Home) -> Iterator[Store]:
-    """The store below `home`, created if it is not there."""
+    """The store below `home`, created if it is not there. Raises StoreFailed, or AgentError ``store.schema``."""
     home.create()
+    _check_not_emptied(home)
     durable = Database(home.database)
     hints = Database(home.database, durability="process")
     try:
@@ -119,3 +120,9 @@ def open_store(home: Home) -> Iterator[Store]:
     finally:
         hints.close()
         durable.close()
+
+
+def _check_not_emptied(home: Home) -> None:
+    """SQLite takes an empty file for a new one. Raises StoreDamaged where the device has joined, and so wrote it."""
+    if home.credential.exists() and home.database.exists() and home.database.stat().st_size == 0:
+        raise StoreDamaged(home.database, "it is empty")

@@ -60,9 +60,13 @@ def capacity(
         click.echo("\n".join(_lines(found, cost)))
 
 
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
+
+
 def _lines(found: Plan, cost: Mapping[str, float]) -> list[str]:
     rows = {
-        "check-ins of idle devices": f"{found.check_ins_per_second:,.0f} a second, each device every "
+        "check-ins of idle devices": f"{_rate(found.check_ins_per_second)} a second, each device every "
         f"{_time(found.check_in_every_s)}",
         "web processes": f"{found.web_processes}, {_size(found.web_memory_bytes)} together",
         "worker cores": f"{found.worker_cores}; a merge takes {_size(found.worker_memory_bytes)} of memory and "

@@ -140,7 +140,7 @@ def _periodic_work() -> Told:
     if late and settings.EMBEDDED:
         yield "fine", "not to be seen from here: embedded mode keeps the sign in the server's memory"
     elif late:
-        yield "wrong", "nobody sends periodic work: is a beat running?"
+        yield "wrong", "no beat has left a sign in Redis for half a minute: is one running, and does Redis answer?"
     else:
         yield "fine", "is being sent"
 

@@ -5,6 +5,8 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from rest_framework.pagination import PageNumberPagination
+from rest_framework.request import Request
+from rest_framework.serializers import ValidationError
 
 from coterie.core.rows import with_keys
 
@@ -27,3 +29,10 @@ class Pages(PageNumberPagination):
     django_paginator_class = _ByKey
     page_size_query_param = "page_size"
     max_page_size = 500
+
+    def get_page_size(self, request: Request) -> int | None:
+        """Raises ValidationError: another number of rows than was asked for would pass for all there are."""
+        given = request.query_params.get(self.page_size_query_param)
+        if given is not None and not (given.isdecimal() and len(given) <= 3 and 1 <= int(given) <= self.max_page_size):
+            raise ValidationError({self.page_size_query_param: [f"A number of rows, 1 to {self.max_page_size}."]})
+        return super().get_page_size(request)

@@ -96,6 +96,12 @@ def test_a_parameter_that_is_none_of_the_lists_is_refused(api: APIClient, format
         assert known in answer.json()["detail"], known
 
 
+@pytest.mark.parametrize("given", ["0", "501", "-1", "many", "1e3", "9" * 5000, "²", ""])
+def test_a_size_of_pages_that_there_is_not_is_refused(api: APIClient, given: str) -> None:
+    answer = api.get("/api/operators/", {"page_size": given})
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, ["page_size"])
+
+
 def test_a_list_that_is_not_searched_or_sorted_says_so(api: APIClient) -> None:
     for name in ("search", "sort"):
         answer = api.get(f"/api/profiles/?{name}=name")

@@ -226,3 +226,14 @@ def test_a_damaged_identity_ends_the_agent_with_what_to_do(home: Home) -> None:
     with open_store(home) as store, pytest.raises(StoreDamaged, match="join again") as ended:
         store.identity.get()
     assert ended.value.exit_code == 12
+
+
+def test_an_emptied_store_is_damaged_where_the_device_has_joined_and_else_a_new_one(home: Home) -> None:
+    assert home.credential.exists()
+    home.database.write_bytes(b"")
+    with pytest.raises(StoreDamaged, match="it is empty") as ended, open_store(home):
+        pass
+    assert ended.value.exit_code == 12
+    home.credential.unlink()
+    with open_store(home) as store:
+        assert store.samples.count() == 0
