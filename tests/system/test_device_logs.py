@@ -37,7 +37,7 @@ def test_an_owner_allows_a_request_and_the_operator_reads_what_he_may(site: Site
         texts = [line["text"] for line in lines]
         assert f"{agent.home.name} runs, [numbers] samples, platform {site.url}" in texts
         assert not any(str(tmp_path) in text for text in texts)
-        (ended,) = agent.command("logs")["ended"]
+        (ended,) = eventually(lambda: agent.command("logs")["ended"])
         assert (ended["outcome"], ended["lines"]) == ("delivered", len(lines))
         sent = {one["what"] for one in agent.status()["sent"]}
         assert {"report-log", "deliver-log"} <= sent
