@@ -50,6 +50,30 @@ On = Platform | Literal["here", "ray"]
 
 
 @dataclass(frozen=True)
+class SimulatedUsers:
+    """What a simulation found in which every user of the data is a device."""
+
+    plan: str
+    """The preset's name; of a plan of one's own "plan"."""
+    outcome: SimulationOutcome
+    batches: Table
+    """A row for each time at which batches came: simulated seconds, and the mean accuracy on them before devices
+    learned from them."""
+
+    def frame(self) -> "DataFrame":
+        """The batches as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
+        from pandas import DataFrame
+
+        return DataFrame(self.batches.rows)
+
+    def plot(self) -> "Figure":
+        """Accuracy over simulated time. Raises ModuleNotFoundError without matplotlib."""
+        from coterie.simulation.plot import streams_figure
+
+        return streams_figure(self.plan, self.outcome)
+
+
+@dataclass(frozen=True)
 class Simulated:
     """What a fleet's simulation found."""
 
@@ -103,7 +127,7 @@ def simulate(
     devices: int | None = None,
     seed: int = 0,
     progress: bool = True,
-) -> SimulationOutcome:
+) -> SimulatedUsers:
     """Run a `plan`, or a preset by its name, with virtual devices and a simulated clock, on this machine.
 
     Every user of `data` is a device: arrays of as many rows, ``y`` with classes, ``user`` with whose each sample is
@@ -114,7 +138,10 @@ def simulate(
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress) as own:
         scenario = own_scenario(own.device, own.samples)
-        return run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=own.show)
+        outcome = run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=own.show)
+    times = [(tick * outcome.tick_s, accuracy) for tick, accuracy in enumerate(outcome.accuracy_by_tick, 1)]
+    rows = [{"simulated_s": at, "accuracy": accuracy} for at, accuracy in times if accuracy is not None]
+    return SimulatedUsers(plan if isinstance(plan, str) else "plan", outcome, Table.of(rows))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,12 @@ SMOOTH = 5
 
 
 def draw(name: str, outcome: SimulationOutcome, path: Path) -> None:
-    """Mean over the devices at each batch, a line for each request for help; the format is the path's suffix."""
+    """Save `streams_figure`; the format is the path's suffix."""
+    streams_figure(name, outcome).savefig(path, dpi=150)
+
+
+def streams_figure(name: str, outcome: SimulationOutcome) -> Figure:
+    """Mean accuracy over the devices at each batch, and a line for each request for help."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     unit_s, unit = (DAY_S, "days") if outcome.tick_s * len(outcome.accuracy_by_tick) > 3 * DAY_S else (HOUR_S, "hours")
@@ -35,7 +40,7 @@ def draw(name: str, outcome: SimulationOutcome, path: Path) -> None:
         xlabel=f"simulated {unit}", ylabel="accuracy before training", ylim=(0, 1), title=f"{name}: {outcome.scenario}"
     )
     axes.legend(loc="lower right")
-    figure.savefig(path, dpi=150)
+    return figure
 
 
 def fleet_figure(outcome: FleetOutcome) -> Figure:

@@ -30,14 +30,18 @@ def samples(users: int = 3, each: int = 64) -> dict[str, object]:
 def test_a_plan_runs_on_ones_own_module_and_samples() -> None:
     few = plan("fedavg", pace={"target_updates": 2, "min_updates": 2, "pause_s": 1.0, "over_selection": 1.0})
     given = (few, module(), EXAMPLE, samples())
-    outcome = simulate(*given, progress=False)
+    found = simulate(*given, progress=False)
+    outcome = found.outcome
     assert len(outcome.devices) == 3
     assert {round_.outcome for round_ in outcome.rounds} >= {"merged"}
-    assert simulate(*given, progress=False) == outcome, "the same arguments, the same outcome"
+    assert [row["accuracy"] for row in found.batches.rows] == list(outcome.accuracy_by_tick)
+    assert found.batches.rows[0]["simulated_s"] == outcome.tick_s
+    assert is_drawn(found.plot())
+    assert simulate(*given, progress=False) == found, "the same arguments, the same outcome"
 
 
 def test_a_preset_runs_by_its_name() -> None:
-    outcome = simulate("isolated", module(), EXAMPLE, samples(2, 32), devices=1, progress=False)
+    outcome = simulate("isolated", module(), EXAMPLE, samples(2, 32), devices=1, progress=False).outcome
     assert (len(outcome.devices), outcome.rounds) == (1, ())
 
 
