@@ -18,7 +18,7 @@ from coterie.sdk.exporting import Example, write_programs
 from coterie.sdk.plans import checked
 from coterie.sdk.plans import plan as preset_plan
 from coterie.sdk.platform import Platform
-from coterie.sdk.table import Table
+from coterie.sdk.table import Row, Table
 from coterie.simulation.contenders import Contender, parse_contender
 from coterie.simulation.costs import Costs, NetworkName
 from coterie.simulation.fleet.fleet_run import FleetRun
@@ -140,7 +140,7 @@ def simulate(
         scenario = own_scenario(own.device, own.samples)
         outcome = run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=own.show)
     times = [(tick * outcome.tick_s, accuracy) for tick, accuracy in enumerate(outcome.accuracy_by_tick, 1)]
-    rows = [{"simulated_s": at, "accuracy": accuracy} for at, accuracy in times if accuracy is not None]
+    rows: list[Row] = [{"simulated_s": at, "accuracy": found} for at, found in times if found is not None]
     return SimulatedUsers(plan if isinstance(plan, str) else "plan", outcome, Table.of(rows))
 
 
