@@ -109,7 +109,7 @@ def test_more_devices_than_users_are_refused(plan: str, pair: Write, data: Write
 
 def test_models_that_cannot_be_merged_here_are_refused(plan: str, pair: Write, data: Write) -> None:
     normed = pair(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.Linear(8, CLASSES))
-    with pytest.raises(CommandError, match="gather running statistics.*--split"):
+    with pytest.raises(CommandError, match=r"gather running statistics.*--split"):
         call_command("simulate", plan, pair=normed, data=data())
 
 
