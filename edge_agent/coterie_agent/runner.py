@@ -134,10 +134,10 @@ class Runner:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
         beside: dict[str, PeerHandler[Any]] = {} if discovery is None else {RECORDS_PATH: discovery.handler}
-        gossip, door = self._gossip(identity, exclusions), None
+        gossip, meetings = self._gossip(identity, exclusions), None
         if gossip is not None:
-            door = self._meetings_door(gossip, beside)
-            self._start("meetings-server", door.run)
+            meetings = self._meetings_server(gossip, beside)
+            self._start("meetings-server", meetings.run)
         portions = self._portion_handler() if self.config.direct.connect else None
         paths = None if portions is None else self._paths(identity, link, portions, relay_handler, gossip)
         threads = [
@@ -165,7 +165,7 @@ class Runner:
         self._publish_status()
         if server is not None:
             server.close()
-        for listener in (relay, door):
+        for listener in (relay, meetings):
             if listener is not None:
                 listener.server_close()
         if discovery is not None and discovery.local_network is not None:
@@ -294,7 +294,7 @@ class Runner:
             is_relay=self.config.relay.serve,
         )
 
-    def _meetings_door(self, gossip: Gossip, beside: Mapping[str, PeerHandler[Any]]) -> PeerServer:
+    def _meetings_server(self, gossip: Gossip, beside: Mapping[str, PeerHandler[Any]]) -> PeerServer:
         """Raises AgentError ``relay.port_taken``."""
         others = {path: handler for path, handler in gossip.handlers.items() if path != MEETINGS_PATH}
         return PeerServer(

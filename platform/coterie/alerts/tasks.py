@@ -1,4 +1,4 @@
-"""The jobs of alerts: Celery's threads only hand what is sent to lanes, for rounds must not wait for a mail server."""
+"""The jobs of alerts: Celery only hands what is sent to threads of each target, for rounds wait for no mail server."""
 
 from collections.abc import Mapping
 

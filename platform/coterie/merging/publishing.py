@@ -30,9 +30,8 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
     """
     federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge_id)
     merge = Merge.objects.select_for_update(of=("self",), no_key=True).get(pk=merge_id)
-    ModelPair.objects.select_for_update(no_key=True).get(
-        pk=federation.pair_id
-    )  # the champions that are judged against stay
+    # The champions that are judged against stay.
+    ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
     if merge.state != State.RUNNING:
         return
     _record_judgements(outcome)

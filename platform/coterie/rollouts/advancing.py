@@ -51,9 +51,8 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
     rollout = active_rollout(federation, lock=True)
     if rollout is None:
         return None
-    ModelPair.objects.select_for_update(no_key=True).get(
-        pk=federation.pair_id
-    )  # the champion that it is judged against stays
+    # The champion that it is judged against stays.
+    ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
     _follow_clock(rollout, now)
     if rollout.state == State.PLANNED:
         _begin_if_due(rollout, may_begin, now)

@@ -62,9 +62,7 @@ class SimulatedUsers:
 
     def frame(self) -> "DataFrame":
         """The batches as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
-        from pandas import DataFrame
-
-        return DataFrame(self.batches.rows)
+        return self.batches.frame()
 
     def plot(self) -> "Figure":
         """Accuracy over simulated time. Raises ModuleNotFoundError without matplotlib."""
@@ -85,9 +83,7 @@ class Simulated:
 
     def frame(self) -> "DataFrame":
         """The rounds as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
-        from pandas import DataFrame
-
-        return DataFrame(self.rounds.rows)
+        return self.rounds.frame()
 
     def plot(self) -> "Figure":
         """Accuracy and loss by round, and the devices of each. Raises ModuleNotFoundError without matplotlib."""
@@ -107,9 +103,7 @@ class Swept:
 
     def frame(self) -> "DataFrame":
         """What was tried as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
-        from pandas import DataFrame
-
-        return DataFrame(self.tried.rows)
+        return self.tried.frame()
 
     def plot(self) -> "Figure":
         """Accuracy by each hyperparameter, and the winner where nothing was chosen. Raises ModuleNotFoundError."""
@@ -336,9 +330,7 @@ class Proposed:
 
     def frame(self) -> "DataFrame":
         """The proposals as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
-        from pandas import DataFrame
-
-        return DataFrame(self.proposals.rows)
+        return self.proposals.frame()
 
     def plot(self) -> "Figure":
         """Accuracy against time, bytes, energy and updates that leave a device. Raises ModuleNotFoundError."""

@@ -4,6 +4,10 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Cell = str | int | float | bool | None
 Row = dict[str, Cell]
@@ -11,7 +15,7 @@ Row = dict[str, Cell]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by their columns' names, None where there is nothing; ``pandas.DataFrame(table.rows)`` takes them."""
+    """Rows by their columns' names, None where there is nothing."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -34,6 +38,12 @@ class Table:
             writer = csv.DictWriter(file, self.columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.rows)
+
+    def frame(self) -> "DataFrame":
+        """It as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
+        from pandas import DataFrame
+
+        return DataFrame(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)

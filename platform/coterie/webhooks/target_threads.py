@@ -30,7 +30,7 @@ class TargetThreads:
             if self._threads == self._at_once:
                 return
             self._threads += 1
-        threading.Thread(target=self._run, name="lane", daemon=True).start()
+        threading.Thread(target=self._run, name="target", daemon=True).start()
 
     def _run(self) -> None:
         while (target := self._take()) is not None:

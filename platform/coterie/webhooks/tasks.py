@@ -1,4 +1,4 @@
-"""The jobs of webhooks: Celery's threads only hand them to lanes, for rounds must not wait for other programs."""
+"""The jobs of webhooks: Celery only hands them to threads of each target, for rounds wait for no other program."""
 
 from collections.abc import Mapping
 
