@@ -28,7 +28,7 @@ def test_the_latest_rounds_and_everything_sent_are_told(joined: Store, home: Hom
     assert [line for line in lines if "the round has closed" in line] == [
         f"dropped: a{number}: the round has closed" for number in (4, 3, 2)
     ]
-    assert "sent: update: 1 messages, 6 bytes" in lines
+    assert "sent: update: 1 message, 6 bytes" in lines
 
 
 def test_a_device_that_does_not_run_says_so(joined: Store, home: Home) -> None:
