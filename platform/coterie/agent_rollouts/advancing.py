@@ -16,7 +16,7 @@ from coterie.agent_rollouts import reasons
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.agent_rollouts.selectors import agents_not_asked
 from coterie.agent_rollouts.transitions import STEPS, end
-from coterie.core.events import tell_consoles, wake_devices
+from coterie.core.events import notify_consoles, wake_devices
 from coterie.core.resting import LONGEST_S
 from coterie.fleet.agents import UNKNOWN, alike
 from coterie.fleet.presence import is_there
@@ -54,7 +54,7 @@ def _advance(rollout: AgentRollout, now: datetime) -> None:
     if figures != rollout.figures:
         rollout.figures = figures
         rollout.save(update_fields=["figures"])
-        tell_consoles("agent_rollouts")
+        notify_consoles("agent_rollouts")
     why = reasons.failing(failures=failures, tried=tried, example=example) if failures else None
     if why is None or failures <= rollout.most_failures * tried:
         why = _why_worse(rollout)

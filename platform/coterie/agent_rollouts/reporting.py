@@ -6,7 +6,7 @@ from uuid import UUID
 from coterie.agent_rollouts.errors import UnknownUpdate
 from coterie.agent_rollouts.models import DeviceUpdate
 from coterie.core.durable import reason_columns
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.fleet.models import Device
 from coterie_wire.updating import WITHDRAWN, ReportUpdate, UpdateOutcome
 
@@ -32,4 +32,4 @@ def record_update(*, device: Device, report: ReportUpdate, now: datetime) -> Non
     installed_at = now if state == DeviceUpdate.State.INSTALLED else update.installed_at
     columns = {"state": state, "changed_at": now, "installed_at": installed_at, **reason_columns(report.reason)}
     found.filter(pk=update.pk).update(**columns)
-    tell_consoles("agent_rollouts")
+    notify_consoles("agent_rollouts")

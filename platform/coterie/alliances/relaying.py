@@ -11,7 +11,7 @@ from coterie.alliances.errors import OtherKey
 from coterie.alliances.models import Alliance, Letter, Party
 from coterie.alliances.selectors import party_of
 from coterie.alliances.transitions import STEPS, end
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
 from coterie_wire.alliances import MOST_AT_ONCE, ExchangeLetters, JoinAlliance, LettersNews, NewsState, Role
@@ -72,7 +72,7 @@ def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime)
         return _news(alliance, party, other)
     if alliance.take_figures(message.figures):
         alliance.save(update_fields=["common", "epoch", "loss", "accuracy", "alone", "history"])
-        tell_consoles("alliances")
+        notify_consoles("alliances")
     if party.finished_at is not None and other.finished_at is not None:
         reason = reasons.finished(alliance.accuracy, common=alliance.common)
         end(alliance, State.FINISHED, reason=reason, now=now)

@@ -11,7 +11,7 @@ from coterie.alliances.models import Alliance, Party
 from coterie.alliances.transitions import end
 from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.names import checked_name
 from coterie.core.separation import check_together, project_of
 from coterie.fleet.models import Device
@@ -62,7 +62,7 @@ def begin_alliance(
     for role, device, version in given:
         hold_version(version)
         Party.objects.create(alliance=alliance, role=role, device=device, version=version)
-    tell_consoles("alliances")
+    notify_consoles("alliances")
     return alliance
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from coterie.analytics.jobs import ADVANCE
 from coterie.analytics.models import Part, Question
 from coterie.analytics.reasons import CLOSED
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.secure_sums import services
 from coterie.secure_sums.errors import WrongStep
 from coterie.secure_sums.models import Party
@@ -74,7 +74,7 @@ def decline(*, part: Part, reason: Reason) -> None:
     """Record why the device will not answer, unless it has joined: the sum then goes on without it."""
     sentence = reason.sentence[:400]
     Part.objects.filter(pk=part.pk).update(declined_code=reason.code[:64], declined_sentence=sentence)
-    tell_consoles("analytics")
+    notify_consoles("analytics")
 
 
 def _party(part: Part) -> Party:

@@ -13,7 +13,7 @@ from coterie.analytics.models import Question
 from coterie.analytics.selectors import askable
 from coterie.analytics.transitions import end
 from coterie.audit.recording import audited
-from coterie.core.events import tell_consoles, wake_devices
+from coterie.core.events import notify_consoles, wake_devices
 from coterie.federations.models import Federation
 from coterie.privacy.accounting import most_of
 from coterie.privacy.selectors import limit_of
@@ -66,7 +66,7 @@ def ask_question(
         **_why(devices),
     )
     wake_devices(str(device) for device in found.able)
-    tell_consoles("analytics")
+    notify_consoles("analytics")
     return question
 
 

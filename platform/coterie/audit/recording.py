@@ -10,7 +10,7 @@ from django.utils import timezone
 from coterie.audit.actions import check_action
 from coterie.audit.models import Entry
 from coterie.core.acting import Actor, current_actor
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.separation import project_of
 
 P = ParamSpec("P")
@@ -81,8 +81,8 @@ def record(
         before={name: before[name] for name in changed if name in before},
         after={name: after[name] for name in changed if name in after},
     )
-    tell_consoles(row._meta.app_label)
-    tell_consoles("audit")
+    notify_consoles(row._meta.app_label)
+    notify_consoles("audit")
 
 
 def _find(subject: Subject | None, arguments: Mapping[str, object]) -> models.Model | None:

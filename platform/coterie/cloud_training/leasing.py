@@ -18,7 +18,7 @@ from coterie.cloud_training.jobs import PLACE
 from coterie.cloud_training.models import TrainingJob
 from coterie.cluster.services import GangPlacement, end_gang, give_place_back, grow, holds_place, put_off, try_again
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.lease import extend_lease, lapsed, take_lease
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -62,7 +62,7 @@ def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: GangP
     if not take_lease(waiting, lease=lease, now=now, state=State.RUNNING, **begun):
         return None
     log(job_id, f"it begins on {' and '.join(share.host for share in place.shares)}", now)
-    tell_consoles("cloud_training")
+    notify_consoles("cloud_training")
     return TrainingJob.objects.select_related(
         "pair__device_program",
         "pair__cloud_program",
@@ -148,7 +148,7 @@ def record_found(job_id: uuid.UUID, lease: uuid.UUID, found: SimulationResult) -
 def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
     """Record the outcome of a job that is done."""
     TrainingJob.objects.filter(pk=job_id).update(progress_sentence=sentence[:MAX_CHARACTERS])
-    tell_consoles("cloud_training")
+    notify_consoles("cloud_training")
 
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
@@ -164,7 +164,7 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
         **advanced,
     )
     if shown:
-        tell_consoles("cloud_training")
+        notify_consoles("cloud_training")
         log_progress(job_id, progress.stage, sentence, now)
 
 
@@ -186,7 +186,7 @@ def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, standing
     changed = {"launcher": launcher, "launcher_state": standing.state, "launcher_sentence": sentence}
     if _held(job_id, lease).update(**changed):
         log(job_id, f"{launcher}: {standing.state}{f', {sentence}' if sentence else ''}", now)
-        tell_consoles("cloud_training")
+        notify_consoles("cloud_training")
 
 
 def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:

@@ -34,7 +34,7 @@ from coterie.cluster.models import queue_of
 from coterie.cluster.selectors import active_gangs
 from coterie.cluster.services import GangPlacement, add_gang, give_place_back, place_gangs, place_of, tidy
 from coterie.core.acting import current_actor
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.lease import lapsed
 from coterie.core.resting import LONGEST_S
 from coterie.core.separation import check_together
@@ -208,7 +208,7 @@ def add_job(
             )
             _ask_for_workers(job, now)
             PLACE.send()
-            tell_consoles("cloud_training")
+            notify_consoles("cloud_training")
     except IntegrityError as error:
         if federation is not None:
             raise AlreadySimulated(federation=federation.slug) from error

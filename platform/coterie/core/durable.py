@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from django.db import models
 from django.db.models import Q, QuerySet
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie_wire.conditions import Reason
 
 MAX_SENTENCE = 400
@@ -72,7 +72,7 @@ class Steps(Generic[Row]):
             keys = [row.pk for row in held[begin : begin + AT_ONCE]]
             self.model._default_manager.filter(pk__in=keys).update(**values)
         if held:
-            tell_consoles(self.app)
+            notify_consoles(self.app)
         return held
 
     def explain(self, row: Row, reason: Reason, **changes: object) -> bool:
@@ -84,7 +84,7 @@ class Steps(Generic[Row]):
         if written:
             for name, value in values.items():
                 setattr(row, name, value)
-            tell_consoles(self.app)
+            notify_consoles(self.app)
         return written == 1
 
     def _take(self, row: Row, to: str, expected: Q, reason: Reason | None, changes: Mapping[str, object]) -> bool:
@@ -94,7 +94,7 @@ class Steps(Generic[Row]):
             return False
         for name, value in values.items():
             setattr(row, name, value)
-        tell_consoles(self.app)
+        notify_consoles(self.app)
         return True
 
 

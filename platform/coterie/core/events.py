@@ -31,7 +31,7 @@ def drop_device(device_id: str) -> None:
     _send_on_commit(Hint(DEVICES, DROP, devices=(device_id,)))
 
 
-def tell_consoles(app: str) -> None:
+def notify_consoles(app: str) -> None:
     """Have open consoles reload the data that a change in `app` affects, once the transaction commits."""
     _send_on_commit(Hint(CONSOLE, "console.changed", app=app))
 

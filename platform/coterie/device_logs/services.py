@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
-from coterie.core.events import tell_consoles, wake_device
+from coterie.core.events import notify_consoles, wake_device
 from coterie.device_logs import reasons
 from coterie.device_logs.errors import AlreadyAsked, CannotSend, LogHasEnded
 from coterie.device_logs.models import DeviceLog
@@ -32,7 +32,7 @@ def ask_for_log(*, device: Device, hours: int, why: str, now: datetime) -> Devic
     log = DeviceLog.objects.create(
         device=held, hours=hours, why=why, created_at=now, due_at=now + WAIT, **reason_columns(reasons.WAITS)
     )
-    tell_consoles("device_logs")
+    notify_consoles("device_logs")
     wake_device(str(held.pk))
     return log
 

@@ -7,7 +7,7 @@ begins where this one did, and has the same result.
 from datetime import datetime
 
 from coterie.core.durable import reason_columns
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.federations.models import Federation
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -35,7 +35,7 @@ def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> No
         told = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
         announce(Event.FEDERATION_PAUSED, told, about=federation, now=now)
     Federation.objects.filter(pk=federation.pk).update(**columns)
-    tell_consoles("federations")
+    notify_consoles("federations")
 
 
 def count_published(*, federation: Federation) -> None:

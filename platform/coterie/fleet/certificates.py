@@ -20,7 +20,7 @@ from nacl.signing import VerifyKey
 
 from coterie.audit.recording import audited
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.fleet.authority import present_authority
 from coterie.fleet.models import Device, DeviceCertificate
 from coterie_wire.certificates import AskCertificate, proven_content
@@ -134,7 +134,7 @@ def issue_certificate(*, device: Device, message: AskCertificate, now: datetime)
     DeviceCertificate.objects.filter(device=device).exclude(pk__in=list(kept[:KEPT])).delete()
     device.certificate_until = until
     device.save(update_fields=["certificate_until"])
-    tell_consoles("fleet")
+    notify_consoles("fleet")
     chain = authority.chain[:-1] if _is_root(authority.chain[-1]) else authority.chain
     return [one.public_bytes(Encoding.DER) for one in (certificate, *chain)]
 

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.core.events import drop_device, tell_consoles, wake_device
+from coterie.core.events import drop_device, notify_consoles, wake_device
 from coterie.fleet.models import CredentialRenewal, Device, OtherCredential
 from coterie.fleet.selectors import enrolled_devices
 from coterie.fleet.services import checked_tags
@@ -147,7 +147,7 @@ def _take_over(*, device: Device, sha256: str, now: datetime) -> None:
     device.save(update_fields=["credential_hash", "credential_since", "renewal"])
     if leaked:
         drop_device(str(device.pk))  # sockets of the former one end
-    tell_consoles("fleet")
+    notify_consoles("fleet")
 
 
 def waiting_for(order: CredentialRenewal) -> QuerySet[Device]:

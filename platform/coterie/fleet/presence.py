@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.resting import LONGEST_S, unremarkable
 from coterie.core.rows import Row, insert_all, update_each, upsert_all
 from coterie.fleet.models import LONGEST_PRESENCE, Device, Presence, PresenceKept
@@ -90,7 +90,7 @@ def settle(*, now: datetime) -> float:
     keys = list(Presence.objects.filter(over).order_by().values_list("pk", flat=True)[:AT_ONCE])
     if keys:
         _end(keys, over)
-        tell_consoles("fleet")
+        notify_consoles("fleet")
         return 0.0
     first = Presence.objects.order_by("until").values_list("until", flat=True).first()
     return LONGEST_S if first is None else (first - now).total_seconds()

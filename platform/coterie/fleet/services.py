@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.core.events import drop_device, tell_consoles, wake_device
+from coterie.core.events import drop_device, notify_consoles, wake_device
 from coterie.core.identity import verify_key
 from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
@@ -181,7 +181,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         train_step_s=capabilities.train_step_s,
     )
     add_agents([(device, capabilities)])
-    tell_consoles("fleet")
+    notify_consoles("fleet")
     announce(
         Event.DEVICE_ENROLLED,
         {"device": str(device.pk), "name": device.name, "tags": device.tags},
@@ -253,7 +253,7 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     )
     record_latencies([(one.device, one.check_in.latencies) for one in checked_in if one.check_in.latencies], now=now)
     if observe(checked_in, now=now):
-        tell_consoles("fleet")
+        notify_consoles("fleet")
 
 
 @audited("fleet.revoke_device", subject="device")
@@ -345,7 +345,7 @@ def forget_words(*, device: Device, now: datetime) -> None:
     Observation.objects.filter(device=device).delete()
     DeviceCertificate.objects.filter(device=device).delete()
     device.refresh_from_db()
-    tell_consoles("fleet")
+    notify_consoles("fleet")
 
 
 def pseudonym_of(device: Device) -> str:
@@ -366,7 +366,7 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
         )
     device.refresh_from_db()
     drop_device(str(device.pk))
-    tell_consoles("fleet")
+    notify_consoles("fleet")
 
 
 def _keep(columns: Sequence[str], checked_in: Sequence[CheckedIn]) -> None:

@@ -18,7 +18,7 @@ from coterie.compile.pair_report import PairReport
 from coterie.compile.recipe import parse_recipe, recipe_document
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.core.errors import Field
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.names import checked_name
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
@@ -149,7 +149,7 @@ def accept_pair(
     now: datetime,
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
-    tell_consoles("registry")
+    notify_consoles("registry")
     judged = ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.READY,
         spec=msgspec.to_builtins(spec),
@@ -172,7 +172,7 @@ def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] 
 
     `fields` are those of the error, as the operator and the module that it names.
     """
-    tell_consoles("registry")
+    notify_consoles("registry")
     judged = ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.REJECTED,
         reason_code=reason.code,
@@ -227,7 +227,7 @@ def publish_version(
     if in_use:
         move_champion(version=version, now=now)
     else:
-        tell_consoles("registry")
+        notify_consoles("registry")
     return version
 
 
@@ -269,7 +269,7 @@ def record_variant(
     now: datetime,
 ) -> Variant:
     """What came of making a smaller form of a version, its graph or why there is none, in place of what came before."""
-    tell_consoles("registry")
+    notify_consoles("registry")
     variant, _ = Variant.objects.update_or_create(
         version=version,
         name=name,
@@ -287,7 +287,7 @@ def record_variant(
 @transaction.atomic
 def move_champion(*, version: ModelVersion, now: datetime) -> None:
     """Use `version` from now on, whether it is newer or older than the one in use; its lineage is withdrawn no more."""
-    tell_consoles("registry")
+    notify_consoles("registry")
     withdrawn = Withdrawal.objects.filter(version__pair=version.pair_id, version__role=version.role)
     if withdrawn.exists():
         withdrawn.filter(version__in=ancestry(version)).delete()

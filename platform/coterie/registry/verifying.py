@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.errors import BlobDamaged
 from coterie.registry.models import Blob
@@ -131,7 +131,7 @@ def check(sha256: str, *, now: datetime) -> bool:
             raise BlobDamaged(sha256=sha256)
     _FRESH.add(sha256)
     if Blob.objects.filter(pk=sha256, damaged_at__isnull=False).update(damaged_at=None, verified_at=now) or replaced:
-        tell_consoles("registry")
+        notify_consoles("registry")
         logger.warning("blob %s was damaged and is sound again", sha256)
     return replaced
 
@@ -157,7 +157,7 @@ def sha256_of(file: BinaryIO) -> str:
 def _mark(sha256: str, now: datetime) -> None:
     """Record that it is damaged, unless it was removed meanwhile because nothing needs it."""
     if Blob.objects.filter(pk=sha256, removed_at=None, damaged_at=None).update(damaged_at=now, verified_at=now):
-        tell_consoles("registry")
+        notify_consoles("registry")
         logger.error("blob %s is lost or damaged, and no copy of it was found", sha256)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.lease import SKEW
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -231,7 +231,7 @@ def _stand_still(rollout: Rollout, rests: bool, now: datetime) -> None:
     waits_s = terms.absence_s(rollout.phase) if rests else rollout.rested_s
     rollout.due_at = rollout.phase_began_at() + timedelta(seconds=terms.patience_s(rollout.phase) + waits_s)
     rollout.save(update_fields=["rested_s", "absent_since", "due_at"])
-    tell_consoles("rollouts")
+    notify_consoles("rollouts")
 
 
 def go_on(rollout: Rollout, *, reason: Reason, now: datetime) -> None:

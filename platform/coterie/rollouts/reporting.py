@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 from django.db import transaction
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.row_keys import key_of
 from coterie.federations.jobs import ADVANCE
 from coterie.fleet.models import Device
@@ -30,7 +30,7 @@ def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None
     with transaction.atomic():
         open_trial = Trial.objects.filter(pk=trial.pk, reported_at=None, rollout__state=Rollout.State.MEASURING)
         if open_trial.update(reported_at=now, **_columns(report)):
-            tell_consoles("rollouts")
+            notify_consoles("rollouts")
             ADVANCE.send(federation=str(trial.rollout.federation_id))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.row_keys import key_of
 from coterie.core.rows import Row, update_each
 from coterie.federations.selectors import is_declined
@@ -66,7 +66,7 @@ def record_progress(*, reports: Sequence[ProgressReport], now: datetime) -> None
             ]
         )
     if held:
-        tell_consoles("rounds")
+        notify_consoles("rounds")
 
 
 def _progressed(part: Assignment, progress: Progress, now: datetime) -> Row:

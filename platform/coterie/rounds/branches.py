@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from coterie.core.durable import Steps
-from coterie.core.events import tell_consoles, wake_device
+from coterie.core.events import notify_consoles, wake_device
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.fleet.presence import is_there
@@ -76,7 +76,7 @@ def cut(*, fold: Fold, reason: Reason, now: datetime) -> bool:
         void(one, reasons.FOLD_OUTDATED)
     fold.refresh_from_db()
     wake_device(str(fold.supernode_id))
-    tell_consoles("rounds")
+    notify_consoles("rounds")
     return True
 
 

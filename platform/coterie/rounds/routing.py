@@ -14,7 +14,7 @@ import msgspec
 from django.db.models import Count, F, Q
 from django.utils.crypto import salted_hmac
 
-from coterie.core.events import tell_consoles, wake_devices
+from coterie.core.events import notify_consoles, wake_devices
 from coterie.core.identity import signing_key
 from coterie.core.rows import insert_all
 from coterie.federations.selectors import members
@@ -86,7 +86,7 @@ def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: date
     round_.updates_in -= held
     round_.save(update_fields=["updates_in"])
     wake_devices(str(device) for device in concerned)
-    tell_consoles("rounds")
+    notify_consoles("rounds")
 
 
 def are_shed(round_: Round) -> bool:
@@ -105,7 +105,7 @@ def shed(*, round_: Round, now: datetime) -> None:
         for left, route in zip(range(len(routes), 0, -1), routes, strict=True):
             _send_elsewhere(round_, route, supernode, offer.shedding.reason, together=left, now=now)
         wake_devices(str(route.assignment.device_id) for route in routes)
-        tell_consoles("rounds")
+        notify_consoles("rounds")
 
 
 def _surplus(round_: Round) -> Iterator[tuple[Device, Sequence[Route]]]:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from coterie.core.durable import Steps, reason_columns
-from coterie.core.events import tell_consoles, wake_device, wake_devices
+from coterie.core.events import notify_consoles, wake_device, wake_devices
 from coterie.core.metrics import ROUND_STEPS
 from coterie.core.rows import insert_all
 from coterie.core.tracing import span
@@ -102,7 +102,7 @@ def tell(
     device_id: UUID | None = None,
 ) -> None:
     """Store an event of the round's timeline."""
-    tell_consoles("rounds")
+    notify_consoles("rounds")
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **reason_columns(reason))
 
 
@@ -110,4 +110,4 @@ def tell_all(events: Sequence[RoundEvent]) -> None:
     """Store events of many devices at once."""
     if events:
         insert_all(events)
-        tell_consoles("rounds")
+        notify_consoles("rounds")

@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from coterie.cloud.fleet_run_job import FleetRunResult
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.lease import extend_lease, free, lapsed, take_lease
 from coterie.core.postponing import goes_on, is_due, pause_after, postponed
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
@@ -35,7 +35,7 @@ def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
             return None
         begun = {"state": State.RUNNING, "progress": 0.0, "started_at": now, **reason_columns(None)}
         if take_lease(SimulationRun.objects.filter(WAITING, pk=first), lease=lease, now=now, **begun):
-            tell_consoles(APP)
+            notify_consoles(APP)
             return SimulationRun.objects.select_related("fleet__file").get(pk=first)
     return None
 
@@ -48,7 +48,7 @@ def hold_run(run_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
 def record_progress(run_id: uuid.UUID, lease: uuid.UUID, share: float, left_s: float | None) -> None:
     """Record how far it is, and how many seconds it expects to take still."""
     if _held(run_id, lease).update(progress=min(1.0, share), left_s=left_s):
-        tell_consoles(APP)
+        notify_consoles(APP)
 
 
 @transaction.atomic
@@ -59,7 +59,7 @@ def succeed(run: SimulationRun, lease: uuid.UUID, found: FleetRunResult, now: da
         state=State.SUCCEEDED, progress=1.0, outcome=found.outcome, **figures, **_end(now)
     )
     SimulatedFleet.objects.filter(pk=run.fleet_id).update(used_at=now)
-    tell_consoles(APP)
+    notify_consoles(APP)
     return ended == 1
 
 
@@ -68,7 +68,7 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
     told = Reason(reason.code, reason.sentence[:MAX_SENTENCE])
     ended = _held(run.pk, lease).update(state=State.FAILED, **reason_columns(told), **_end(now))
     if ended:
-        tell_consoles(APP)
+        notify_consoles(APP)
     return ended == 1
 
 
@@ -85,7 +85,7 @@ def postpone(run: SimulationRun, lease: uuid.UUID, lack: Reason, now: datetime) 
         **postponed(pause, now),
     )
     if put_off:
-        tell_consoles(APP)
+        notify_consoles(APP)
 
 
 def cancel(run: SimulationRun, reason: Reason, now: datetime) -> bool:
@@ -106,7 +106,7 @@ def give_up(now: datetime) -> int:
     hopeless = SimulationRun.objects.filter(lapsed(now), attempts__gte=MAX_ATTEMPTS, state=State.RUNNING)
     ended = hopeless.update(state=State.FAILED, **reason_columns(GAVE_UP), **_end(now))
     if ended:
-        tell_consoles(APP)
+        notify_consoles(APP)
     return ended
 
 

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from coterie.audit.recording import audited, check_permitted
 from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
 from coterie.core.acting import current_actor
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.core.lease import lapsed
 from coterie.core.postponing import is_due
 from coterie.core.resting import LONGEST_S
@@ -111,7 +111,7 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
     fleet.used_at = now
     fleet.save(update_fields=["used_at"])
     found = {run.key: run for run in fleet.runs.filter(key__in=keys)}
-    tell_consoles(APP)
+    notify_consoles(APP)
     _hint(sum(run.state == SimulationRun.State.QUEUED for run in found.values()))
     return [found[key] for key in keys]
 
@@ -135,7 +135,7 @@ def cancel_run(*, run: SimulationRun, why: str = "", now: datetime) -> None:
 def remove_fleet(*, fleet: SimulatedFleet) -> None:
     """Remove a fleet, its runs and their outcomes; what is being performed ends within seconds."""
     fleet.delete()
-    tell_consoles(APP)
+    notify_consoles(APP)
 
 
 def sweep(*, now: datetime) -> float:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of
 from coterie.fleet.models import Device
@@ -72,7 +72,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         profile=msgspec.to_builtins(ask.profile),
         asked_at=now,
     )
-    tell_consoles("transfer")
+    notify_consoles("transfer")
     _count_report(device, federation, ask.profile.noise, len(msgspec.json.encode(ask)), now)
     ADVANCE.send(request=str(request.pk))
     reported = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from django.db import transaction
 
-from coterie.core.events import tell_consoles, wake_device
+from coterie.core.events import notify_consoles, wake_device
 from coterie.fleet.models import Device
 from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie.transfer import reasons
@@ -42,7 +42,7 @@ def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> Uplo
             if transfer.sha256 != offer.sha256:
                 ARRIVING.discard(transfer.pk)
             Transfer.objects.filter(pk=transfer.pk).update(sha256=offer.sha256, size_bytes=offer.size_bytes)
-            tell_consoles("transfer")
+            notify_consoles("transfer")
             if transfer.way == Transfer.Way.TRYING:
                 wake_device(str(transfer.request.device_id))
         elif not _has_delivered(transfer, offer.sha256):

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.fleet.models import Device
 from coterie.fleet.signalling import way_to
 from coterie.transfer import reasons
@@ -34,7 +34,7 @@ def settle(transfer: Transfer, way: Transfer.Way, reason: Reason) -> None:
     """Say by what way a portion comes that was to be fetched directly; nothing where that is said."""
     trying = Transfer.objects.filter(pk=transfer.pk, way=Transfer.Way.TRYING)
     if trying.update(**_fields(way, reason)):
-        tell_consoles("transfer")
+        notify_consoles("transfer")
 
 
 def _fields(way: Transfer.Way, reason: Reason) -> dict[str, str]:

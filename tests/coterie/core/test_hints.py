@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 import pytest
 from channels.layers import channel_layers, get_channel_layer
 
-from coterie.core.events import CONSOLE, DEVICES, DROP, WAKE, tell_consoles, wake_device, wake_devices
+from coterie.core.events import CONSOLE, DEVICES, DROP, WAKE, notify_consoles, wake_device, wake_devices
 from coterie.core.hints import DEVICES_A_MESSAGE, Hint, messages_of, wait_for_hints
 from coterie.core.jobs import Job
 
@@ -60,7 +60,7 @@ def test_a_hint_that_cannot_be_sent_is_logged_and_the_next_goes_out(
 ) -> None:
     layer.error = OSError("the broker is away")
     with django_capture_on_commit_callbacks(execute=True):
-        tell_consoles("fleet")
+        notify_consoles("fleet")
         wake_device("d-1")
     wait_for_hints(within_s=WAIT_S)
     assert "the broker is away" in caplog.text
@@ -77,7 +77,7 @@ def test_what_comes_while_the_layer_is_busy_goes_out_together_from_one_thread(
     with django_capture_on_commit_callbacks(execute=True):
         for number in range(1000):
             wake_device(f"d-{number}")
-            tell_consoles("rounds")
+            notify_consoles("rounds")
     layer.hold.set()
     wait_for_hints(within_s=WAIT_S)
     woken = [name for group, event in layer.sent if group == DEVICES for name in event["devices"]]

@@ -12,7 +12,7 @@ from django.test import Client
 from coterie.accounts.models import Operator
 from coterie.accounts.services import create_operator, issue_token
 from coterie.core.acting import Scope
-from coterie.core.events import tell_consoles
+from coterie.core.events import notify_consoles
 from coterie.fleet.models import Device
 from coterie.gateway.console.frames import AnyServerFrame, Changed, Documents, Hello, Snapshot, Watch, apply
 from coterie.gateway.console.socket import PATH
@@ -95,7 +95,7 @@ async def test_tells_what_is_and_then_what_changes(consoles, token: dict[str, st
 
     def join() -> None:
         make_device("kitchen")
-        tell_consoles("fleet")
+        notify_consoles("fleet")
 
     await in_thread(join)
     await console.until(lambda documents: documents["fleet", "fleet"].devices == 1)
@@ -111,7 +111,7 @@ async def test_follows_the_devices_that_it_shows(consoles, token: dict[str, str]
 
     def rename() -> None:
         Device.objects.update(name="renamed")
-        tell_consoles("fleet")
+        notify_consoles("fleet")
 
     await in_thread(rename)
     await console.until(lambda documents: documents["device", str(shown.pk)].name == "renamed")
@@ -129,7 +129,7 @@ async def test_who_comes_back_is_told_what_it_missed(consoles, token: dict[str, 
 
     def join() -> None:
         make_device("kitchen")
-        tell_consoles("fleet")
+        notify_consoles("fleet")
 
     await in_thread(join)
     await stays.until(lambda documents: documents["fleet", "fleet"].devices == 1)
