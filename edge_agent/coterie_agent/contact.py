@@ -385,7 +385,7 @@ class Contact:
         """Without counts by class where profiles have noise, which would hide nothing beside them."""
         classes = () if has_profile_noise(self.peers.standing()) else self.samples.class_counts()
         return DataMetadata(
-            samples=self.samples.count(),
+            samples=self.samples.usable(),
             class_counts=share_counts(classes, self.tell),
             labels=self._labels() if self._may_say_more and self.tell == "counts" else UNSET,
         )

@@ -43,6 +43,7 @@ def forget_platform(home: Home, store: Store) -> None:
     Samples, settings and the journal are the owner's, and stay.
     """
     store.identity.forget()
+    store.samples.fit(0)
     store.phones.sign_out()
     home.page_certificate.unlink(missing_ok=True)
     pin_update_root(home, None)

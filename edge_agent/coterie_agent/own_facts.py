@@ -14,7 +14,7 @@ def own_facts(store: Store, now: Now) -> OwnFacts:
     return OwnFacts(
         class_counts=store.samples.class_counts(),
         quantities={
-            "samples": float(store.samples.count()),
+            "samples": float(store.samples.usable()),
             "train_step_s": store.journal.measured("train_step_s"),
             "upload_s": store.journal.measured("upload_s"),
             "temperature_c": conditions.temperature_c,

@@ -86,11 +86,11 @@ def _reason(code: str, sentence: str) -> Reason:
     return Reason(code=code, sentence=sentence)
 
 
-def judge_data(*, widths: Widths | None, classes: int, model: ModelSpec | None) -> tuple[Reason, ...]:
+def judge_data(*, widths: Widths | None, usable: int, model: ModelSpec | None) -> tuple[Reason, ...]:
     """Why the device's samples cannot train `model` (None: not known yet); empty when they can.
 
-    `widths` are those of the samples (None: there are none), of their first one where they differ in length; `classes`
-    is one more than their highest label.
+    `widths` are those of the samples (None: there are none), of their first one where they differ in length; `usable`
+    is how many have a label that the model knows.
     """
     if widths is None:
         return (_reason("data.no_samples", "no samples on the device yet; add some with: coterie-agent ingest FILE"),)
@@ -104,11 +104,11 @@ def judge_data(*, widths: Widths | None, classes: int, model: ModelSpec | None) 
     if widths.targets != wanted:
         found, asked = (f"targets of {count} numbers" if count else "classes" for count in (widths.targets, wanted))
         return (_reason("data.does_not_fit", f"samples have {found}, the model learns {asked}"),)
-    if classes > model.classes:
+    if usable == 0:
         return (
             _reason(
                 "data.does_not_fit",
-                f"a label is {classes - 1}, the model's classes end at {model.classes - 1}; "
+                f"no label is one of the model's classes, which end at {model.classes - 1}; "
                 "correct the samples, and give them again with: coterie-agent ingest --replace FILE",
             ),
         )

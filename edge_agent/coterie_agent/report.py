@@ -61,6 +61,8 @@ class Report(msgspec.Struct, frozen=True):
     running: bool
     samples: int
     class_counts: tuple[int, ...]
+    set_aside_samples: int
+    """Samples whose label the model does not know: nothing is learned from them."""
     damaged_samples: int
     """Samples that the device's disk had damaged, and that were removed."""
     status: Status | None
@@ -105,6 +107,7 @@ def make_report(home: Home, store: Store) -> Report:
         running=running,
         samples=store.samples.count(),
         class_counts=store.samples.class_counts(),
+        set_aside_samples=store.samples.set_aside(),
         damaged_samples=store.samples.damaged(),
         status=status,
         outcomes=store.work.outcomes()[:10],
@@ -138,6 +141,11 @@ def status_lines(report: Report) -> list[str]:
         f"agent: {'running' if report.running else 'not running'}",
         f"samples: {report.samples}",
     ]
+    if report.set_aside_samples:
+        lines.append(
+            f"samples that are set aside, as the model does not know their label: {report.set_aside_samples}; "
+            "correct the samples, and give them again with: coterie-agent ingest --replace FILE"
+        )
     if report.damaged_samples:
         lines.append(f"samples that were damaged on the disk, and removed: {report.damaged_samples}")
     status = report.status

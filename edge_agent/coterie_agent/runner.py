@@ -193,6 +193,7 @@ class Runner:
                 self.store.work.forget_model()
                 return
             if is_complete(manifest, BlobCache(self.home.blobs)):
+                self.store.samples.fit(manifest.model.classes)
                 self.situation.hold(manifest.version, manifest.model)
                 known = self.store.variants.known()
                 if known is not None and known.version == manifest.version:

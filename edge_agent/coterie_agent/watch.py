@@ -64,7 +64,7 @@ class ProbeThread:
             *judge(self._asked(), self.owner, conditions, self.local_hour(), limits=choices.limits),
             *judge_data(
                 widths=self.samples.widths(),
-                classes=self.samples.classes(),
+                usable=self.samples.usable(),
                 model=self.situation.now.model,
             ),
             *judge_space(self.free_bytes()),

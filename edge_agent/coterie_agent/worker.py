@@ -482,6 +482,7 @@ class Worker:
         if self.situation.now.version != manifest.version:
             self.store.work.hold_model(signed)
             self.blobs.keep_only((*parts(manifest), *also, *self._shadowing.parts()))
+            self.store.samples.fit(manifest.model.classes)
             self.situation.hold(manifest.version, manifest.model)
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest

@@ -108,23 +108,23 @@ def test_only_the_network_holds_back_transfers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("widths", "classes", "code"),
+    ("widths", "usable", "code"),
     [
         (None, 0, "data.no_samples"),
         (Widths(3, 0), 2, "data.does_not_fit"),
-        (Widths(4, 2), 0, "data.does_not_fit"),
-        (Widths(4, 0), 4, "data.does_not_fit"),
+        (Widths(4, 2), 2, "data.does_not_fit"),
+        (Widths(4, 0), 0, "data.does_not_fit"),
     ],
 )
-def test_samples_must_fit_the_model(widths: Widths | None, classes: int, code: str) -> None:
-    assert [reason.code for reason in judge_data(widths=widths, classes=classes, model=SPEC)] == [code]
+def test_samples_must_fit_the_model(widths: Widths | None, usable: int, code: str) -> None:
+    assert [reason.code for reason in judge_data(widths=widths, usable=usable, model=SPEC)] == [code]
 
 
-def test_the_owner_of_samples_with_a_class_too_many_is_told_what_to_do() -> None:
-    (reason,) = judge_data(widths=Widths(4, 0), classes=4, model=SPEC)
-    assert reason.sentence.startswith("a label is 3") and "ingest --replace" in reason.sentence
+def test_the_owner_of_samples_of_other_classes_alone_is_told_what_to_do() -> None:
+    (reason,) = judge_data(widths=Widths(4, 0), usable=0, model=SPEC)
+    assert "classes, which end at 2" in reason.sentence and "ingest --replace" in reason.sentence
 
 
 def test_samples_that_fit_do_not_block() -> None:
-    assert judge_data(widths=Widths(4, 0), classes=3, model=SPEC) == ()
-    assert judge_data(widths=Widths(9, 0), classes=3, model=None) == ()
+    assert judge_data(widths=Widths(4, 0), usable=1, model=SPEC) == ()
+    assert judge_data(widths=Widths(9, 0), usable=1, model=None) == ()

@@ -21,10 +21,12 @@ from coterie_agent.store.database import Database, StoreFull
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Tuned
 from coterie_agent.store.personal_model import PersonalTensors
+from coterie_agent.store.samples import Row
 from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.consent import WORDS
+from coterie_wire.contract import features
 from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
@@ -48,6 +50,18 @@ def test_a_round_is_trained_and_its_update_accepted(platform: FakePlatform, new_
     assert offer.loss_after < offer.loss_before
     update = Int8().decode(platform.accepted["a1"], expected=SPEC.parameters)
     assert all(np.abs(tensor).max() > 0 for tensor in update.values())
+
+
+def test_a_label_that_the_model_does_not_know_is_set_aside_and_the_rest_is_trained_on(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    stocked.samples.add([Row(bytes(4 * features(SPEC)), SPEC.classes)], max_samples=100)
+    new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    assert 40 <= platform.offers["a1"].samples <= 55
+    assert (stocked.samples.count(), stocked.samples.set_aside()) == (61, 1)
+    assert "1 samples are set aside" in caplog.text
 
 
 LONG = {**PLAN, "local": {"kind": "sgd", "epochs": 500, "learning_rate": 0.01}}

@@ -35,6 +35,7 @@ function showLearned({ report, learned, sends_samples, shows_samples, answered_f
   rows.push(["Model", learned === null ? "none yet" : `version ${learned.version}${report.personal ? ", and a personal model that answers" : ""}`]);
   if (learned !== null && learned.labels.length > 0) rows.push(["It tells apart", learned.labels.join(", ")]);
   rows.push(["Your samples, which stay here", String(report.samples)]);
+  if (report.set_aside_samples > 0) rows.push(["Samples set aside", `${report.set_aside_samples}, as the model does not know their label: nothing is learned from them`]);
   if (accuracy !== null) rows.push(["How well, on samples it had not learned", share(accuracy)]);
   const tuned = report.status?.peers?.tuned;
   if (tuned?.own_accuracy != null) rows.push(["Its own model", share(tuned.own_accuracy)]);

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.database import Database
 from coterie_learning.labelling import LabelKind
+from coterie_wire.bundle import MAX_CLASSES
 from coterie_wire.messages import MAX_CLASS_COUNTS
 
 FLOAT_BYTES = 4
@@ -17,6 +18,7 @@ _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 log = logging.getLogger(__name__)
 _DAMAGED = "damaged samples"
+_CLASSES = "classes of the model"
 _IS_SOUND = "seal IS seal(id, x, label, target, at)"
 NO_CLASS = -1
 """The label of samples whose target is not one class."""
@@ -56,7 +58,10 @@ class Snapshot(NamedTuple):
 
 
 class SampleStore:
-    """The samples in the database."""
+    """The samples in the database.
+
+    Those whose label the model does not know are set aside: they are kept and counted, and nothing else sees them.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -110,17 +115,31 @@ class SampleStore:
             )
             return stored
 
+    def fit(self, classes: int) -> None:
+        """Set aside the samples whose label is not below `classes`, and take back others; 0: set none aside."""
+        row = (_CLASSES, float(classes or MAX_CLASSES))
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", row)
+        aside = self.set_aside()
+        if aside:
+            log.warning("%d samples are set aside, as the model's classes end at %d", aside, classes - 1)
+
     def count(self) -> int:
+        """All samples, also those that are set aside."""
         return sum(self._counts().values())
+
+    def set_aside(self) -> int:
+        """How many samples have a label that the model does not know."""
+        return self.count() - self.usable()
+
+    def usable(self) -> int:
+        """How many samples are not set aside."""
+        return sum(self._usable_counts().values())
 
     def class_counts(self) -> tuple[int, ...]:
         """How many samples each class has, from class 0 to the highest that occurs, but of 10,000 classes at most."""
-        counts = {label: count for label, count in self._counts().items() if label < MAX_CLASS_COUNTS}
+        counts = {label: count for label, count in self._usable_counts().items() if label < MAX_CLASS_COUNTS}
         return tuple(counts.get(label, 0) for label in range(max(counts, default=-1) + 1))
-
-    def classes(self) -> int:
-        """One more than the highest label."""
-        return max(self._counts(), default=-1) + 1
 
     def widths(self) -> Widths | None:
         """Those of the samples, of the first one where they differ; None while there is none."""
@@ -129,7 +148,7 @@ class SampleStore:
 
     def seen(self) -> tuple[int, ...]:
         """The labels of which there are samples, ascending."""
-        return tuple(sorted(self._counts()))
+        return tuple(sorted(self._usable_counts()))
 
     def damaged(self) -> int:
         """How many samples were found damaged, and removed, since the store was made."""
@@ -139,25 +158,23 @@ class SampleStore:
 
     def snapshot(self, *, since: float | None = None) -> Snapshot:
         """The samples of this moment; those from the first that came at `since` (Unix time) or later, where given."""
-        condition, values = ("", ()) if since is None else (" WHERE at >= ?", (since,))
         with self._database.reading() as cursor:
-            query = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample{condition}"  # noqa: S608
-            first, last = cursor.execute(query, values).fetchone()
+            condition = _usable(cursor) + ("" if since is None else " AND at >= :since")
+            query = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample WHERE {condition}"  # noqa: S608
+            first, last = cursor.execute(query, {"since": since}).fetchone()
         return Snapshot(first, last)
 
     def ids(self, snapshot: Snapshot, *, at_most: int = -1) -> list[int]:
         """The numbers of the snapshot's samples that are still there, ascending; the first `at_most`, or all."""
         with self._database.reading() as cursor:
-            rows = cursor.execute(
-                "SELECT id FROM sample WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (*snapshot, at_most)
-            )
-            return [row[0] for row in rows]
+            query = f"SELECT id FROM sample WHERE id BETWEEN ? AND ? AND {_usable(cursor)} ORDER BY id LIMIT ?"  # noqa: S608
+            return [row[0] for row in cursor.execute(query, (*snapshot, at_most))]
 
     def newest_ids(self, *, up_to: int, count: int) -> list[int]:
         """The numbers of the newest `count` samples of those numbered `up_to` at most, ascending."""
         with self._database.reading() as cursor:
-            rows = cursor.execute("SELECT id FROM sample WHERE id <= ? ORDER BY id DESC LIMIT ?", (up_to, count))
-            return [row[0] for row in rows][::-1]
+            query = f"SELECT id FROM sample WHERE id <= ? AND {_usable(cursor)} ORDER BY id DESC LIMIT ?"  # noqa: S608
+            return [row[0] for row in cursor.execute(query, (up_to, count))][::-1]
 
     def load(self, ids: Sequence[int]) -> list[StoredRow]:
         """The samples numbered `ids`, in that order; those dropped since, and damaged ones, are left out."""
@@ -189,6 +206,11 @@ class SampleStore:
                 rows = cursor.execute(query).fetchall()
         return {label: samples for label, samples, _ in rows if samples > 0}
 
+    def _usable_counts(self) -> dict[int, int]:
+        with self._database.reading() as cursor:
+            end = _classes(cursor)
+        return {label: samples for label, samples in self._counts().items() if label < end}
+
     def _remove(self, damaged: Sequence[int]) -> None:
         log.warning("%d samples were damaged on the disk; they are removed", len(damaged))
         with self._database.transaction() as cursor:
@@ -199,6 +221,20 @@ class SampleStore:
             ).fetchone()
             row = (_DAMAGED, known + len(damaged))
             cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", row)
+
+
+def _classes(cursor: sqlite3.Cursor) -> int:
+    """How many classes the model knows, as far as that is known."""
+    query = "SELECT value FROM measured WHERE name = ? AND seal IS seal(name, value)"
+    row = cursor.execute(query, (_CLASSES,)).fetchone()
+    return int(row[0]) if row else MAX_CLASSES
+
+
+def _usable(cursor: sqlite3.Cursor) -> str:
+    """The condition on samples that are not set aside. Labels lie behind large features: they are read where needed."""
+    classes = _classes(cursor)
+    (highest,) = cursor.execute("SELECT max(label) FROM label_count WHERE samples > 0").fetchone()
+    return "TRUE" if highest is None or highest < classes else f"label < {classes}"
 
 
 def _count_anew(cursor: sqlite3.Cursor) -> None:

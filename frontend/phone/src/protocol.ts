@@ -68,6 +68,8 @@ export interface Shown {
   /** The federations that the device is in, as the platform said last. */
   readonly federations: readonly string[];
   readonly samples: number;
+  /** How many of them are set aside, as the model does not know their label. */
+  readonly aside: number;
   readonly counts: readonly number[];
   readonly labels: LabelsShown;
   /** Which data of the phone's own the model takes; null: the device holds none yet. */

@@ -175,7 +175,10 @@ class Trainer {
   private async add(name: string, file: Blob): Promise<string> {
     await checkSource(this.store, "files");
     const held = await this.store.held();
-    const { labelled, unlabelled } = await readSamples(name, file, held.samples === 0 ? null : held.features);
+    const { labelled, unlabelled } = await readSamples(name, file, {
+      features: held.samples === 0 ? null : held.features,
+      classes: this.device?.classes() ?? 0,
+    });
     await this.store.addSamples(labelled.map((one) => ({ ...one, source: "files" as const })));
     await this.store.addUnlabelled(unlabelled, "files");
     await this.device?.samplesChanged();
@@ -275,6 +278,7 @@ class Trainer {
       consentAsked: asked,
       federations: now.directive?.federations ?? [],
       samples: held.samples,
+      aside: held.aside,
       counts: held.counts,
       labels,
       takes: now.takes,

@@ -49,6 +49,19 @@ def test_samples_are_counted_by_class_and_the_oldest_go_first(store: Store) -> N
     assert store.samples.ids(store.samples.snapshot()) == [2, 3, 4]
 
 
+def test_samples_of_classes_that_the_model_does_not_know_are_set_aside_and_come_back(store: Store) -> None:
+    store.samples.add([Row(bytes(16), label) for label in (0, 3, 1, 5, 3)], max_samples=10)
+    store.samples.fit(3)
+    assert (store.samples.count(), store.samples.usable(), store.samples.set_aside()) == (5, 2, 3)
+    assert (store.samples.class_counts(), store.samples.seen()) == ((1, 1), (0, 1))
+    assert store.samples.snapshot() == store.samples.snapshot(since=1.0) == Snapshot(1, 3)
+    assert store.samples.ids(Snapshot(1, 5)) == store.samples.newest_ids(up_to=5, count=3) == [1, 3]
+    store.samples.fit(4)
+    assert store.samples.ids(Snapshot(1, 5)) == [1, 2, 3, 5]
+    store.samples.fit(0)
+    assert store.samples.ids(Snapshot(1, 5)) == [1, 2, 3, 4, 5]
+
+
 def test_a_broken_row_leaves_everything_as_it_was(store: Store) -> None:
     store.samples.add([ROW], max_samples=10)
     with pytest.raises(AgentError, match="3 features and a class among samples of 4"):

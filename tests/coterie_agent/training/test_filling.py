@@ -19,7 +19,7 @@ from coterie_agent.store.samples import StoredRow, Widths
 from coterie_agent.training.batches import make_batch
 from coterie_agent.training.halt import Halt
 from coterie_wire.predictions import Prediction
-from tests.coterie_agent.bundles import CLASSES, FEATURES, LONGEST, OF_SEQUENCES, Bundle, make_bundle, samples
+from tests.coterie_agent.bundles import FEATURES, LONGEST, OF_SEQUENCES, Bundle, make_bundle, samples
 from tests.coterie_agent.conftest import Agent
 from tests.coterie_agent.fake_platform import FakePlatform
 from tests.coterie_agent.training.test_assignment import training
@@ -85,13 +85,13 @@ def test_a_stored_sample_of_another_size_does_not_fit(numbers: int) -> None:
     with pytest.raises(AgentError, match="4 to 20, in samples 1 to 5 long") as caught:
         make_batch([row], OF_SEQUENCES, size=2)
     assert caught.value.code == "data.does_not_fit"
-    (reason,) = judge_data(widths=Widths(numbers, 0), classes=1, model=OF_SEQUENCES)
+    (reason,) = judge_data(widths=Widths(numbers, 0), usable=1, model=OF_SEQUENCES)
     assert reason.code == "data.does_not_fit"
 
 
 def test_samples_of_every_length_fit() -> None:
     for length in range(1, LONGEST + 1):
-        assert judge_data(widths=Widths(length * FEATURES, 0), classes=CLASSES, model=OF_SEQUENCES) == ()
+        assert judge_data(widths=Widths(length * FEATURES, 0), usable=1, model=OF_SEQUENCES) == ()
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ export class Contact {
         ? {}
         : {
             metadata: {
-              samples: held.samples,
+              samples: held.samples - held.aside,
               class_counts: isNoised ? [] : held.counts.slice(0, 10_000),
               ...(labels === null ? {} : { labels }),
             },

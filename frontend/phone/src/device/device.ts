@@ -1,6 +1,7 @@
 /** The running device: it checks in, does the work and answers questions, and tells its owner how it is. */
 import { OWN_KINDS, requirementsOf } from "../learning/plan";
 import type { OwnFacts } from "../learning/question";
+import { classesOf, type ModelSpec } from "../wire/bundle";
 import { type Capabilities, type Conditions, ExportPage, ForgetNews, type Reason } from "../wire/messages";
 import { Between } from "./between";
 import { Budget } from "./budget";
@@ -53,6 +54,7 @@ export class Device {
   private readonly fleetAnswers: FleetAnswers;
   private conditions: Conditions | null = null;
   private heldOnce: ReturnType<Store["held"]> | null = null;
+  private heldFor: ModelSpec | null = null;
 
   constructor(
     private readonly identity: Identity,
@@ -138,10 +140,18 @@ export class Device {
     this.situation.wake();
   }
 
-  /** What is known of the samples; read once, until they change. */
+  /** What is known of the samples; read once, until they or the model change. */
   held(): ReturnType<Store["held"]> {
+    const { model } = this.situation.now;
+    if (model !== this.heldFor) [this.heldOnce, this.heldFor] = [null, model];
     this.heldOnce ??= this.store.held();
     return this.heldOnce;
+  }
+
+  /** How many classes the model tells apart; 0: it tells none apart, or there is none. */
+  classes(): number {
+    const { model } = this.situation.now;
+    return model === null ? 0 : classesOf(model);
   }
 
   /** The model that answers; null: there is none. */
@@ -212,7 +222,7 @@ export class Device {
     return {
       classCounts: held.counts,
       quantities: {
-        samples: held.samples,
+        samples: held.samples - held.aside,
         train_step_s: trainStepS,
         upload_s: uploadS,
         temperature_c,

@@ -2,7 +2,7 @@
  * `coterie_agent.variants` and `coterie_agent.predicting`. */
 import { readVersion } from "../learning/client_round";
 import { takesOf } from "../sources/takes";
-import { type BlobRef, type Manifest, partsOf, verifyManifest } from "../wire/bundle";
+import { type BlobRef, classesOf, type Manifest, partsOf, verifyManifest } from "../wire/bundle";
 import { CodedError } from "../wire/errors";
 import type { SignedManifest } from "../wire/messages";
 import type { Tensors } from "../wire/tensors";
@@ -43,6 +43,7 @@ export class HeldModel {
       for (const { sha256 } of partsOf(manifest)) if ((await this.store.blob(sha256)) === null) return;
       const known = await this.store.get("forms");
       const forms = known?.version === manifest.version ? known.digest : "";
+      this.store.fit(classesOf(manifest.model));
       this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest), forms });
     } catch (error) {
       console.warn(`the model's manifest is damaged and is fetched again: ${(error as Error).message}`);
@@ -77,6 +78,7 @@ export class HeldModel {
     if (!(await this.download(parts, [...parts, ...also], stop))) return null;
     await this.store.put("model", signed);
     if ((await this.store.get("forms"))?.version !== manifest.version) await this.forgetForms();
+    this.store.fit(classesOf(manifest.model));
     this.situation.replace({ version: manifest.version, model: manifest.model, takes: takesOf(manifest) });
     return manifest;
   }

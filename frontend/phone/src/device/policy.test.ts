@@ -4,7 +4,7 @@ import type { ModelSpec } from "../wire/bundle";
 import { blocksNetwork, judge, judgeData, judgeSpace } from "./policy";
 
 const MODEL: ModelSpec = goldenJson("manifest.json").model;
-const HELD = { samples: 20, features: 128, targets: 0, classes: 3 };
+const HELD = { samples: 20, features: 128, targets: 0, aside: 0 };
 
 test("reasons and sentences are those of the agent", () => {
   const { judged } = goldenJson("client.json");
@@ -28,7 +28,8 @@ test("samples that do not fit the model say what they lack", () => {
   expect(said(HELD)).toEqual([]);
   expect(said({ ...HELD, features: 3 }, null)).toEqual([]);
   expect(said({ ...HELD, features: 3 })).toEqual(["samples have 3 features, the model takes 128"]);
-  expect(said({ ...HELD, classes: 4 })).toEqual(["a label is 3, the model's classes end at 2"]);
+  expect(said({ ...HELD, aside: 19 })).toEqual([]);
+  expect(said({ ...HELD, aside: 20 })).toEqual(["no label is one of the model's classes, which end at 2"]);
   expect(said({ ...HELD, targets: 2 })).toEqual(["samples have targets of 2 numbers, the model learns classes"]);
   expect(judgeData({ ...HELD, samples: 0 }, MODEL)[0]?.code).toBe("data.no_samples");
 });

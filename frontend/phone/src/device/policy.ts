@@ -18,12 +18,12 @@ export const OWNER_DEFAULT = {
   unknown: "refuse",
 } as const;
 
-/** What is known of the samples: numbers of each, and one more than their highest label. */
+/** What is known of the samples: numbers of each, and how many are set aside, as the model does not know their label. */
 export interface Held {
   readonly samples: number;
   readonly features: number;
   readonly targets: number;
-  readonly classes: number;
+  readonly aside: number;
 }
 
 /**
@@ -111,8 +111,8 @@ export function judgeData(held: Held, model: ModelSpec | null): Reason[] {
     );
     return [misfit(`samples have ${found}, the model learns ${asked}`)];
   }
-  if (held.classes > classesOf(model)) {
-    return [misfit(`a label is ${held.classes - 1}, the model's classes end at ${classesOf(model) - 1}`)];
+  if (held.aside === held.samples) {
+    return [misfit(`no label is one of the model's classes, which end at ${classesOf(model) - 1}`)];
   }
   return [];
 }

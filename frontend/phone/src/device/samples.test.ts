@@ -2,16 +2,22 @@ import { expect, test } from "vitest";
 import { CodedError } from "../wire/errors";
 import { readSamples } from "./samples";
 
-const read = (name: string, text: string, features: number | null = null) =>
-  readSamples(name, new Blob([text]), features);
-const fault = async (name: string, text: string, features: number | null = null): Promise<string> => {
+const read = (name: string, text: string, features: number | null = null, classes = 0) =>
+  readSamples(name, new Blob([text]), { features, classes });
+const fault = async (name: string, text: string, features: number | null = null, classes = 0): Promise<string> => {
   try {
-    await read(name, text, features);
+    await read(name, text, features, classes);
   } catch (error) {
     return error instanceof CodedError ? `${error.code}: ${error.message}` : `${error}`;
   }
   return "no fault";
 };
+
+test("a label that the model does not know is refused with its line", async () => {
+  expect(await fault("a.csv", "label,x\n9,1\n10,1\n", 1, 10)).toBe(
+    "ingest.bad_label: a.csv, line 3: the label is 10, expected a whole number, 0 to 9",
+  );
+});
 
 test("CSV with labels or targets in any column", async () => {
   const { labelled } = await read("a.csv", "\uFEFFx,label,y\r\n0.5,2,1\r\n\r\n-1,0,3e1\r\n");

@@ -19,15 +19,20 @@ export interface Read {
   readonly unlabelled: readonly Float32Array[];
 }
 
-/**
- * The samples of the file `name`, by its ending: .csv, .jsonl or .ndjson. `features` are those of samples that are
- * there already; null: the first row tells. Throws CodedError `ingest.*`.
- */
-export async function readSamples(name: string, file: Blob, features: number | null): Promise<Read> {
+/** What samples must be. */
+export interface Fitting {
+  /** Of samples that are there already; null: the first row tells. */
+  readonly features: number | null;
+  /** How many classes the model tells apart; 0: that is not known. */
+  readonly classes: number;
+}
+
+/** The samples of the file `name`, by its ending: .csv, .jsonl or .ndjson. Throws CodedError `ingest.*`. */
+export async function readSamples(name: string, file: Blob, { features, classes }: Fitting): Promise<Read> {
   if (file.size > MAX_FILE_BYTES) throw fault("ingest.too_large", `${name} has more than ${MAX_FILE_BYTES >> 20} MiB`);
   const ending = name.toLowerCase().split(".").at(-1);
   const text = (await file.text()).replace(/^\uFEFF/, "");
-  const check = new Widths(features);
+  const check = new RowCheck(features, classes || MAX_CLASSES);
   if (ending === "csv") return divided(readCsv(name, text, check));
   if (ending === "jsonl" || ending === "ndjson") return divided(readJsonLines(name, text, check));
   throw fault("ingest.unknown_format", `${name}: the ending must be one of .csv, .jsonl, .ndjson`);
@@ -42,7 +47,7 @@ const divided = (rows: readonly (Row | Float32Array)[]): Read => ({
  * A header, then one sample a line: the column "label", which may be blank, or those that begin with "target", and the
  * features.
  */
-function readCsv(name: string, text: string, check: Widths): (Row | Float32Array)[] {
+function readCsv(name: string, text: string, check: RowCheck): (Row | Float32Array)[] {
   const lines = text.split(/\r?\n/);
   const header = (lines[0] ?? "").split(",").map((column) => column.trim().replace(/^"(.*)"$/, "$1"));
   const label = header.indexOf("label");
@@ -66,7 +71,7 @@ function readCsv(name: string, text: string, check: Widths): (Row | Float32Array
 }
 
 /** One object a line: `{"x": [0.1, ...], "y": 3}`, or without `y`; blank lines are skipped. */
-function readJsonLines(name: string, text: string, check: Widths): (Row | Float32Array)[] {
+function readJsonLines(name: string, text: string, check: RowCheck): (Row | Float32Array)[] {
   return text.split("\n").flatMap((line, index): (Row | Float32Array)[] => {
     if (line.trim() === "") return [];
     const where = `${name}, line ${index + 1}`;
@@ -83,10 +88,13 @@ function readJsonLines(name: string, text: string, check: Widths): (Row | Float3
   });
 }
 
-class Widths {
+class RowCheck {
   private targets: number | null = null;
 
-  constructor(private width: number | null) {}
+  constructor(
+    private width: number | null,
+    private readonly classes: number,
+  ) {}
 
   features(where: string, x: readonly number[]): Float32Array {
     this.width ??= x.length;
@@ -106,8 +114,9 @@ class Widths {
       throw fault("ingest.bad_label", `${where}: a target of ${target.length} numbers, expected ${this.targets}`);
     }
     if (typeof y !== "number") return { x: features, label: -1, target };
-    if (!Number.isInteger(y) || y < 0 || y >= MAX_CLASSES) {
-      throw fault("ingest.bad_label", `${where}: the label is ${y}, expected a class, 0 or more`);
+    if (!Number.isInteger(y) || y < 0 || y >= this.classes) {
+      const expected = `a whole number, 0 to ${this.classes - 1}`;
+      throw fault("ingest.bad_label", `${where}: the label is ${y}, expected ${expected}`);
     }
     return { x: features, label: y, target };
   }

@@ -584,6 +584,20 @@ async function damage(name: keyof Values): Promise<void> {
   });
 }
 
+test("samples whose label the model does not know are set aside, and there again with one that knows it", async () => {
+  const store = await filled();
+  await store.deleteSamples();
+  const row = (label: number) => ({ x: Float32Array.of(label), label, target: new Float32Array() });
+  await store.addSamples([row(0), row(3), row(2)]);
+  const [first, aside, last] = await store.sampleIds();
+  store.fit(3);
+  expect(await store.sampleIds()).toEqual([first, last]);
+  expect(await store.held()).toMatchObject({ samples: 3, aside: 1, counts: [1, 0, 1] });
+  store.fit(4);
+  expect(await store.sampleIds()).toEqual([first, aside, last]);
+  expect(await store.held()).toMatchObject({ samples: 3, aside: 0, counts: [1, 0, 1, 1] });
+});
+
 test("samples of a source that was taken back are not read, not counted, and there again once it is given again", async () => {
   const store = await filled();
   await store.put("agreed", [{ at: 1, scopes: ["readable"], read: "" }]);

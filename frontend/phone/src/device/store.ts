@@ -80,6 +80,11 @@ const UNLABELLED_KEPT = 1000;
 const STRICT = { durability: "strict" } as const;
 
 export class Store {
+  /** How many classes the model tells apart; 0: it tells none apart, or there is none. */
+  private classes = 0;
+  /** Whether a sample has a label that the model does not know; null: nobody has looked. */
+  private setsAside: Promise<boolean> | null = null;
+
   private constructor(private readonly db: IDBPDatabase<Schema>) {}
 
   static async open(): Promise<Store> {
@@ -500,6 +505,7 @@ export class Store {
       const at = Date.now();
       const rows = samples.map((one) => ({ ...one, at }));
       await Promise.all([append("samples", writing.store, rows), writing.done]);
+      this.setsAside = null;
     } catch (error) {
       throw new CodedError("store.full", `the samples could not be stored: ${(error as Error).message}`);
     }
@@ -588,14 +594,42 @@ export class Store {
     return sample !== null;
   }
 
-  /** Numbers of the samples from `first` to `last`, ascending, but those of sources that the owner has taken back. */
+  /**
+   * Set aside the samples whose label is not below `classes`, and take back others; 0: set none aside. Nothing is
+   * learned from them.
+   */
+  fit(classes: number): void {
+    if (classes === this.classes) return;
+    [this.classes, this.setsAside] = [classes, null];
+  }
+
+  private async doesSetAside(): Promise<boolean> {
+    if (this.classes === 0) return false;
+    let cursor = await this.db.transaction("samples").store.openCursor();
+    while (cursor !== null && !this.isSetAside(cursor.value)) cursor = await cursor.continue();
+    return cursor !== null;
+  }
+
+  private isSetAside({ label, target }: { readonly label: number; readonly target: Float32Array }): boolean {
+    return this.classes > 0 && target.length === 0 && label >= this.classes;
+  }
+
+  /**
+   * Numbers of the samples from `first` to `last`, ascending, but those that are set aside, or of sources that the
+   * owner has taken back.
+   */
   async sampleIds(first = 0, last = Number.MAX_SAFE_INTEGER): Promise<number[]> {
+    this.setsAside ??= this.doesSetAside();
     const [range, sources] = [IDBKeyRange.bound(first, last), await this.withdrawnSources()];
+    const setsAside = await this.setsAside;
     const { store } = this.db.transaction("samples");
     const keys = await store.getAllKeys(range);
-    if (sources.size === 0) return keys;
+    if (sources.size === 0 && !setsAside) return keys;
     const rows = await Promise.all(keys.map((key) => store.get(key)));
-    return keys.filter((_, at) => !isFrom(sources, rows[at]?.source));
+    return keys.filter((_, at) => {
+      const row = rows[at];
+      return row !== undefined && !isFrom(sources, row.source) && !this.isSetAside(row);
+    });
   }
 
   private async withdrawnSources(): Promise<ReadonlySet<string>> {
@@ -658,7 +692,7 @@ export class Store {
   async held(): Promise<Held & { readonly counts: readonly number[] } & LabelsHeld> {
     const unlabelled = await this.db.count("unlabelled");
     const sources = await this.withdrawnSources();
-    let [samples, features, targets, asked, implied] = [0, 0, 0, 0, 0];
+    let [samples, features, targets, aside, asked, implied] = [0, 0, 0, 0, 0, 0];
     const [counts, lost]: [number[], number[]] = [[], []];
     for (
       let cursor = await this.db.transaction("samples").store.openCursor();
@@ -676,13 +710,15 @@ export class Store {
       samples += 1;
       if (sample.asked) asked += 1;
       if (sample.implied) implied += 1;
-      if (target.length === 0) {
+      if (this.isSetAside(sample)) {
+        aside += 1;
+      } else if (target.length === 0) {
         while (counts.length <= label) counts.push(0);
         counts[label] = (counts[label] ?? 0) + 1;
       }
     }
     await this.loseRows("samples", lost);
-    return { samples, features, targets, classes: counts.length, counts, asked, implied, unlabelled };
+    return { samples, aside, features, targets, counts, asked, implied, unlabelled };
   }
 
   async blob(sha256: string): Promise<Uint8Array | null> {

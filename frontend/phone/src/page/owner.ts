@@ -65,7 +65,7 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     ...peersPart(shown, asked.tell),
     ...questionPart(shown, asked.tell),
     ...sources,
-    { key: "samples", state: [count, counts], make: () => samples(shown, asked) },
+    { key: "samples", state: [count, counts, shown.aside], make: () => samples(shown, asked) },
     { key: "told", state: [shown.told, choices.privacy], make: () => toldUnderNoise(shown, asked) },
     { key: "counted", state: [shown.answered, choices.questions], make: () => countedPart(shown, asked.tell) },
     { key: "rounds", state: finished, make: () => taken(shown) },
@@ -150,6 +150,7 @@ function samples(shown: Shown, { tell }: Asked): HTMLElement {
   return section(
     `Samples in this browser: ${shown.samples.toLocaleString()}`,
     counts.length > 0 ? el("p", { className: "quiet" }, counts.join(", ")) : null,
+    shown.aside > 0 ? el("p", {}, setAside(shown.aside)) : null,
     el(
       "label",
       { htmlFor: "file" },
@@ -159,6 +160,10 @@ function samples(shown: Shown, { tell }: Asked): HTMLElement {
     shown.samples > 0 ? erase : null,
   );
 }
+
+const setAside = (count: number): string =>
+  `${count.toLocaleString()} are set aside, as the model does not know their label: nothing is learned from them. ` +
+  "To correct them, delete all samples and add the corrected file.";
 
 const OUTCOMES = { accepted: "counted", dropped: "not used", released: "given back" } as const;
 
