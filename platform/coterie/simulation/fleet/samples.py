@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.evaluation.datasets import MAX_BYTES, Dataset, MalformedDataset, typed
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import MalformedFile, MissingPackage
-from coterie_wire.archives import read_arrays
+from coterie.simulation.sample_arrays import read_npz, typed_in
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array
 
 LABELS, INPUT, FILE = "y", "x", "file"
@@ -61,13 +60,6 @@ def _read(path: Path) -> Mapping[str, Column]:
     return READERS[path.suffix](path)
 
 
-def _read_npz(path: Path) -> Mapping[str, Column]:
-    try:
-        return read_arrays(path, max_bytes=MAX_BYTES)
-    except WireError as error:
-        raise MalformedFile(path=str(path), detail=error.detail) from error
-
-
 def _read_parquet(path: Path) -> Mapping[str, Column]:
     if find_spec("pyarrow") is None:
         raise MissingPackage(package="pyarrow", purpose="Parquet files", extra="simulation")
@@ -95,7 +87,7 @@ def _read_parquet(path: Path) -> Mapping[str, Column]:
     return found
 
 
-READERS = {".npz": _read_npz, ".parquet": _read_parquet}
+READERS = {".npz": read_npz, ".parquet": _read_parquet}
 
 
 def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> FleetSamples:
@@ -142,10 +134,7 @@ def _shaped(path: Path, numbers: Column | None, spec: TensorSpec, count: int) ->
         )
     if numbers.dtype.kind == "b" and spec.dtype == "float32":
         numbers = numbers.astype(np.float32)
-    try:
-        return typed(spec.name, numbers.reshape(count, *spec.shape), spec)
-    except MalformedDataset as error:
-        raise MalformedFile(path=str(path), detail=str(error.fields["detail"])) from error
+    return typed_in(path, spec.name, numbers.reshape(count, *spec.shape), spec)
 
 
 def _is_laid_out(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

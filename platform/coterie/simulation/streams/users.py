@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from coterie.evaluation.datasets import MAX_BYTES, Dataset, MalformedDataset, typed
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit, MalformedFile
 from coterie.simulation.learner import Task
+from coterie.simulation.sample_arrays import read_npz, typed_in
 from coterie.simulation.streams import Drawn, Stream
-from coterie_wire.archives import Numbers, read_arrays
+from coterie_wire.archives import Numbers
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array
 
 LABELS = "y"
@@ -63,10 +63,7 @@ class Users(Stream, frozen=True, tag="users"):
             if name in (LABELS, self.user):
                 continue
             spec = TensorSpec(self.input if name == "x" else name, self.dtype, array.shape[1:])
-            try:
-                found[spec.name] = typed(name, array, spec)
-            except MalformedDataset as error:
-                raise MalformedFile(path=self.file, detail=str(error.fields["detail"])) from error
+            found[spec.name] = typed_in(Path(self.file), name, array, spec)
         return found
 
     def users(self) -> int:
@@ -74,10 +71,7 @@ class Users(Stream, frozen=True, tag="users"):
         return len(np.unique(self._arrays()[self.user]))
 
     def _arrays(self) -> Mapping[str, Numbers]:
-        try:
-            arrays = read_arrays(Path(self.file), max_bytes=MAX_BYTES)
-        except WireError as error:
-            raise MalformedFile(path=self.file, detail=error.detail) from error
+        arrays = read_npz(Path(self.file))
         for name in (LABELS, self.user):
             if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
                 raise MalformedFile(path=self.file, detail=f"it has no array {name} of whole numbers, one a sample")
