@@ -1,6 +1,5 @@
 """``coterie plan``: proposes plans for a goal, from simulations on a fleet; needs no platform."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -119,9 +118,8 @@ def plan(
     if plot is not None and find_spec("matplotlib") is None:
         raise Failed("simulation.missing_package", "Plots need matplotlib: pip install 'coterie[simulation]'.")
     goal = Goal(accuracy, within, bytes_per_device, joules_per_device, epsilon)
-    asked = RunOptions(split, devices, each, rounds, seed=seed, batch_size=BATCH_SIZE, fleet=fleet)
+    asked = RunOptions(split, devices, each, rounds, seed=seed, workers=workers, batch_size=BATCH_SIZE, fleet=fleet)
     asked = asked._replace(drift=drift, cloud=cloud, cloud_data=cloud_data)
-    asked = asked._replace(workers=workers or len(os.sched_getaffinity(0)))
     try:
         run = fleet_run(read_contender(plan), pair, data, asked)
         dimensions = [parse_dimension(one) for one in tries] or usual_dimensions(run)

@@ -236,7 +236,7 @@ def simulate_fleet(
     days: float = 30.0,
     seed: int = 0,
     executor: Literal["auto", "batched", "exact"] = "auto",
-    workers: int = 1,
+    workers: int | None = None,
     batch_size: int = BATCH_SIZE,
     held_out_share: float = 0.2,
     evaluate_every: int = 1,
@@ -261,8 +261,8 @@ def simulate_fleet(
     learns from `cloud_data` and teaches devices. A simulation that was killed goes on from the directory `keep`, which
     one with a drift, a cloud model or meetings of devices does not take. `on` performs it: this machine, ``ray``, or a
     platform's workers (`connect`).
-    The same arguments give the same outcome, whatever `workers` and `on` are.
-    Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
+    `workers` processes train, by default one a core. The same arguments give the same outcome, whatever `workers`
+    and `on` are. Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
@@ -295,7 +295,7 @@ def sweep(
     rounds: int = 100,
     days: float = 30.0,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
     drift: str | None = None,
@@ -357,7 +357,7 @@ def propose_plans(
     each: int | None = None,
     rounds: int = 90,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     batch_size: int = BATCH_SIZE,
     fleet: str | Path | None = None,
     drift: str | None = None,

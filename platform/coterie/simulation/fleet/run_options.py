@@ -1,5 +1,7 @@
 """A fleet's simulation from what a command or a program asks for: files, names and numbers."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -61,7 +63,8 @@ class RunOptions(NamedTuple):
     days: float = 30.0
     seed: int = 0
     executor: Executor | Literal["auto"] = "auto"
-    workers: int = 1
+    workers: int | None = None
+    """Processes that train; None: one a core."""
     batch_size: int = BATCH_SIZE
     held_out_share: float = 0.2
     evaluate_every: int = 1
@@ -95,13 +98,18 @@ def fleet_run(contender: Contender, pair: Path, data: Path, asked: RunOptions) -
         days=asked.days,
         seed=asked.seed,
         executor=asked.executor,
-        workers=asked.workers,
+        workers=_cores() if asked.workers is None else asked.workers,
         evaluate_every=asked.evaluate_every,
         fleet=fleet,
         drift=drift,
         cloud=_cloud(asked, compiled.spec),
         names=(pair.name, data.name),
     )
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _cloud(asked: RunOptions, spec: ModelSpec) -> GivenCloud | None:

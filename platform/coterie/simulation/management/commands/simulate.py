@@ -1,6 +1,5 @@
 """``coterie simulate``: what a plan would do to a fleet, on this machine, in simulated time."""
 
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -350,10 +349,9 @@ LEAST: Mapping[str, float] = {
 }
 
 
-def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, object]) -> RunOptions:
+def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, Any]) -> RunOptions:
     called = {"held_out_share" if name == "held_out" else name: value for name, value in given.items()}
-    values: dict[str, Any] = {"workers": len(os.sched_getaffinity(0)), **called}
-    return RunOptions(split, devices=devices, seed=seed, **values)
+    return RunOptions(split, devices=devices, seed=seed, **called)
 
 
 def _check_fleet(split: str | None, given: Mapping[str, object], devices: int | None) -> None:
