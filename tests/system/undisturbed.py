@@ -58,7 +58,7 @@ def undisturbed(
                 round_number=number,
             )
             participants[place].accepted()
-            deliveries.append(DeliveredUpdate(ALONE, version, part.payload, {}, part.samples, ()))
+            deliveries.append(DeliveredUpdate(ALONE, version, part.payload, part.samples, ()))
         cloud.merge(deliveries)
         versions.append(cloud.version_for(ALONE).learner.parameters)
     return versions

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 from coterie_learning.portions.rows import check_classes, row_specs
 from coterie_learning.portions.units import unit_specs
 from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.errors import WireError
 
 Portion = Literal["head", "head_and_units", "learner"]
 """Rows of the output layer; rows and the body units that they lean on; the whole model."""
@@ -35,4 +36,6 @@ def portion_specs(rules: PortionRules, model: ModelSpec, classes: Sequence[int])
         case "head_and_units":
             return unit_specs(model, classes, rules.share)
         case "learner":
+            if model.statistics:
+                raise WireError("portion.unsupported", "the model has running statistics, which no portion takes along")
             return model.parameters

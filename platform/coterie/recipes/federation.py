@@ -87,4 +87,4 @@ class Federation:
             return None
         device.learner = replace(own, parameters=part.trained, received=base.learner.parameters, seen=seen)
         self.sent_bytes.append(len(part.payload))
-        return DeliveredUpdate(device, base, part.payload, {}, part.samples, part.classes, seed)
+        return DeliveredUpdate(device, base, part.payload, part.samples, part.classes, seed)

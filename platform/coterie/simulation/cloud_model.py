@@ -21,13 +21,13 @@ from coterie.simulation.bodies import export_body
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.learners.pair import why_not_over_time
+from coterie.simulation.learners.pair import why_not_simulated
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.scenario import Bootstrap
-from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.metrics import log_softmax
+from coterie_learning.teacher import quantise_weights, restore_weights
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
@@ -37,10 +37,9 @@ class CloudTeacher:
 
     def __init__(self, model: "CloudModel", state: bytes) -> None:
         parameters = model.parameters(state)
-        codec = CODEC.parse({"kind": "int8"})
-        encoded = codec.encode(parameters, seed=0).payload
+        encoded = quantise_weights(parameters)
         self._session = model.graphs.predict
-        self._parameters = codec.decode(encoded, expected=model.graphs.spec.parameters)
+        self._parameters = restore_weights(encoded, model.graphs.spec.version)
         self._size_bytes = len(encoded) + len(model.graphs.predict_graph)
 
     @property
@@ -82,7 +81,7 @@ class CloudModel:
             file.flush()
             found = cls(load_upload(Path(file.name)), Bootstrap())
         spec = found.graphs.spec
-        problem = why_not_over_time(spec)
+        problem = why_not_simulated(spec)
         if problem is not None:
             raise DoesNotFit(detail=f"simulations do not take this cloud model yet: {problem}")
         if _mapped(spec) != _mapped(device):
@@ -95,9 +94,9 @@ class CloudModel:
         return cls(export_body(task, body="mlp", hidden=bootstrap.hidden, seed=seed), bootstrap)
 
     def parameters(self, state: bytes) -> Tensors:
-        """As float32 tensors by name."""
+        """With its running statistics, as float32 tensors by name."""
         tensors = decode_tensors(state, expected=self._program.tensor_specs())
-        return {spec.name: np.asarray(tensors[spec.name], dtype=np.float32) for spec in self.graphs.spec.parameters}
+        return {spec.name: np.asarray(tensors[spec.name], dtype=np.float32) for spec in self.graphs.spec.version}
 
     def learner(self, state: bytes, local: Local) -> NeuralLearner:
         """The cloud model as a device would run it."""
@@ -133,7 +132,7 @@ class CloudModel:
         graphs = into.graphs
         student = Student(graphs.spec, graphs.train_step, graphs.predict_graph, NOTHING_FROZEN)
         found = compress(student, into.parameters, data, self.probabilities(state, data), how, report=_ignore)
-        tensors = decode_tensors(found.state, expected=graphs.spec.parameters)
+        tensors = decode_tensors(found.state, expected=graphs.spec.version)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
     def first_pair(self, learner: NeuralLearner, data: Dataset, *, seed: int) -> Pair:

@@ -52,8 +52,6 @@ class DeliveredUpdate(NamedTuple):
     device: Device
     base: Version
     payload: bytes
-    update: Tensors
-    """Decoded, with zeros wherever nothing was trained."""
     samples: int
     seen: tuple[int, ...]
     """Classes whose rows the update holds, ascending, where the plan customises the output layer."""

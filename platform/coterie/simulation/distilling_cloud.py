@@ -17,6 +17,7 @@ from coterie.simulation.clouds import DeliveredUpdate, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import SplitOutcome
+from coterie.simulation.participant import read_update
 from coterie.simulation.world import World
 from coterie_learning.grouping.matching import name_groups
 from coterie_learning.groups import Groups
@@ -42,7 +43,7 @@ class DistillingCloud:
     """A base lineage, and one for each group."""
 
     def __init__(self, world: World, plan: Plan, model: CloudModel, first: NeuralLearner, pair: Pair) -> None:
-        self._world, self._model, self._learner = world, model, first
+        self._world, self._plan, self._model, self._learner = world, plan, model, first
         self._merge = from_values(plan_document(plan)["merge"], DistillMerge)
         self._groups: Groups = plan.groups
         self._scope = plan.local.scope()
@@ -83,7 +84,9 @@ class DistillingCloud:
         """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
         graphs = self._learner.graphs
         base = delivery.base.learner.parameters
-        parameters = {name: tensor + delivery.update[name] for name, tensor in base.items()}
+        read = read_update(self._plan, graphs.spec, delivery.payload, delivery.seen)
+        learned = {name: base[name] + part for name, part in read.difference.items()}
+        parameters = {**learned, **read.statistics}
         if self._scope.head == "seen":
             parameters = dict(mask_unseen(parameters, output_layer(graphs.spec), delivery.seen))
         with np.errstate(all="ignore"):

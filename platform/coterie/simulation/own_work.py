@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from coterie.simulation.errors import DoesNotFit
-from coterie.simulation.learners.pair import Pair, compiled_pair, dtypes_of, why_not_over_time
+from coterie.simulation.learners.pair import Pair, compiled_pair, dtypes_of
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie.simulation.streams.users import Users
 
@@ -21,10 +21,8 @@ def own_scenario(pair: Path, data: Path) -> Scenario:
     """
     learner = Pair(file=str(pair))
     spec = compiled_pair(pair, learner.batch_size).spec
-    problem = why_not_over_time(spec)
-    if problem is None and dtypes_of(spec) not in ({"float32"}, {"int64"}):
+    if dtypes_of(spec) not in ({"float32"}, {"int64"}):
         problem = "its inputs are not all float32, or all int64; with --split they may be of any kind"
-    if problem is not None:
         raise DoesNotFit(detail=f"streams do not take {pair.name} yet: {problem}")
     only = spec.inputs[0].name if len(spec.inputs) == 1 else "x"
     dtype: Literal["float32", "int64"] = "int64" if dtypes_of(spec) == {"int64"} else "float32"

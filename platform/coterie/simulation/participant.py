@@ -32,13 +32,22 @@ class Participation(NamedTuple):
     """What the device remembers once the update is accepted."""
 
 
-def decoded_update(plan: Plan, model: ModelSpec, part: Participation) -> Tensors:
-    """The update as the platform reads it, with zeros wherever nothing was trained."""
+class ReadUpdate(NamedTuple):
+    """An update as the platform reads it."""
+
+    difference: Tensors
+    """Of the parameters, with zeros wherever nothing was trained."""
+    statistics: Tensors
+    """Running statistics as the device gathered them."""
+
+
+def read_update(plan: Plan, model: ModelSpec, payload: bytes, classes: Sequence[int]) -> ReadUpdate:
+    """What `payload` says, which has the rows of `classes` where the plan customises the output layer."""
     scope = plan.local.scope()
-    files = split_update(part.payload, model, parts=plan.local.files())
-    update = plan.codec.decode(files.encoded, expected=update_specs(model, scope, part.classes))
+    files = split_update(payload, model, parts=plan.local.files())
+    update = plan.codec.decode(files.encoded, expected=update_specs(model, scope, classes))
     draw = decode_draw(files.others[-1]) if scope.share < 1 else 0
-    return place(update, model, scope, part.classes, draw)
+    return ReadUpdate(place(update, model, scope, classes, draw), files.statistics)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.participant import Participant, Participation, decoded_update
+from coterie.simulation.participant import Participant, Participation
 from coterie.simulation.personal_training import PersonalTraining
 from coterie.simulation.privacy_spent import PrivacySpent
 from coterie.simulation.world import World
@@ -358,8 +358,7 @@ class Rounds:
         world.ledger.count("updates", size_bytes)
         if self._plan.privacy.releases == "updates":
             self.told.release([device.number])
-        decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
-        delivery = DeliveredUpdate(device, base, part.payload, decoded, part.samples, part.classes, seed)
+        delivery = DeliveredUpdate(device, base, part.payload, part.samples, part.classes, seed)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(device, size_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 

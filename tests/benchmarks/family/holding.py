@@ -73,7 +73,7 @@ def hold(
             parts[device].accepted()
             if own is not None:
                 own[device] = part.trained
-            deliveries.append(DeliveredUpdate(cast(Device, None), version, part.payload, {}, part.samples, ()))
+            deliveries.append(DeliveredUpdate(cast(Device, None), version, part.payload, part.samples, ()))
         if deliveries:
             cloud.merge(deliveries)
         yield cloud.version_for(cast(Device, None)).learner.parameters

@@ -1,5 +1,6 @@
 """A device model and samples of one's own in a simulation."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from torch import nn
 
 from coterie.compile.program import export_module
 from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.run_options import RunOptions, fleet_run
 from coterie.simulation.fleet.sweep import SweepOutcome
 from coterie.simulation.outcome import SimulationOutcome
+from coterie_learning.plan import parse_plan
 
 FEATURES, CLASSES, USERS, EACH = 6, 3, 4, 70
 PLAN = """
@@ -107,10 +110,10 @@ def test_more_devices_than_users_are_refused(plan: str, pair: Write, data: Write
         call_command("simulate", plan, pair=pair(), data=data(), devices=5)
 
 
-def test_models_that_cannot_be_merged_here_are_refused(plan: str, pair: Write, data: Write) -> None:
-    normed = pair(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.Linear(8, CLASSES))
-    with pytest.raises(CommandError, match=r"gather running statistics.*--split"):
-        call_command("simulate", plan, pair=normed, data=data())
+def test_models_that_gather_running_statistics_are_simulated(plan: str, pair: Write, data: Write) -> None:
+    normed = pair(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, CLASSES))
+    outcome = simulated(plan, normed, data())
+    assert outcome.accuracy_by_tick[-1] > max(0.8, outcome.accuracy_by_tick[0])
 
 
 @pytest.mark.parametrize(
@@ -139,6 +142,13 @@ def test_a_fleet_of_samples_that_are_divided(plan: str, pair: Write, data: Write
     assert first.read_bytes() == second.read_bytes()
     outcome = msgspec.json.decode(first.read_bytes(), type=FleetOutcome)
     assert (outcome.devices, len(outcome.rounds), outcome.pair) == (12, 4, "device.pt2")
+
+
+def test_a_process_for_each_core_trains_unless_another_number_is_asked_for(pair: Write, data: Write) -> None:
+    """On the command line and from Python alike."""
+    paths, asked = (pair(), data()), RunOptions("by:user")
+    assert fleet_run(parse_plan({}), *paths, asked).workers == len(os.sched_getaffinity(0))
+    assert fleet_run(parse_plan({}), *paths, asked._replace(workers=3)).workers == 3
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def merged(topology: dict[str, object], merge: str) -> dict[str, bytes]:
                 tensor.name: 0.01 * rng.standard_normal(tensor.shape, dtype=np.float32) for tensor in spec.parameters
             }
             payload = join_update({}, plan.codec.encode(update, seed=number).payload)
-            deliveries.append(DeliveredUpdate(cast(Device, None), Version(first), payload, update, samples, ()))
+            deliveries.append(DeliveredUpdate(cast(Device, None), Version(first), payload, samples, ()))
         cloud.merge(deliveries)
     found = cloud.version_for(cast(Device, None)).learner.parameters
     return {name: tensor.tobytes() for name, tensor in found.items()}

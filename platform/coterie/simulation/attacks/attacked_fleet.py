@@ -12,7 +12,7 @@ from coterie.simulation.device import joined, make_devices
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Rows
-from coterie.simulation.participant import Participant, Participation, decoded_update
+from coterie.simulation.participant import Participant, Participation, read_update
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.simulate import NO_CLOUD_MODEL, check_plan_fits
 from coterie_learning.plan import Plan
@@ -75,7 +75,7 @@ class AttackedFleet:
 
     def read(self, plan: Plan, one: ObservedUpdate) -> Tensors:
         """An update as whoever receives it reads it."""
-        return decoded_update(plan, self.first.graphs.spec, one.part)
+        return read_update(plan, self.first.graphs.spec, one.part.payload, one.part.classes).difference
 
     def merged(self, plan: Plan, cohort: Sequence[ObservedUpdate], *, seed: int) -> Tensors:
         """How the version that is made of a cohort differs from the one before; noise is drawn from `seed`."""
@@ -87,7 +87,6 @@ class AttackedFleet:
                     self._devices[one.device],
                     base,
                     one.part.payload,
-                    self.read(plan, one),
                     one.part.samples,
                     one.part.classes,
                     derive_seed(one.seed, "merged", seed),

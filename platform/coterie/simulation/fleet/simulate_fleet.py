@@ -35,7 +35,6 @@ from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.fleet.versions import Versions
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.fleet.workers import Inline, Processes, Workers
-from coterie.simulation.learners.pair import why_not_over_time
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.lineage import ArrivedUpdate, Lineage
 from coterie.simulation.privacy_spent import DELTA
@@ -133,9 +132,6 @@ def _check(run: FleetRun) -> None:
             detail=f"{problem}, and devices here have all their samples from the beginning; let samples come over "
             "time with a drift (--drift steady, introduced:SHARE or by:COLUMN)"
         )
-    over_time = why_not_over_time(run.model.spec) if run.is_on_a_clock else None
-    if over_time is not None:
-        raise DoesNotFit(detail=f"simulations do not take this model yet: {over_time}")
     if run.is_on_a_clock and run.executor == "batched":
         raise DoesNotFit(detail="devices that do more than rounds train one by one; leave --executor out")
     if not plan.needs_cloud_model and run.cloud is not None and not plan.pace.holds_rounds():

@@ -91,16 +91,6 @@ def why_not_simulated(spec: ModelSpec) -> str | None:
     return None
 
 
-def why_not_over_time(spec: ModelSpec) -> str | None:
-    """Why simulations do not take such a model yet whose devices do more than rounds on samples that they have."""
-    if spec.statistics:
-        return (
-            "models that gather running statistics, as batch normalisation does, are simulated where devices hold "
-            "rounds on samples that they have from the beginning (--split, without --drift, --cloud and meetings)"
-        )
-    return why_not_simulated(spec)
-
-
 def dtypes_of(spec: ModelSpec) -> set[str]:
     """Those of its inputs."""
     return {tensor.dtype for tensor in spec.inputs}

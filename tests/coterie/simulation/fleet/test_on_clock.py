@@ -41,7 +41,7 @@ from coterie_learning.local import Local
 from coterie_learning.privacy import Spend
 from coterie_learning.random import derive_seed
 from coterie_wire.bundle import TensorSpec
-from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, run, samples
+from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, NORMALISED, Network, run, samples
 
 ALIKE = FleetProfile(speed=Speed(sample_s=0.05, spread=0.0))
 ALONE: dict[str, object] = {"local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.1}, "pace": {"kind": "alone"}}
@@ -95,10 +95,12 @@ def cloud() -> GivenCloud:
     return GivenCloud(file.getvalue(), samples(30).data)
 
 
-def fleet_of(plan: Mapping[str, object], drift: str | None = "introduced:0.5", **changes: object) -> FleetRun:
+def fleet_of(
+    plan: Mapping[str, object], drift: str | None = "introduced:0.5", body: Network = "mlp", **changes: object
+) -> FleetRun:
     is_taught = plan.get("merge", {}) == TAUGHT["merge"]
     made = replace(
-        run(rounds=5, **plan),
+        run(body, rounds=5, **plan),
         fleet=ALIKE,
         split=Iid(),
         devices=10,
@@ -138,13 +140,22 @@ def on_stream(given: FleetRun) -> SimulationOutcome:
 
 
 TAKE_LONG = {"meetings", "taught and helped"}
+NOT_NORMALISED = {"meetings"}
+"""Which average no running statistics."""
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name in TAKE_LONG else []) for name in PLANS]
+    ("name", "body"),
+    [
+        *(pytest.param(name, "mlp", marks=[pytest.mark.long] if name in TAKE_LONG else []) for name in PLANS),
+        *(
+            pytest.param(name, NORMALISED, marks=[pytest.mark.long] if name in TAKE_LONG else [])
+            for name in sorted(PLANS.keys() - NOT_NORMALISED)
+        ),
+    ],
 )
-def test_it_is_the_simulation_on_streams(name: str) -> None:
-    given = fleet_of(PLANS[name])
+def test_it_is_the_simulation_on_streams(name: str, body: Network) -> None:
+    given = fleet_of(PLANS[name], body=body)
     here, there = simulate_fleet(given, report=unreported), on_stream(given)
     assert here.accuracy_by_tick == there.accuracy_by_tick
     assert here.device_accuracy == there.accuracy

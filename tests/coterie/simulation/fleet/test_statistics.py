@@ -11,10 +11,14 @@ from coterie.simulation.fleet.checkpoint import load
 from coterie.simulation.fleet.drifts.steady import Steady
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.lineage import ArrivedUpdate, Lineage
+from coterie.simulation.participant import read_update
 from coterie.simulation.progress import unreported
+from coterie_learning.help.cartel import Cartel
 from coterie_learning.plan import parse_plan
+from coterie_learning.portions.rules import portion_specs
 from coterie_learning.updates import join_update
 from coterie_wire.contract import gathered
+from coterie_wire.errors import WireError
 from tests.coterie.simulation.fleet.fleets import CLASSES, NORMALISED, PLAN, compiled, run
 
 ALONE = {"kind": "sync", "target_updates": 12, "min_updates": 10}
@@ -69,6 +73,24 @@ def test_noise_which_does_not_cover_them_is_refused() -> None:
         simulate_fleet(run(NORMALISED, merge=UNIFORM, privacy=noise), report=unreported)
 
 
-def test_devices_that_do_more_than_rounds_do_not_take_them_yet() -> None:
-    with pytest.raises(DoesNotFit, match="batch normalisation"):
-        simulate_fleet(replace(run(NORMALISED), drift=Steady()), report=unreported)
+def test_they_are_gathered_and_merged_while_samples_come() -> None:
+    given = replace(run(NORMALISED, rounds=8, pace={**ALONE, "pause_s": 3600}), drift=Steady(), days=1.0)
+    outcome = simulate_fleet(given, report=unreported)
+    last = outcome.rounds[-1]
+    assert len(outcome.rounds) == 8 and last.accuracy is not None and last.accuracy > 0.7
+
+
+def test_the_cloud_asks_a_devices_model_with_the_statistics_that_the_device_gathered() -> None:
+    plan, model, begun = parse_plan(PLAN), compiled(NORMALISED).spec, compiled(NORMALISED).parameters
+    trained = {name: tensor + np.float32(1) for name, tensor in begun.items()}
+    sent = {spec.name: trained[spec.name] for spec in gathered(model)}
+    difference = {spec.name: np.ones(spec.shape, np.float32) for spec in model.parameters}
+    read = read_update(plan, model, join_update(sent, plan.codec.encode(difference, seed=0).payload), ())
+    np.testing.assert_equal(dict(read.statistics), sent)
+    np.testing.assert_equal(dict(read.difference), difference)
+
+
+def test_whole_models_of_helpers_which_leave_them_out_are_refused() -> None:
+    with pytest.raises(WireError, match="running statistics") as refused:
+        portion_specs(Cartel(portion="learner"), compiled(NORMALISED).spec, (0,))
+    assert refused.value.code == "portion.unsupported"
