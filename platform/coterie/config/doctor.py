@@ -20,7 +20,7 @@ from coterie.cluster.this_host import look_for_gpus
 from coterie.config.schema import OtherSchema, refuse_other
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
-from coterie.core.scheduler_heartbeat import is_late
+from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
 from coterie.fleet.authority import present_authority
 from coterie.fleet.certificates import certified
 from coterie.fleet.selectors import enrolled_devices
@@ -46,6 +46,9 @@ def examine() -> Iterator[Finding]:
     """All checks, one after the other; one that fails keeps none of the others back."""
     for about, check in CHECKS.items():
         try:
+            if about in ON_ROWS and not _tables_are_ours():
+                yield Finding(about, "warning", "was not looked at, since the tables are not those of this version")
+                continue
             for state, says in check():
                 yield Finding(about, state, says)
         except (DatabaseError, InterfaceError, redis.RedisError, CoterieError, OSError, ValueError) as error:
@@ -86,14 +89,25 @@ def _tables() -> Told:
     except OtherSchema as error:
         yield "wrong", str(error)
         return
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
-        yield "wrong", f"{len(plan)} changes are to be made: coterie migrate"
+    if to_make := _changes_to_make():
+        yield "wrong", f"{to_make} changes are to be made: coterie migrate"
     else:
         yield "fine", "the tables are those of this version"
         if not Operator.objects.exists():
             yield "warning", "nobody can sign in: coterie createsuperuser"
+
+
+def _changes_to_make() -> int:
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def _tables_are_ours() -> bool:
+    try:
+        refuse_other()
+    except OtherSchema:
+        return False
+    return not _changes_to_make()
 
 
 def _history() -> Told:
@@ -141,8 +155,10 @@ def _periodic_work() -> Told:
         yield "fine", "not to be seen from here: embedded mode keeps the sign in the server's memory"
     elif late:
         yield "wrong", "no beat has left a sign in Redis for half a minute: is one running, and does Redis answer?"
+    elif not settings.EMBEDDED and no_worker(datetime.now(UTC)):
+        yield "wrong", f"is being sent, and {NO_WORKER}"
     else:
-        yield "fine", "is being sent"
+        yield "fine", "is being sent and done"
 
 
 def _certificates() -> Told:
@@ -216,3 +232,5 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "confinement": _confinement,
     "gpus": _gpus,
 }
+ON_ROWS = {"devices' certificates", "stored files"}
+"""Checks that read the platform's tables."""

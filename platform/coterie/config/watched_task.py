@@ -1,24 +1,54 @@
 """Every background task, counted and named in the log lines that it writes."""
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from celery import Task
 from celery.exceptions import Retry
 from django.conf import settings
+from redis import RedisError
 
 from coterie.config.monitoring.liveness import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
 from coterie.core.resting import CHANGES, RESTS
+from coterie.core.scheduler_heartbeat import EVERY_S, record_task
 from coterie.core.tracing import span
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     AnyTask = Task[..., Any]
 else:
     AnyTask = Task
+
+
+class Seen:
+    """Lets other processes see, every five seconds at most, that this one ends tasks. Safe to use from several threads.
+
+    Embedded mode's worker is in the server, and rests while nothing happens.
+    """
+
+    def __init__(self) -> None:
+        self._at_s = float("-inf")
+
+    def show(self) -> None:
+        """A task has ended."""
+        if time.monotonic() - self._at_s < EVERY_S:
+            return
+        self._at_s = time.monotonic()
+        try:
+            record_task(datetime.now(UTC))
+        except RedisError:
+            logger.warning("that a task has ended could not be written", exc_info=True)
+
+
+SEEN = Seen()
+"""Of this process."""
 
 
 class WatchedTask(AnyTask):
@@ -47,6 +77,8 @@ class WatchedTask(AnyTask):
             TASKS.labels(self.name, outcome).inc()
             TASK_SECONDS.labels(self.name).observe(time.monotonic() - began_s)
             LIFE.show("task")
+            if not settings.EMBEDDED:
+                SEEN.show()
 
     def _traced(self, about: Mapping[str, str]) -> AbstractContextManager[object]:
         """A span, as a part of what has sent the task. The sweeps, of which there are several a second, have none:

@@ -1,4 +1,4 @@
-"""The heartbeat of the scheduler of periodic work: without that work nothing overdue is found."""
+"""Heartbeats of the scheduler of periodic work and of those that do it: without that work nothing overdue is found."""
 
 from datetime import datetime, timedelta
 
@@ -8,6 +8,9 @@ ALIAS = "pulse"
 KEY = "periodic-work"
 EVERY_S = 5.0
 LATE_AFTER = timedelta(seconds=30)
+DONE_KEY = "task-ended"
+IDLE_AFTER = timedelta(seconds=60)
+NO_WORKER = f"no worker has ended a task for {IDLE_AFTER.seconds} seconds: is a Celery worker running?"
 
 
 def record_pulse(now: datetime) -> None:
@@ -19,3 +22,14 @@ def is_late(now: datetime) -> bool:
     """Whether heartbeats are missing. If the clock was set back, they count as missing until the next one."""
     latest = caches[ALIAS].get(KEY)
     return latest is None or not -LATE_AFTER <= now - latest <= LATE_AFTER
+
+
+def record_task(now: datetime) -> None:
+    """Record that a worker has ended a task."""
+    caches[ALIAS].set(DONE_KEY, now, timeout=None)
+
+
+def no_worker(now: datetime) -> bool:
+    """Whether no worker has ended a task for long, though several are sent each second."""
+    latest = caches[ALIAS].get(DONE_KEY)
+    return latest is None or not -IDLE_AFTER <= now - latest <= IDLE_AFTER

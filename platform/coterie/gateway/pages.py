@@ -3,6 +3,7 @@
 import sys
 
 import msgspec
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -13,7 +14,7 @@ from django.views.defaults import server_error as default_server_error
 
 from coterie.child.confine import never_confined
 from coterie.core.away import AWAY, REDIS
-from coterie.core.scheduler_heartbeat import is_late
+from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
 from coterie.gateway.console_page import console, is_built
 from coterie.gateway.ending import ENDING
 from coterie.gateway.http import retry_after
@@ -24,7 +25,7 @@ from coterie.gateway.problems import CONTENT_TYPE, problem_of
 
 @require_safe
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not.
+    """``200`` when the platform answers, its database does, and periodic work is sent and done; ``503`` when it is not.
 
     `without` names services that are away and that the platform works without; `unconfined` says what jobs on programs
     of others run without, since this system cannot confine them so.
@@ -35,6 +36,8 @@ def healthz(_request: HttpRequest) -> JsonResponse:
     without = AWAY.sentences()
     if late and REDIS not in AWAY:  # where the pulse is kept
         return JsonResponse({"status": "periodic work is not being sent: is Celery's beat running?"}, status=503)
+    if not settings.EMBEDDED and no_worker(timezone.now()) and REDIS not in AWAY:
+        return JsonResponse({"status": f"periodic work is not being done: {NO_WORKER}"}, status=503)
     return JsonResponse({"status": "degraded" if without else "ok", "without": without, "unconfined": never_confined()})
 
 

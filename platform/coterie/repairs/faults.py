@@ -13,9 +13,10 @@ from coterie.accounts.models import ApiToken
 from coterie.cloud.averaging_job import BlobDamaged
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.acting import current_actor
-from coterie.core.away import AWAY
+from coterie.core.away import AWAY, REDIS
 from coterie.core.identity import verify_key
 from coterie.core.postponing import DISK_FULL, STORAGE_AWAY
+from coterie.core.scheduler_heartbeat import NO_WORKER, no_worker
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.signing_keys import Succession, followers
@@ -626,6 +627,24 @@ def _servers_away(_now: datetime) -> Iterator[Repair]:
         )
 
 
+def _no_worker(now: datetime) -> Iterator[Repair]:
+    """Whatever is to be done waits."""
+    if settings.EMBEDDED or current_actor().installation_role() is None:
+        return
+    if no_worker(now) and REDIS not in AWAY:
+        yield Repair(
+            key="no_worker",
+            code="repairs.no_worker",
+            severity="error",
+            sentence=f"Rounds, jobs and alerts wait: {NO_WORKER}",
+            advice="Start one, or restart those that are stuck; what waits is taken up.",
+            subject_kind="",
+            subject_id="",
+            subject_name="workers",
+            since=None,
+        )
+
+
 FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _failed_jobs,
     _waiting_jobs,
@@ -651,6 +670,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _expiring_tokens,
     _full_disk,
     _servers_away,
+    _no_worker,
 )
 
 

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from coterie.accounts.services import create_operator
 from coterie.config.doctor import CHECKS, examine
-from coterie.core.scheduler_heartbeat import record_pulse
+from coterie.core.scheduler_heartbeat import record_pulse, record_task
 from coterie.fleet.services import EnrolledDevice
 from coterie.registry.models import Blob
 from coterie.storage.interface import StorageUnavailable, store_of
@@ -82,6 +82,13 @@ def test_a_postgresql_that_tidies_nothing_is_found(
     assert [state for state, _ in CHECKS["database"]()] == told
 
 
+def test_rows_are_not_looked_for_before_there_are_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.config.doctor._changes_to_make", lambda: 58)
+    found = {finding.about: finding for finding in examine() if finding.about in ("tables", "stored files")}
+    assert "coterie migrate" in found["tables"].says
+    assert (found["stored files"].state, "tables" in found["stored files"].says) == ("warning", True)
+
+
 def test_a_store_that_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     store = store_of("default")
     monkeypatch.setattr(store, "create", lambda name, content: bool(store.save(name, _file(content))))
@@ -104,7 +111,10 @@ def test_a_broker_that_drops_tasks_is_found(settings: Settings, monkeypatch: pyt
 def test_periodic_work_that_nobody_sends_is_found(settings: Settings) -> None:
     settings.EMBEDDED, settings.CELERY_BROKER_URL = False, "redis://127.0.0.1:1/0"
     record_pulse(timezone.now())
+    record_task(timezone.now())
     assert states("periodic work") == ["fine"]
+    record_task(timezone.now() - timedelta(minutes=5))
+    assert states("periodic work") == ["wrong"], "it is sent, and nobody does it"
     record_pulse(timezone.now() - timedelta(minutes=5))
     assert states("periodic work") == ["wrong"]
 

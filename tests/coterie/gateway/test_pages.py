@@ -8,6 +8,7 @@ from django.contrib.admin.utils import quote
 from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from coterie.accounts.models import Operator, Passkey
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
@@ -28,7 +29,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.cluster.services import register_host
 from coterie.core.credentials import hash_secret
-from coterie.core.scheduler_heartbeat import record_pulse
+from coterie.core.scheduler_heartbeat import record_pulse, record_task
 from coterie.device_logs.models import DeviceLog
 from coterie.exports.models import Exported
 from coterie.federations.models import Federation, Group, Membership, Split
@@ -110,6 +111,18 @@ def test_health_is_a_database_that_answers_and_a_clock_that_goes() -> None:
     assert Client().get("/healthz").status_code == 503
     for ago_s, healthy in ((0, True), (20, True), (40, False), (-3600, False)):
         record_pulse(timezone.now() - timedelta(seconds=ago_s))
+        assert (Client().get("/healthz").status_code == 200) == healthy, ago_s
+
+
+def test_health_is_a_worker_that_ends_tasks_where_workers_are_processes(settings: Settings) -> None:
+    caches["pulse"].clear()
+    record_pulse(timezone.now())
+    assert Client().get("/healthz").status_code == 200, "embedded mode's worker is in the server"
+    settings.EMBEDDED = False
+    told = Client().get("/healthz")
+    assert (told.status_code, "is a Celery worker running?" in told.json()["status"]) == (503, True)
+    for ago_s, healthy in ((0, True), (50, True), (70, False)):
+        record_task(timezone.now() - timedelta(seconds=ago_s))
         assert (Client().get("/healthz").status_code == 200) == healthy, ago_s
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.core.cache import caches
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
@@ -14,6 +15,7 @@ from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.core.scheduler_heartbeat import record_task
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, pause_device, quarantine_device, revoke_device
@@ -291,6 +293,16 @@ def test_a_token_in_use_that_expires_soon_is_a_fault() -> None:
     type(used).objects.filter(pk=used.pk).update(last_used_at=START)
     assert [repair.subject_name for repair in find_faults(now=START)] == ["used of ada"]
     assert idle.last_used_at is None
+
+
+def test_that_no_worker_ends_tasks_is_a_fault_where_workers_are_processes(settings: Settings) -> None:
+    caches["pulse"].clear()
+    assert "no_worker" not in faults(), "embedded mode's worker is in the server"
+    settings.EMBEDDED = False
+    assert "is a Celery worker running?" in faults()["no_worker"].sentence
+    record_task(later(0))
+    assert "no_worker" not in faults(30)
+    assert "no_worker" in faults(70)
 
 
 def test_every_button_is_an_action_that_sessions_know(running: Federation) -> None:
