@@ -1,6 +1,6 @@
 """Everything that changes an organisation's own roles: named sets of actions, given like the built-in roles."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -62,7 +62,7 @@ def change_custom_role(*, role: CustomRole, name: str | None = None, actions: It
         "accounts.change_custom_role", project=None, organisation=role.organisation, giving=[actions_in(role), chosen]
     )
     role.name, role.actions = role.name if name is None else name, chosen
-    _save(role)
+    _save(role, columns=[column for column, given in {"name": name, "actions": actions}.items() if given is not None])
 
 
 @audited("accounts.remove_custom_role", subject="role")
@@ -83,11 +83,11 @@ def _givable(actions: Iterable[str]) -> list[str]:
     return chosen
 
 
-def _save(role: CustomRole) -> None:
+def _save(role: CustomRole, columns: Collection[str] | None = None) -> None:
     if checked_name(role.name) in list(OperatorRole):
         raise CustomRoleNameTaken(name=role.name)
     try:
         with transaction.atomic():
-            role.save()
+            role.save(update_fields=columns)
     except IntegrityError as error:
         raise CustomRoleNameTaken(name=role.name) from error

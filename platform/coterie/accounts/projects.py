@@ -141,12 +141,16 @@ def _place(to: Organisation | Project) -> tuple[Project | None, Organisation]:
 
 
 def _change(place: Organisation | Project, name: str | None, archived: bool | None, now: datetime) -> None:
-    place.name = place.name if name is None else checked_name(name)
+    columns = []
+    if name is not None:
+        place.name = checked_name(name)
+        columns.append("name")
     if archived is not None and archived != (place.archived_at is not None):
         place.archived_at = now if archived else None
+        columns.append("archived_at")
     try:
         with transaction.atomic():
-            place.save(update_fields=["name", "archived_at"])
+            place.save(update_fields=columns)
             live = Project.objects.select_for_update(of=("self",), no_key=True).filter(archived_at=None)
             if archived and not [
                 one for one in live.select_related("organisation") if not one.organisation.archived_at

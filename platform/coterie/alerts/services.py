@@ -89,7 +89,7 @@ def change_channel(*, channel: Channel, given: Given) -> None:
         setattr(channel, name, given[name])
     if given.keys() - {"is_active"}:
         _check_channel(channel)
-    _set_channel(channel=channel, columns=(*given, "place"))
+    _set_channel(channel=channel, columns=(*given, "place") if "url" in given else tuple(given))
 
 
 @audited("alerts.change_channel", subject="channel")

@@ -155,6 +155,7 @@ EXAMPLES: Mapping[str, object] = {
     "identity": "5f0c7a3e9d1b4f6a8c2e0d7b9a1c3e5f7081a2b3c4d5e6f708192a3b4c5d6e7f",
     "implied": 410,
     "incident": 42,
+    "instead_of": {"local": {"kind": "sgd", "epochs": 1}, "pace": {"kind": "sync", "target_updates": 10}},
     "joules_per_device": 13.4,
     "judged_samples": 64,
     "kept": 3,

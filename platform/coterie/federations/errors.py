@@ -11,6 +11,14 @@ class NameTaken(CoterieError):
     sentence = "There is a federation called {slug} already; choose another name."
 
 
+class PlanChanged(CoterieError):
+    """Fields: federation."""
+
+    code = "federations.plan_changed"
+    kind = ErrorKind.CONFLICT
+    sentence = "Somebody has changed the plan of {federation} meanwhile. Look at it as it is now, and change that."
+
+
 class PairInUse(CoterieError):
     """Fields: pair."""
 

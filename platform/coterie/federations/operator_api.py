@@ -124,6 +124,9 @@ class ChangedFederationSerializer(serializers.Serializer[Federation]):
     name = serializers.CharField(max_length=100, required=False)
     notes = NotesField()
     plan = serializers.DictField(required=False)
+    instead_of = serializers.DictField(
+        required=False, help_text="the plan that `plan` was made from: refused where it is another one by now"
+    )
     tolerance = serializers.FloatField(min_value=0, max_value=1, required=False, help_text=TOLERANCE)
     patience = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, allow_null=True, required=False, help_text=PATIENCE
@@ -184,16 +187,15 @@ class FederationViewSet(FederationRows):
         given = ChangedFederationSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         changes = dict(given.validated_data)
-        plan = changes.pop("plan", None)
+        plan, instead_of = changes.pop("plan", None), changes.pop("instead_of", None)
         described = {name: changes.pop(name) for name in ("name", "notes") if name in changes}
-        terms = {name: getattr(federation, name) for name in ("tolerance", "patience", "attempts")}
         with transaction.atomic():
             if plan is not None:
-                services.change_plan(federation=federation, plan=plan)
+                services.change_plan(federation=federation, plan=plan, instead_of=instead_of)
             if described:
                 services.describe_federation(federation=federation, **described)
             if changes:
-                services.change_terms(federation=federation, **{**terms, **changes})
+                services.change_terms(federation=federation, **changes)
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(responses=LabelsSerializer)

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import cast
+from typing import TypedDict, Unpack, cast
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
+from coterie.core.given import save_given
 from coterie.core.names import checked_name
 from coterie.core.separation import check_together
 from coterie.federations.errors import (
@@ -21,6 +22,7 @@ from coterie.federations.errors import (
     PairArchived,
     PairInUse,
     PairNotReady,
+    PlanChanged,
     PlanDoesNotFit,
     StillGoingOn,
     WrongState,
@@ -41,6 +43,14 @@ TOLD = {
     Federation.State.PAUSED: Event.FEDERATION_PAUSED,
     Federation.State.FINISHED: Event.FEDERATION_FINISHED,
 }
+
+
+class Terms(TypedDict, total=False):
+    """By what candidates are judged; see the federation's columns."""
+
+    tolerance: float
+    patience: int | None
+    attempts: int
 
 
 @audited("federations.create_federation")
@@ -105,11 +115,15 @@ def create_federation(
 
 
 @audited("federations.change_plan", subject="federation")
-def change_plan(*, federation: Federation, plan: object) -> None:
+def change_plan(*, federation: Federation, plan: object, instead_of: object = None) -> None:
     """Another plan from the next round on; the round that is open keeps its own.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, or PlanDoesNotFit.
+    `instead_of` is the plan that `plan` was made from; None: whichever there is. Raises PlanChanged where it is another
+    one by now, WireError ``plan.invalid`` or ``plan.unknown_kind``, or PlanDoesNotFit.
     """
+    held = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
+    if instead_of is not None and plan_document(parse_plan(instead_of)) != held.plan:
+        raise PlanChanged(federation=federation.slug)
     parsed = parse_plan(plan)
     check_plan_fits(parsed, federation.pair, federation.cloud_data)
     federation.plan, federation.kept_back = plan_document(parsed), 0
@@ -117,21 +131,19 @@ def change_plan(*, federation: Federation, plan: object) -> None:
 
 
 @audited("federations.change_terms", subject="federation")
-def change_terms(*, federation: Federation, tolerance: float, patience: int | None, attempts: int) -> None:
-    """Other terms by which candidates are judged, from the next merge on; see the federation's columns."""
-    federation.tolerance, federation.patience, federation.attempts = tolerance, patience, attempts
+def change_terms(*, federation: Federation, **given: Unpack[Terms]) -> None:
+    """Other terms by which candidates are judged, from the next merge on; what is left out stays."""
+    for name, value in given.items():
+        setattr(federation, name, value)
     federation.kept_back = 0
-    federation.save(update_fields=["tolerance", "patience", "attempts", "kept_back"])
+    federation.save(update_fields=[*given, "kept_back"])
+    federation.refresh_from_db()
 
 
 @audited("federations.describe_federation", subject="federation")
 def describe_federation(*, federation: Federation, name: str | None = None, notes: str | None = None) -> None:
     """Rename it, or write other notes about it; None: that stays. Its slug and lineages stay. Raises BadName."""
-    if name is not None:
-        federation.name = checked_name(name)
-    if notes is not None:
-        federation.notes = notes
-    federation.save(update_fields=["name", "notes"])
+    save_given(federation, name=name and checked_name(name), notes=notes)
 
 
 @audited("federations.archive_federation", subject="federation")

@@ -14,6 +14,7 @@ from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, notify_consoles, wake_device
+from coterie.core.given import save_given
 from coterie.core.identity import verify_key
 from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
@@ -310,13 +311,8 @@ def change_device(
     *, device: Device, name: str | None = None, tags: Sequence[str] | None = None, notes: str | None = None
 ) -> None:
     """Rename the device, tag it anew, write other notes about it; None: that stays. Raises BadName or BadTag."""
-    if name is not None:
-        device.name = checked_name(name)
-    if tags is not None:
-        device.tags = checked_tags(tags)
-    if notes is not None:
-        device.notes = notes
-    device.save(update_fields=["name", "tags", "notes"])
+    tags = None if tags is None else checked_tags(tags)
+    save_given(device, name=name and checked_name(name), tags=tags, notes=notes)
 
 
 @audited("fleet.archive_device", subject="device")

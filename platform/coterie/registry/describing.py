@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import cast
 
 from coterie.audit.recording import audited
+from coterie.core.given import save_given
 from coterie.core.names import checked_name
 from coterie.registry.errors import PairStillUsed, StillInUse
 from coterie.registry.models import Alias, Description, ModelPair, ModelVersion
@@ -13,11 +14,7 @@ from coterie.registry.models import Alias, Description, ModelPair, ModelVersion
 @audited("registry.describe_pair", subject="pair")
 def describe_pair(*, pair: ModelPair, name: str | None = None, notes: str | None = None) -> None:
     """Rename a pair, or write other notes about it; None: that stays. Its slug stays. Raises BadName."""
-    if name is not None:
-        pair.name = checked_name(name)
-    if notes is not None:
-        pair.notes = notes
-    pair.save(update_fields=["name", "notes"])
+    save_given(pair, name=name and checked_name(name), notes=notes)
 
 
 @audited("registry.archive_pair", subject="pair")
@@ -44,11 +41,7 @@ def _description(arguments: Mapping[str, object]) -> Description | None:
 def describe_version(*, version: ModelVersion, name: str | None = None, notes: str | None = None) -> Description:
     """Name a version, or write other notes about it; None: that stays. Raises BadName."""
     description, _ = Description.objects.get_or_create(version=version)
-    if name is not None:
-        description.name = checked_name(name)
-    if notes is not None:
-        description.notes = notes
-    description.save(update_fields=["name", "notes"])
+    save_given(description, name=name and checked_name(name), notes=notes)
     return description
 
 

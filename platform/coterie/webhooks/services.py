@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from coterie.audit.recording import audited, check_permitted
+from coterie.core.given import save_given
 from coterie.core.separation import Separated, project_of
 from coterie.webhooks.addresses import resolve
 from coterie.webhooks.errors import StillPending, WebhookNameTaken
@@ -55,10 +56,7 @@ def change_webhook(
 
 @audited("webhooks.change_webhook", subject="webhook")
 def _set_webhook(*, webhook: Webhook, url: str | None, events: Sequence[Event] | None, is_active: bool | None) -> None:
-    webhook.url = webhook.url if url is None else url
-    webhook.events = webhook.events if events is None else sorted(set(events))
-    webhook.is_active = webhook.is_active if is_active is None else is_active
-    webhook.save(update_fields=["url", "events", "is_active"])
+    save_given(webhook, url=url, events=None if events is None else sorted(set(events)), is_active=is_active)
 
 
 @audited("webhooks.remove_webhook", subject="webhook")

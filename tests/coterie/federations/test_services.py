@@ -1,7 +1,15 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, PlanDoesNotFit, WrongState
+from coterie.federations.errors import (
+    HeldOutDoesNotFit,
+    NameTaken,
+    PairInUse,
+    PairNotReady,
+    PlanChanged,
+    PlanDoesNotFit,
+    WrongState,
+)
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of, members
 from coterie.federations.services import (
@@ -116,3 +124,14 @@ def test_members_carry_its_tag() -> None:
         start_federation(federation=federation, now=START)
     assert set(federations_of(kiosk)) == {everyone, kiosks}
     assert set(federations_of(phone)) == {everyone}
+
+
+def test_a_plan_that_somebody_else_has_changed_meanwhile_is_not_replaced_by_one_made_from_the_former() -> None:
+    federation = make()
+    read = dict(federation.plan)
+    change_plan(federation=federation, plan={"codec": {"kind": "float32"}}, instead_of=read)
+    with pytest.raises(PlanChanged):
+        change_plan(federation=federation, plan={"local": {"kind": "sgd", "epochs": 3}}, instead_of=read)
+    federation.refresh_from_db()
+    assert federation.plan["codec"]["kind"] == "float32"
+    change_plan(federation=federation, plan={"local": {"kind": "sgd", "epochs": 3}}, instead_of=dict(federation.plan))

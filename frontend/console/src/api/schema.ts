@@ -8711,6 +8711,22 @@ export interface components {
              * @example 2
              */
             attempts?: number;
+            /**
+             * @description the plan that `plan` was made from: refused where it is another one by now
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 1
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            instead_of?: {
+                [key: string]: unknown;
+            };
             /** @example kiosk-0017 */
             name?: string;
             /**

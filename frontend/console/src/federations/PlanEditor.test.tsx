@@ -46,3 +46,17 @@ it("says as one types what does not fit together, and offers no change then", as
   expect(await screen.findByText("min_updates 70 exceeds target_updates 20")).toBeDefined();
   expect(change.getAttribute("aria-disabled")).toBe("true");
 });
+
+it("says from which plan a change was made, so that another operator's is not undone", async () => {
+  const sent: unknown[] = [];
+  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects: [], notes: [], traffic: null });
+  answers("patch", "/api/federations/{id}/", async (request) => {
+    sent.push(await request.json());
+    return FEDERATION as never;
+  });
+  const change = await typeUpdates("7");
+  await waitFor(() => expect(change.getAttribute("aria-disabled")).toBe("false"));
+  fireEvent.click(change);
+  await waitFor(() => expect(sent).toHaveLength(1));
+  expect(sent[0]).toMatchObject({ plan: { pace: { min_updates: 7 } }, instead_of: FEDERATION.plan });
+});

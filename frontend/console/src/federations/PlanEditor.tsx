@@ -21,18 +21,20 @@ const TYPING_MS = 300;
 /** A federation's plan, to look at and to change; what a change does is shown before it is made. */
 export function PlanEditor({ federation }: { federation: Federation }) {
   const running = (federation.plan ?? {}) as Plan;
-  const [changed, setChanged] = useState<Plan>();
-  const plan = changed ?? running;
+  const [changed, setChanged] = useState<{ plan: Plan; insteadOf: Plan }>();
+  const plan = changed?.plan ?? running;
   const same = differences(running, plan).length === 0;
   const [typed] = useDebouncedValue(plan, TYPING_MS);
   const { data: preview } = useQuery({ ...planPreviewQuery(federation.id, typed), enabled: typed === plan });
   const refusal = same ? undefined : refusalOf(preview?.problems);
+  // What another operator changes meanwhile is not undone: the platform compares with what this change was made from.
+  const change = (to: Plan) => setChanged((from) => ({ plan: to, insteadOf: from?.insteadOf ?? running }));
   return (
     <Panel title="The plan">
       <UnsavedChanges present={!same} />
       <Stack gap="md">
         <Answer of={useQuery(planSchemaQuery)} height={320}>
-          {(schema) => <PlanForm schema={schema} plan={plan} onChange={setChanged} />}
+          {(schema) => <PlanForm schema={schema} plan={plan} onChange={change} />}
         </Answer>
         {preview?.traffic && <Traffic of={preview.traffic} />}
         <PlanDifference before={running} after={plan} />
@@ -53,7 +55,11 @@ export function PlanEditor({ federation }: { federation: Federation }) {
             changes={[FEDERATIONS]}
             onDone={() => setChanged(undefined)}
             call={(via) =>
-              api.PATCH("/api/federations/{id}/", { params: { path: { id: federation.id } }, body: { plan }, ...via })
+              api.PATCH("/api/federations/{id}/", {
+                params: { path: { id: federation.id } },
+                body: { plan, instead_of: changed?.insteadOf ?? running },
+                ...via,
+              })
             }
           />
         </Group>

@@ -29,7 +29,11 @@ export function Terms({ federation }: { federation: Federation }) {
         call={(via) =>
           api.PATCH("/api/federations/{id}/", {
             params: { path: { id: federation.id } },
-            body: { tolerance: tolerance / 100, patience: patience === "" ? null : patience, attempts },
+            body: {
+              ...(form.isDirty("tolerance") && { tolerance: tolerance / 100 }),
+              ...(form.isDirty("patience") && { patience: patience === "" ? null : patience }),
+              ...(form.isDirty("attempts") && { attempts }),
+            },
             ...via,
           })
         }
