@@ -61,7 +61,8 @@ class InActingProject(Expression):
         column, values = compiler.compile(self.column)
         if self.through is None:
             return f"{column} = %s", [*values, project]
-        rows = self.through._base_manager.filter(**{self.rest: project}).values("pk")
+        # Without an order: PostgreSQL would sort the rows each time, and join them in no other way than one by one.
+        rows = self.through._base_manager.filter(**{self.rest: project}).order_by().values("pk")
         inner, inner_values = rows.query.get_compiler(connection=connection).as_sql()
         return f"{column} IN ({inner})", [*values, *inner_values]
 

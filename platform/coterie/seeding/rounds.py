@@ -21,6 +21,7 @@ from coterie.seeding.latencies import time_devices
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie.seeding.peers import add_help_between
 from coterie.seeding.rollouts import try_versions
+from coterie.seeding.statistics import analyze
 from coterie_learning.pace import View
 from coterie_learning.plan import parse_plan, plan_document
 from coterie_wire.conditions import Reason
@@ -89,6 +90,7 @@ def make_federation(
     Alias.objects.filter(pair=pair, role=Role.DEVICE).update(version=base, moved_at=now - every)
     _hand_out(base, members, random)
     _pin(members, random)
+    analyze()
     evaluate_versions(federation, base, members)
     time_devices(base, members, now=now)
     is_running = state == Federation.State.RUNNING

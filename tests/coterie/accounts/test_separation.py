@@ -28,7 +28,7 @@ from coterie.core.separation import InActingProject, OtherProject, ProjectManage
 from coterie.federations.selectors import followed_federation, member_counts, members
 from coterie.federations.services import create_federation
 from coterie.fleet.credentials import renew_credentials
-from coterie.fleet.models import Device
+from coterie.fleet.models import Device, DeviceLatency
 from coterie.fleet.services import create_enrolment_token, enrol_device
 from coterie.gateway.console.frames import AnyDocument
 from coterie.gateway.console.hub import Hub
@@ -264,6 +264,13 @@ def test_without_the_filter_rows_of_others_are_seen(
     assert (intruder.get("/api/devices/").json()["count"], intruder.get(path).status_code) == (0, 404)
     monkeypatch.setattr(InActingProject, "as_sql", let_through)
     assert (intruder.get("/api/devices/").json()["count"], intruder.get(path).status_code) == (1, 200)
+
+
+def test_the_rows_of_a_project_are_not_sorted_to_be_filtered(ours: Project) -> None:
+    with acting_in(ours.pk):
+        filtered = str(DeviceLatency.objects.order_by().query)
+    assert "project_id" in filtered
+    assert "ORDER BY" not in filtered
 
 
 def test_a_token_acts_in_the_project_that_it_was_made_in(ours: Project, theirs: Project) -> None:

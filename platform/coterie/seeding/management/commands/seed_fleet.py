@@ -23,6 +23,7 @@ from coterie.seeding.logs import make_logs
 from coterie.seeding.operators import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
 from coterie.seeding.simulations import make_sweep
+from coterie.seeding.statistics import analyze
 
 
 class Command(TellingCommand):
@@ -49,6 +50,7 @@ class Command(TellingCommand):
             tokens = make_tokens(people, now=now)
             fleet = make_devices(devices, tokens=tokens, random=random, now=now)
             count_uses(tokens)
+            analyze()
             running, paused = Federation.State.RUNNING, Federation.State.PAUSED
             for task, state in zip(TASKS, (running, running, running, paused), strict=True):
                 pair, dataset = make_pair(task, random=random, now=now)
