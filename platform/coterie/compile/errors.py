@@ -208,6 +208,19 @@ class PaddingCounts(CoterieError):
     )
 
 
+class SamplesMixed(CoterieError):
+    """Fields: module, line, place."""
+
+    code = "compile.samples_mixed"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "What the model says of a sample depends on the other samples of its batch; it is first seen in what {place} "
+        "gives. Devices fill a last batch up and predict samples one by one, so compute over the axes of a sample and "
+        "not over the first one, the batch: layers of attention, Transformers and recurrent layers take "
+        "batch_first=True, and of a batch's statistics only those that batch normalisation keeps are known in service."
+    )
+
+
 class MalformedUpload(CoterieError):
     """Fields: detail."""
 
@@ -252,6 +265,7 @@ ERRORS = (
     NoGradient,
     NotTrainable,
     PaddingCounts,
+    SamplesMixed,
     MalformedUpload,
     UploadTooLarge,
     UnsafeUpload,

@@ -4,6 +4,10 @@ import re
 
 EXPLANATIONS = {
     r"\.numpy\(\)": "it turns tensors into NumPy arrays, where no graph can follow; compute with torch",
+    r"(\w+) is a torch\.autograd\.Function": (
+        "torch.export leaves the gradient of {0} out, a torch.autograd.Function; write what it computes with "
+        "operators, and a straight-through estimator as x + (f(x) - x).detach()"
+    ),
     r"modified by an inplace operation": (
         "a tensor is overwritten that the gradient still needs; write y = y + 1 in place of y += 1, "
         "torch.where(…) in place of y[…] = 0, and read a copy of a buffer, buffer.clone(), before it is written"

@@ -1,18 +1,22 @@
-"""Operators that PyTorch refuses to export, although graphs can compute them.
+"""Operators that PyTorch refuses to export, although graphs can compute them, and what it exports as something else.
 
 It looks into `torch.cdist` and CTC loss, and finds questions about the batch; of the variances of a Gaussian, and of
 what `torch.distributions` take, it asks whether all are valid, and of a mask whether it is causal; `spectral_norm`
 writes by ``out=``. Here the first are told by their shapes, the second is told by its formula, nothing is asked, and
-what was computed is written afterwards. Bags of words of one size are embedded and joined.
+what was computed is written afterwards. Bags of words of one size are embedded and joined. Gradients of the user's own,
+which it leaves out in silence, are refused.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch.autograd import Function
 from torch.distributions import Distribution
 from torch.nn import functional
 from torch.nn.modules import transformer
@@ -22,22 +26,33 @@ from coterie.compile.packed import packed_sequences
 from coterie.compile.whole_layers import told_by_shapes
 
 aten = torch.ops.aten
+ApplyMethod: TypeAlias = "classmethod[Function, ..., object]"
 EACH = 0
 """Of reductions, the one that leaves the losses of samples as they are."""
 
 
 @contextmanager
 def traceable() -> Iterator[None]:
-    """While it is open, more is exported."""
+    """While it is open, more is exported; functions with gradients of their own raise TypeError."""
     validates, detect = Distribution._validate_args, transformer._detect_is_causal_mask
+    own_gradients = Function.__dict__["apply"]
     Distribution.set_default_validate_args(False)
     transformer._detect_is_causal_mask = _is_said_to_be_causal
+    Function.apply = classmethod(partial(_applied, own_gradients))  # type: ignore[method-assign, assignment]
     try:
         with told_by_shapes(SHAPES), packed_sequences(), _Formulas():
             yield
     finally:
         Distribution.set_default_validate_args(validates)
         transformer._detect_is_causal_mask = detect
+        Function.apply = own_gradients  # type: ignore[method-assign]
+
+
+def _applied(apply: ApplyMethod, kind: type[Function], *args: object, **kwargs: object) -> object:
+    """What `Function.apply` gives of PyTorch's own functions, whose gradients are those of what they compute."""
+    if kind.__module__.partition(".")[0] != "torch":
+        raise TypeError(f"{kind.__name__} is a torch.autograd.Function")
+    return apply.__get__(None, kind)(*args, **kwargs)
 
 
 def _distances(left: Tensor, right: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:  # noqa: ARG001

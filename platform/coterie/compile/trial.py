@@ -1,6 +1,6 @@
 """A compiled model is tried on synthetic samples before it is accepted, and where it fails, what does is looked for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from coterie.compile.compiled import CompiledModel
-from coterie.compile.errors import NotTrainable, PaddingCounts
+from coterie.compile.errors import NotTrainable, PaddingCounts, SamplesMixed
 from coterie.compile.flat import REFUSALS
 from coterie.compile.node_places import place_of
 from coterie.compile.service import in_service
@@ -27,7 +27,7 @@ TRIED_STEPS = 3
 
 
 def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
-    """Train on synthetic samples, save and restore. Raises NotTrainable or PaddingCounts.
+    """Train on synthetic samples, save and restore. Raises NotTrainable, SamplesMixed or PaddingCounts.
 
     Truth values may tell what is present or what is not; it is enough that the model trains with one of them.
     """
@@ -41,6 +41,8 @@ def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
             break
     else:
         raise refused[0]
+    if compiled.spec.batch_size > 1:
+        try_alone(program, compiled)
     if compiled.spec.length is not UNSET:
         try_lengths(program, compiled)
 
@@ -75,6 +77,17 @@ def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool)
         raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
 
 
+def try_alone(program: ExportedProgram, compiled: CompiledModel) -> None:
+    """Check that the output for a sample is the same in a batch and alone. Raises SamplesMixed."""
+    session, batch = open_session(compiled.predict), synthetic_batch(compiled.spec, compiled.ranges).dataset
+    alone = batch.take(slice(0, 1))
+    together, again = (predict_logits(session, compiled.parameters, one, compiled.frozen) for one in (batch, alone))
+    if not np.allclose(together[:1], again, rtol=1e-3, atol=1e-4):
+        sizes = {1, compiled.spec.batch_size}
+        place = _first_to_differ(program, compiled, alone.inputs, batch.inputs, sizes)
+        raise SamplesMixed(**place.fields())
+
+
 def try_lengths(program: ExportedProgram, compiled: CompiledModel) -> None:
     """Check that the output for a short sample does not change when it is padded. Raises PaddingCounts."""
     model, session = compiled.spec, open_session(compiled.predict)
@@ -89,7 +102,8 @@ def try_lengths(program: ExportedProgram, compiled: CompiledModel) -> None:
         for inputs in (short.inputs, filled)
     )
     if not np.allclose(said, again[tuple(map(slice, said.shape))], rtol=1e-3, atol=1e-4):
-        place = _first_to_differ(program, compiled, short.inputs, filled)
+        sizes = {model.length.shortest, model.length.longest}
+        place = _first_to_differ(program, compiled, short.inputs, filled, sizes)
         raise PaddingCounts(padding=model.padding or 0, **place.fields())
 
 
@@ -150,26 +164,27 @@ def _arguments(program: ExportedProgram, parameters: Tensors, inputs: Mapping[st
 
 
 def _first_to_differ(
-    program: ExportedProgram, compiled: CompiledModel, short: Mapping[str, Array], filled: Mapping[str, Array]
+    program: ExportedProgram,
+    compiled: CompiledModel,
+    less: Mapping[str, Array],
+    more: Mapping[str, Array],
+    sizes: Set[int],
 ) -> SourceLocation:
-    """Where it is first seen that the samples of `filled` are those of `short`, filled up."""
+    """Where it is first seen that `more` begins with `less`; an axis by which they differ has both `sizes`."""
     module = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
-    length = compiled.spec.length
-    assert length is not UNSET, "only models with lengths are asked"
-    sizes = {length.shortest, length.longest}
 
     def begins_alike(longer: Tensor, shorter: Tensor) -> bool:
         if longer.dim() != shorter.dim():
             return True
         differ = [{own, other} for own, other in zip(longer.shape, shorter.shape, strict=True) if own != other]
-        # Axes that are joined with the length's begin with something else.
+        # Axes that are joined with that one begin with something else.
         return any(found != sizes for found in differ) or torch.allclose(
             longer[tuple(map(slice, shorter.shape))], shorter, rtol=1e-3, atol=1e-4, equal_nan=True
         )
 
     try:
         longer, shorter = (
-            given_by(module, list(_arguments(program, compiled.parameters, inputs))) for inputs in (filled, short)
+            given_by(module, list(_arguments(program, compiled.parameters, inputs))) for inputs in (more, less)
         )
     except REFUSALS:
         return SourceLocation("", "")

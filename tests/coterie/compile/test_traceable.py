@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.compile.compiled import compile_model
+from coterie.compile.errors import ExportFailed
 from coterie.compile.program import export_loss, export_module
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
@@ -37,6 +38,35 @@ def test_bags_of_words_are_those_of_pytorch(mode: str, padding: int | None) -> N
 
 def test_bags_of_words_train_as_in_pytorch() -> None:
     test_zoo.follow(Entry(lambda: Bags("mean", 0), (Sentences((5,), WORDS),), CLASSES), steps=4)
+
+
+class _Sign(torch.autograd.Function):
+    """A straight-through estimator, whose gradient is not that of what it computes."""
+
+    @staticmethod
+    def forward(context: object, x: Tensor) -> Tensor:
+        return torch.sign(x)
+
+    @staticmethod
+    def backward(context: object, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        return gradient
+
+
+class Binary(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.head = nn.Linear(4, 4), nn.Linear(4, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(_Sign.apply(self.first(x)))
+        return logits
+
+
+def test_gradients_of_ones_own_are_refused_which_pytorch_leaves_out() -> None:
+    apply = torch.autograd.Function.__dict__["apply"]
+    with pytest.raises(ExportFailed, match=r"test_traceable\.py:\d+.*_Sign.*\.detach\(\)"):
+        export_module(Binary(), (torch.rand(2, 4),))
+    assert torch.autograd.Function.__dict__["apply"] is apply
 
 
 class Masked(nn.Module):

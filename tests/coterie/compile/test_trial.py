@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from coterie.cloud.trial import try_cloud
 from coterie.compile.compiled import compile_model
-from coterie.compile.errors import NotTrainable
+from coterie.compile.errors import NotTrainable, SamplesMixed
 from coterie.compile.program import export_module
 from coterie.compile.ranges import ranges_of
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
@@ -114,4 +114,41 @@ def test_a_model_that_nothing_trains_is_told_why() -> None:
 
     program = export_module(Rounded(torch.relu), (torch.ones(2, 4),))
     with pytest.raises(NotTrainable, match=r"changes no parameter.*\.detach\(\), argmax, round"):
+        try_training(program, compile_model(program, batch_size=4))
+
+
+class AttentionOverSamples(nn.Module):
+    """Its samples come first, and the layer takes them for the words of one sentence."""
+
+    def __init__(self, *, batch_first: bool) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=batch_first)
+        self.head = nn.Linear(4, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.layer(x).mean(dim=1))
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("module", "place"),
+    [
+        (Odd(lambda x: x - x.mean(dim=0)), r"test_trial\.py:\d+.*self\.take"),
+        (Odd(lambda x: x / x.shape[0]), r"test_trial\.py:\d+.*self\.take"),
+        (AttentionOverSamples(batch_first=False), r"module 'layer.*batch_first=True"),
+    ],
+)
+def test_a_model_that_looks_at_other_samples_is_refused_with_the_place(module: nn.Module, place: str) -> None:
+    example = torch.rand(2, 3, 4) if isinstance(module, AttentionOverSamples) else torch.rand(2, 4)
+    program = export_module(module, (example,))
+    with pytest.raises(SamplesMixed, match=place) as caught:
+        try_training(program, compile_model(program, batch_size=4))
+    assert caught.value.code == "compile.samples_mixed"
+
+
+def test_statistics_of_batches_that_are_kept_are_no_mixture() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, CLASSES))
+    for tried in (module, AttentionOverSamples(batch_first=True)):
+        example = torch.rand(2, 3, 4) if isinstance(tried, AttentionOverSamples) else torch.rand(2, 4)
+        program = export_module(tried, (example,))
         try_training(program, compile_model(program, batch_size=4))
