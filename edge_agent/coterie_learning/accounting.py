@@ -1,13 +1,13 @@
-"""What Gaussian noise is worth, in pure arithmetic: a device keeps account of what it has told without any library.
+"""Privacy accounting for Gaussian noise, in pure arithmetic, so that a device needs no library for it.
 
-Releases add up in μ² = Σ (participations/z)² (Dong et al. 2019, arXiv 1905.02383, Corollary 3.3); what they amount to
-is told as epsilon at a delta, exactly (Balle and Wang 2018, arXiv 1805.06530, Theorem 8).
+Releases compose as μ² = Σ (participations/z)² (Dong et al. 2019, arXiv 1905.02383, Corollary 3.3). The total is
+reported as an exact epsilon at a given delta (Balle and Wang 2018, arXiv 1805.06530, Theorem 8).
 """
 
 import math
 
 ROUNDING = 1e-9
-"""By what share a sum of costs may exceed a budget: they are sums of float64."""
+"""Share by which a sum of costs may exceed a budget, because sums of float64 are rounded."""
 _TURNS = 200
 _TAIL = -10.0
 """Below it the logarithm of Φ is taken from its asymptotic series."""
@@ -15,7 +15,7 @@ _LARGEST_MU = 1e4
 
 
 def epsilon_of(mu2: float, delta: float) -> float:
-    """What costs of `mu2` in all amount to at `delta`, of (0, 1); infinite where they are beyond any use."""
+    """Epsilon at `delta`, in (0, 1), of costs that sum to `mu2`; infinite where it is too large to be useful."""
     if mu2 > _LARGEST_MU**2:
         return math.inf
     if mu2 <= 0 or _delta(math.sqrt(mu2), 0.0) <= delta:
@@ -30,7 +30,7 @@ def epsilon_of(mu2: float, delta: float) -> float:
 
 
 def most_of(epsilon: float, delta: float) -> float:
-    """The largest μ² that amounts to no more than `epsilon`, 0 or above, at `delta`, of (0, 1)."""
+    """The largest μ² whose epsilon at `delta`, in (0, 1), is at most `epsilon`, which is not negative."""
     low, high = 0.0, _LARGEST_MU
     for _ in range(_TURNS):
         middle = (low + high) / 2

@@ -1,9 +1,9 @@
-"""From what one device counted to the vector that is summed under masks, and from the sum to counts with their error.
+"""Encodes one device's counts as a vector for secure aggregation, and decodes the sum as counts with their error.
 
-Counts are whole numbers, times a unit that makes the noise of one device large enough: `LEAST_DEVIATION` whole numbers,
-so that the sum of rounded noise is worth what one Gaussian mechanism is (`coterie_learning.secure_sum.grid`). Each
-device adds the noise of which those that conspire with nobody have together `noise_multiplier` sensitivities. Without
-noise the unit is 1 and the sum is exact.
+Counts are multiplied by an integer unit, chosen so that the noise of one device has a standard deviation of at least
+`LEAST_DEVIATION`: the sum of rounded noise is then equivalent to one Gaussian mechanism
+(`coterie_learning.secure_sum.grid`). Each device adds a share of the noise, such that the honest devices together add
+`noise_multiplier` sensitivities. Without noise the unit is 1 and the sum is exact.
 """
 
 import math
@@ -21,26 +21,26 @@ from coterie_wire.errors import WireError
 Float64 = NDArray[np.float64]
 BITS = 32
 FURTHEST = 10.0
-"""Standard deviations of the noise on a cell for which there is room: it wraps with a probability of 1e-23."""
+"""Standard deviations of the noise that a cell has room for: it overflows with a probability of 1e-23."""
 
 
 class FleetAnswer(NamedTuple):
-    """What a fleet answers."""
+    """A fleet's answer to a question."""
 
     counts: Float64
     """[cells]."""
     deviation: float
     """Standard deviation of the noise on each of them."""
     devices: int
-    """That were summed."""
+    """Devices whose vectors were summed."""
 
 
 class Encoding(NamedTuple):
-    """The same for all devices of a sum of so many `members`."""
+    """How a question's counts are encoded; the same for all devices of a sum with this number of `members`."""
 
     question: Question
     members: int
-    """Of the list."""
+    """Devices in the member list."""
 
     @property
     def cells(self) -> int:
@@ -54,20 +54,20 @@ class Encoding(NamedTuple):
 
     @property
     def unit(self) -> int:
-        """What one count is in whole numbers. Raises WireError ``secure_sum.too_few``."""
+        """The integer that stands for one count. Raises WireError ``secure_sum.too_few``."""
         if self.question.noise_multiplier is None:
             return 1
         return max(1, math.ceil(LEAST_DEVIATION / self._share))
 
     @property
     def deviation(self) -> float:
-        """Of the noise that one device adds to a cell, in whole numbers. Raises what `unit` raises."""
+        """Standard deviation of the noise that one device adds to a cell, in integers. Raises what `unit` raises."""
         return 0.0 if self.question.noise_multiplier is None else self._share * self.unit
 
     def vector(self, counts: Int64, *, key: bytes) -> Vector:
-        """What a device that has these `counts` [cells] adds to the sum; noise is drawn from `key` [32 bytes].
+        """The vector that a device with these `counts` [cells] adds to the sum; noise is drawn from `key` [32 bytes].
 
-        Raises WireError ``update.out_of_range`` where it counts more than the question takes of one device, and what
+        Raises WireError ``update.out_of_range`` where it counts more than the question allows one device, and what
         `layout` raises.
         """
         layout = self.layout
@@ -81,9 +81,9 @@ class Encoding(NamedTuple):
         return Vector(BITS, numbers, np.ones(1, np.uint64))
 
     def answer(self, total: Vector, devices: int) -> FleetAnswer:
-        """What the sum of the vectors of so many `devices` says.
+        """The answer in the sum of the vectors of this number of `devices`.
 
-        Raises WireError ``secure_sum.wrong_sum`` where it is the sum of no such vectors.
+        Raises WireError ``secure_sum.wrong_sum`` where it cannot be the sum of such vectors.
         """
         tail: UInt64 = total.tail
         if tail.tolist() != [devices]:
@@ -97,14 +97,14 @@ class Encoding(NamedTuple):
         return FleetAnswer(counts, self.error(devices), devices)
 
     def error(self, devices: int) -> float:
-        """Standard deviation of the noise on a cell of the sum of so many `devices`, in counts: rounding included."""
+        """Standard deviation, in counts, of the noise on a cell of the sum of so many `devices`, rounding included."""
         if self.question.noise_multiplier is None:
             return 0.0
         return math.sqrt(devices * (self.deviation**2 + 1 / 12)) / self.unit
 
     @property
     def _share(self) -> float:
-        """Of the noise, what each device adds, in counts."""
+        """Standard deviation of the noise that each device adds, in counts."""
         assert self.question.noise_multiplier is not None
         honest = self.question.terms.honest(self.members)
         return self.question.noise_multiplier * self.question.count.sensitivity / math.sqrt(honest)

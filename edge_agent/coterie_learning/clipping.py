@@ -1,14 +1,14 @@
-"""Meetings at which one poisoned model moves nobody far: each device mixes the others' models itself, and clips them.
+"""Gossip that is robust to poisoned models: each device mixes the others' models itself, and clips their differences.
 
 ClippedGossip (He, Karimireddy and Jaggi 2022, "Byzantine-robust decentralized learning via ClippedGossip", arXiv
 2202.01545, Algorithm 1): a device adds to its own parameters the weighted differences of the others' from them, each
-shortened to a bound. The paper's bound needs to know how many attack; here it is the distance of half of the others
-that were heard, so that it holds as long as fewer than half of them lie. A weight counts no more than half of all do,
-since it is what a peer says of itself.
+clipped to a bound. The paper's bound depends on the number of attackers; here it is the median distance of the models
+received, which is sound as long as fewer than half of their senders are malicious. No weight counts more than the
+median weight, since a peer reports its own.
 
-Each sends its model to each other, so that nobody depends on what another says that all are: group - 1 models where a
-mean takes less than two. It loses to the mean where nobody attacks and data differ much, since what one device alone
-has learned is clipped, too; and poison that keeps within the distances of honest models goes unseen.
+Every member sends its model to every other, so that none depends on an average computed by another: a member sends
+group - 1 models, where a mean takes less than two. It loses to the mean where there is no attack and data differ much,
+since what only one device has learned is clipped too; and poison within the distances of honest models is not detected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 FAR = 3.0
-"""Times the bound: models beyond are named. On digits of few classes a device one in some thousand honest ones is."""
+"""Models farther than this many bounds are reported; on digits of few classes about one honest model in a thousand."""
 
 MOST_ASKED = 3
-"""Devices whose models are asked for before one is taken over: of so many, one that lies is found out."""
+"""Models requested before one is taken over: with this many, a single malicious one is detected."""
 
 
 class Mixed(NamedTuple):
-    """What a device goes on with."""
+    """The result of mixing."""
 
     numbers: Float32
     far: Sequence[str]
@@ -37,9 +37,9 @@ class Mixed(NamedTuple):
 
 
 def mix_clipped(own: Float32, weight: int, others: Mapping[str, tuple[int, Float32]]) -> Mixed:
-    """`own` numbers, and those of each of the `others`, with the weights that they claim.
+    """Mix the `own` numbers with those of the `others`, each with the weight that its sender claims.
 
-    With a single other one nobody could tell whether it lies, and `own` stays as it is.
+    With a single other model an outlier cannot be told, and `own` stays as it is.
     """
     if len(others) < 2:
         return Mixed(own, [])
@@ -73,7 +73,7 @@ def most_agreed(own: Tensors, models: Sequence[Tensors]) -> Tensors:
 
 
 class ClippedMeeting(Meeting):
-    """A meeting at which a share is a whole model, and there are no averages to be learned from others."""
+    """A meeting at which each share is a whole model, and members send no averages."""
 
     _is_over = False
     _far: Sequence[str] = ()
@@ -83,7 +83,7 @@ class ClippedMeeting(Meeting):
         return self._far
 
     def average(self, *, anyway: bool = False) -> bytes | None:
-        """None: each mixes by itself. From then on what comes is too late."""
+        """None: each member mixes by itself. Shares that arrive after this call are too late."""
         self._is_over = self._is_over or (bool(self._list) and (anyway or not self.unheard))
         return None
 

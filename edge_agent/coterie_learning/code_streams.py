@@ -1,7 +1,7 @@
-"""Payloads of codes that lossless coding makes smaller, deflated in chunks.
+"""Payloads of integer codes, compressed losslessly (deflate) in chunks.
 
-The codes of all tensors follow one another, in the order of the tensors' names, and are packed and deflated in chunks,
-so that a span is read in the memory of a chunk.
+The codes of all tensors are concatenated in the order of the tensors' names, and packed and deflated in chunks: reading
+a span takes the memory of one chunk.
 """
 
 import math
@@ -24,7 +24,7 @@ SIZES = "sizes"
 
 
 def chunks_of(parameters: int) -> int:
-    """How many chunks so many codes are."""
+    """The number of chunks for this number of codes."""
     return math.ceil(parameters / CHUNK)
 
 
@@ -40,14 +40,14 @@ def deflated(codes: Mapping[str, Codes], packing: Packing) -> Mapping[str, Array
 def stream_specs(
     expected: tuple[TensorSpec, ...], stated: Mapping[str, TensorSpec], packing: Packing
 ) -> tuple[TensorSpec, ...]:
-    """The tensors that hold the codes of tensors of the specs `expected`; `stated` says how long the streams are."""
+    """Specs of the tensors that hold the codes of the tensors `expected`; `stated` gives the lengths of the streams."""
     name, chunks = layout_name("codes", expected), chunks_of(parameters_of(expected))
     length = math.prod(stated[name].shape) if name in stated else 0
     return (TensorSpec(SIZES, "int32", (chunks, packing.streams)), TensorSpec(name, "uint8", (length,)))
 
 
 class StreamPayload(LevelsPayload):
-    """A payload of `deflated` codes, and of their scales."""
+    """A payload of `deflated` codes and their scales."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class StreamPayload(LevelsPayload):
         return found
 
     def largest_code(self, codes: Codes) -> int:
-        """Most are far from the end of the scale, so that only looking tells."""
+        """Computed from the codes, since most are far below the largest level."""
         return max(int(codes.max()), -int(codes.min()))
 
     def _chunk(self, chunk: int) -> Codes:
-        """The last one is kept: spans are read one after the other."""
+        """The last chunk is cached: spans are read one after the other."""
         if self._kept[0] != chunk:
             first = chunk * self._packing.streams
             ends = self._ends[first : first + self._packing.streams + 1]

@@ -1,9 +1,10 @@
 """Which updates of a round count, and with what weight: no single device determines a version.
 
-Both rules compare an update with the median of its cohort, so that they mean the same for any model and any fleet. The
-bound of norms is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but what exceeds it is left out and named
-instead of being scaled, since honest devices stay far below it. Once most devices have learned their samples their
-updates shrink, and an honest device that has not stands out: what was ordinary in an earlier round stays allowed.
+Both rules compare an update with the median of its cohort, so that they apply to any model and any fleet. The norm
+bound is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but an update that exceeds it is left out and reported
+instead of being scaled down, since honest devices stay far below it. Once most devices have fitted their samples, their
+updates shrink, and an honest device that has not is an outlier: a norm that was ordinary in an earlier round stays
+allowed.
 """
 
 import math
@@ -22,13 +23,13 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors
 
 TIMES_NORM = 10.0
-"""Times the median norm that an update's may be, where that is more than was ordinary before."""
+"""An update's norm may be this many times the median, where that exceeds the norm that was ordinary before."""
 TIMES_SCALAR = 100.0
-"""Times the median that a number which an update tells of itself may be: stragglers make few steps beside others."""
+"""A number that an update reports may be this many times the median: stragglers make few steps compared with others."""
 TIMES_SAMPLES = 10
-"""Times the median number of samples that an update can weigh."""
+"""An update weighs at most this many times the median number of samples."""
 FEWEST = 3
-"""Updates among which one can be told from the others."""
+"""The fewest updates among which an outlier can be told from the others."""
 
 
 class Admission(NamedTuple):
@@ -36,13 +37,13 @@ class Admission(NamedTuple):
 
     kept: Sequence[int]
     faults: Mapping[int, WireError]
-    """What is wrong with each of the others."""
+    """The problem with each update that does not count."""
     norms: Sequence[float] = ()
-    """L2 norms of those that count, in their order."""
+    """L2 norms of the updates that count, in their order."""
     all_norms: Sequence[float] = ()
-    """Those of all that could be read."""
+    """L2 norms of all updates that could be read."""
     ordinary: float = 0.0
-    """What `ordinary_norm` finds of them and of those before; where norms are held to a bound, that of those before."""
+    """`ordinary_norm` of these norms and the previous value; where norms are held to a bound, the previous value."""
 
 
 def admit(
@@ -58,14 +59,14 @@ def admit(
 ) -> Admission:
     """Read every number of the updates, one update after the other; `on_each` is called with each place.
 
-    `known` are the norms, by place, of updates that have been read so before and have the same bytes now: these are
-    opened alone.
+    `known` are the norms, by place, of updates that were read before and have the same bytes now: these are only
+    opened.
 
-    An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
-    number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
-    are those of what was sent (`Local.scale`) and are not compared: whether an update counts must not depend on another
-    device's. `others` are the norms of those of their cohort that were verified elsewhere; `ordinary` is what
-    `ordinary_norm` found before.
+    An update is at fault if it cannot be opened or read, is not finite or out of range, or if its norm or a number that
+    it reports (`Local.compared`) is far above the others'. Where a privacy kind holds norms to a `bound`, norms are
+    those of what was sent (`Local.scale`) and are not compared: whether an update counts must not depend on another
+    device's. `others` are the norms of updates of the same cohort that were verified elsewhere; `ordinary` is the
+    previous result of `ordinary_norm`.
     """
     norms: dict[int, float] = {}
     reported: dict[int, Mapping[str, float]] = {}
@@ -95,14 +96,14 @@ def admit(
 
 
 def far_off(norm: float, most: float) -> WireError:
-    """What is wrong with an update that is larger than its cohort allows."""
+    """The problem with an update that is larger than its cohort allows."""
     return WireError(
         "update.outlier", f"its norm is {norm:.3g}; those of its round and of earlier ones allow {most:.3g}"
     )
 
 
 def _too_large(reported: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
-    """By place of an update and name, the numbers that are far above the median of those told, with what it allows."""
+    """By place of an update and name, the reported numbers that are far above their median, with the allowed limit."""
     names = next(iter(reported.values()), {}) if len(reported) >= FEWEST else {}
     for name in names:
         most = TIMES_SCALAR * statistics.median(numbers[name] for numbers in reported.values())
@@ -118,9 +119,9 @@ def largest_norm(norms: Sequence[float], ordinary: float) -> float | None:
 
 
 def ordinary_norm(norms: Sequence[float], before: float) -> float:
-    """The largest median of any cohort of the lineage so far: these `norms` after what was found `before`.
+    """The largest median norm of any cohort of the lineage so far: of these `norms` and the value `before`.
 
-    Whoever holds less than half of every cohort cannot raise it above what honest devices have sent.
+    An attacker with less than half of every cohort cannot raise it above what honest devices have sent.
     """
     return max(before, statistics.median(norms)) if len(norms) >= FEWEST else before
 
@@ -128,8 +129,8 @@ def ordinary_norm(norms: Sequence[float], before: float) -> float:
 def weights(counted: Sequence[int]) -> tuple[int, ...]:
     """The weight of each update, at least 1, from how often it should be `counted`, at least once.
 
-    None weighs more than ten times the median; of three or more, none more than all others together; and the sum is at
-    most what exact sums take, for which all are scaled down, if need be, and rounded down.
+    No update weighs more than ten times the median, or, of three or more, more than all others together. The sum is at
+    most what exact sums can hold; if need be, all weights are scaled down for that, and rounded down.
     """
     most = TIMES_SAMPLES * statistics.median_low(counted)
     capped = [min(count, most) for count in counted]
@@ -143,16 +144,16 @@ def weights(counted: Sequence[int]) -> tuple[int, ...]:
 
 
 class UpdateFigures(NamedTuple):
-    """What is known of an update that was verified elsewhere."""
+    """Figures of an update that was verified elsewhere."""
 
     samples: int
     norm: float
 
 
 def weights_of_figures(merge: Merge, cohort: Sequence[UpdateFigures], ordinary: float) -> Sequence[int]:
-    """What each update of a merge of sums weighs, none of which is stale; 0: it is left out, as `admit` leaves it out.
+    """The weight of each update of a merge of sums, none of them stale; 0: it is left out, as by `admit`.
 
-    The same as that of updates which are read.
+    The same weights as for updates that are read.
     """
     most = largest_norm([figures.norm for figures in cohort], ordinary)
     kept = [place for place, figures in enumerate(cohort) if most is None or figures.norm <= most]
@@ -164,19 +165,18 @@ def weights_of_figures(merge: Merge, cohort: Sequence[UpdateFigures], ordinary: 
 
 
 class Weight(NamedTuple):
-    """What an update weighs in its merge."""
+    """The weight of an update in its merge."""
 
     weight: int
     full: int
-    """What it would weigh if it were not stale; a sum of updates is divided by the sum of these."""
+    """Its weight if it were not stale; a sum of updates is divided by the sum of these."""
 
 
 def shortened(discounts: Sequence[int], norms: Sequence[float], bound: float, *, parameters: int) -> tuple[int, ...]:
     """`discounts` of updates with these `norms`, lowered so that none adds more than `bound` times `FULL_WEIGHT`.
 
-    They are rounded down, 0 included. A norm is taken for as much larger as may be hidden by its computation, which is
-    good to three digits, and by the grid of exact sums, to which the scales of 7-bit codes of `parameters` numbers are
-    rounded.
+    They are rounded down, possibly to 0. Each norm is increased by its largest possible error: it is computed to three
+    digits, and the scales of 7-bit codes of `parameters` numbers are rounded to the grid of exact sums.
     """
     longest = [norm * 1.001 + math.sqrt(parameters) * 64 * GRID for norm in norms]
     return tuple(
@@ -186,10 +186,10 @@ def shortened(discounts: Sequence[int], norms: Sequence[float], bound: float, *,
 
 
 def discounted(weights: Sequence[int], discounts: Sequence[int]) -> tuple[Weight, ...]:
-    """`weights`, each times its discount, of `FULL_WEIGHT`.
+    """`weights`, each times its discount, in units of `FULL_WEIGHT`.
 
-    Where none is discounted, they stay as they are. At most 5,000 are given: their sum is then at most what exact sums
-    take, for which all are scaled down, if need be, and rounded down.
+    Where none is discounted, they stay as they are. At most 5,000 are given. Their sum is at most what exact sums can
+    hold; if need be, all are scaled down for that, and rounded down.
     """
     unit = math.gcd(FULL_WEIGHT, *discounts)
     full = FULL_WEIGHT // unit

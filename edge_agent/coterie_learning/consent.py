@@ -1,12 +1,12 @@
-"""What a plan has leave a device, as its owner is asked about it, and what goes beyond what the owner has agreed to."""
+"""Consent scopes: what leaves a device under a plan, and which of it the owner has not agreed to."""
 
 from collections.abc import Collection, Mapping
 from typing import Literal, TypeAlias, get_args
 
 Readability = Literal["readable", "noised", "summed"]
-"""Updates that the platform can read, that it reads under noise of the device's own, or that are read in sums alone."""
+"""How updates can be read: individually, individually under noise added by the device, or only in sums."""
 Scope: TypeAlias = Readability | Literal["help"]
-"""Those, or parts of the device's model, with figures by class, for other devices."""
+"""Scopes of updates, or parts of the device's model with figures by class, sent to other devices."""
 SCOPES: tuple[Scope, ...] = (*get_args(Readability), "help")
 WORDS: Mapping[Scope, str] = {
     "readable": "The platform can read what your device learned, though not your data.",
@@ -18,7 +18,7 @@ WORDS: Mapping[Scope, str] = {
         "choose after joining."
     ),
 }
-"""For the owner."""
+"""Descriptions for the owner."""
 
 
 FEDERATION = "federation:"
@@ -27,7 +27,7 @@ ASKED_LABELS = "You are asked about samples whose label nobody knows, and your a
 
 
 def words_of(part: str) -> str:
-    """What an owner may take back, in words: a federation (``federation:NAME``), a scope, or to be asked for labels."""
+    """Describes what an owner may withdraw: a federation (``federation:NAME``), a scope, or label questions."""
     if part == LABELS:
         return ASKED_LABELS
     if part.startswith(FEDERATION):
@@ -36,16 +36,16 @@ def words_of(part: str) -> str:
 
 
 def is_part(part: str) -> bool:
-    """Whether an owner may take that back."""
+    """Whether an owner may withdraw `part`."""
     return part == LABELS or part in SCOPES or (part.startswith(FEDERATION) and part != FEDERATION)
 
 
 def taken_back(withdrawn: Collection[str], federation: str, asked: Collection[Scope]) -> tuple[str, ...]:
-    """What of a federation and of what its plan asks the owner has taken back."""
+    """Which of a federation, and of the scopes that its plan asks for, the owner has withdrawn."""
     return tuple(part for part in (FEDERATION + federation, *asked) if part in withdrawn)
 
 
 def beyond(agreed: Collection[Scope], asked: Collection[Scope]) -> tuple[Scope, ...]:
-    """What of `asked` goes beyond `agreed`: who lets the platform read updates lets it read less of them, too."""
+    """The scopes in `asked` that `agreed` does not cover; a scope covers those under which the platform reads less."""
     covered = {*agreed, *get_args(Readability)} if "readable" in agreed else {*agreed}
     return tuple(scope for scope in SCOPES if scope in asked and scope not in covered)

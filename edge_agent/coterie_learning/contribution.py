@@ -1,9 +1,8 @@
-"""From one device's update and what it measured to the vector that is summed, and from the sum to one update.
+"""Encodes one device's update and figures as a vector for secure aggregation, and decodes the sum as one update.
 
-Everything goes under the mask: the update, by what it counts, how many samples it was made of, losses, accuracy, the
-numbers that a kind of local training sends beside its update, and running statistics. What is left of a sum is the mean
-update of its devices, as a file that merges read. Where devices add noise, that covers the update alone: all updates
-count in full, and nothing that was measured is sent.
+Everything is masked: the update, its weight, the number of samples, losses, accuracy, the scalars that a kind of local
+training sends, and running statistics. The decoded sum is the mean update of its devices, as a file that merges read.
+Where devices add noise, the noise covers the update alone: all updates have full weight, and no figures are sent.
 """
 
 import math
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 FULL_WEIGHT_BITS = 10
 LARGEST_BITS = 20
-"""Losses, statistics and `Local.scalars` are below two to the power of it."""
+"""Losses, statistics and `Local.scalars` are below two to the power of this."""
 _WORD_BITS = 62
 _FIGURES = ("loss_before", "loss_after", "accuracy_before", "measured_accuracy")
 _WEIGHT, _SAMPLES = 0, 1
 
 
 class DeviceFigures(NamedTuple):
-    """What a device measured while it made an update."""
+    """Figures that a device measured for its update."""
 
     samples: int
     loss_before: float
@@ -50,37 +49,37 @@ class DeviceFigures(NamedTuple):
 
 
 class SummedFigures(NamedTuple):
-    """What its devices measured, on average."""
+    """Mean figures of the devices of a sum."""
 
     samples: int
-    """In all; of which each device tells no more than counts."""
+    """Samples in all; each device reports no more than count."""
     loss_before: float
     loss_after: float
     accuracy_before: float | None
 
 
 class Summed(NamedTuple):
-    """What a sum tells of its devices together."""
+    """The decoded sum of the devices' vectors."""
 
     devices: int
     samples: int
-    """What a merge that weighs it by samples is given: how many there are, or devices where that is not known."""
+    """The sample count for merges that weigh by samples; the number of devices where it is not known."""
     figures: "SummedFigures | None"
-    """None: noise covers none."""
+    """None under noise, which does not cover figures."""
     payload: bytes
     """The mean update, in the codec that the sum is read with."""
 
 
 class Contents(NamedTuple):
-    """What the vectors of a sum are made of, the same for all of its devices."""
+    """The encoding of the vectors of a sum, the same for all of its devices."""
 
     model: ModelSpec
     local: Local
     masking: Masking
     members: int
-    """Of the list."""
+    """Devices in the member list."""
     seed: int
-    """Of the rotation."""
+    """Seed of the rotation."""
 
     @property
     def layout(self) -> Layout:
@@ -94,11 +93,11 @@ class Contents(NamedTuple):
 
     @property
     def vector_bytes(self) -> int:
-        """What a device uploads."""
+        """Size of a device's upload, in bytes."""
         return self.layout.file_bytes(bytes(32))
 
     def weight_of(self, samples: int) -> int:
-        """By what an update of so many counts, at least 1, where one that counts in full has 2^`FULL_WEIGHT_BITS`."""
+        """The weight of an update of this number of samples, at least 1; full weight is 2^`FULL_WEIGHT_BITS`."""
         full = 1 << FULL_WEIGHT_BITS
         most = self.masking.full_samples
         return full if most is None else max(1, min(samples, most) * full // most)
@@ -106,10 +105,10 @@ class Contents(NamedTuple):
     def vector(
         self, update: UpdateFile, measured: DeviceFigures, base: Tensors, *, seed: int, key: bytes | None = None
     ) -> Vector:
-        """What the device of `update` adds to the sum; `base` are the running statistics of the version it began with.
+        """The vector that adds `update` to the sum; `base` are the running statistics of the version it started from.
 
-        The same for the same `seed` and `key`; noise, where there is any, is drawn from the key [32 bytes], which never
-        leaves the device. Raises WireError ``update.out_of_range``, or what reading the update raises.
+        The same for the same `seed` and `key`; noise, if any, is drawn from the key [32 bytes], which never leaves the
+        device. Raises WireError ``update.out_of_range``, or what reading the update raises.
         """
         weight = self.weight_of(measured.samples)
         numbers = np.concatenate([np.empty(0, np.float32), *self._numbers(update)])
@@ -128,9 +127,9 @@ class Contents(NamedTuple):
         )
 
     def summed(self, numbers: UInt, tail: UInt64, devices: int, base: Tensors, codec: Codec) -> Summed:
-        """What the sum of the vectors of so many devices stands for.
+        """Decode the sum of the vectors of this number of devices.
 
-        Raises WireError ``secure_sum.wrong_sum`` where it is the sum of no such vectors.
+        Raises WireError ``secure_sum.wrong_sum`` where it cannot be the sum of such vectors.
         """
         whole = tail.astype(np.int64)
         weight = int(whole[_WEIGHT])
@@ -173,29 +172,29 @@ class Contents(NamedTuple):
 
     @property
     def _measured(self) -> int:
-        """Numbers of what devices measure: samples, figures, `Local.scalars` and running statistics."""
+        """How many numbers devices measure: samples, figures, `Local.scalars` and running statistics."""
         if self.masking.noise_multiplier is not None:
             return 0
         return 1 + self._beside + sum(math.prod(spec.shape) for spec in gathered(self.model))
 
     @property
     def _scalars(self) -> Sequence[str]:
-        """Their names, in the order of the tail."""
+        """The names of `Local.scalars`, in the order of the tail."""
         return sorted(self.local.scalars)
 
     @property
     def _beside(self) -> int:
-        """Means of the tail before those of running statistics."""
+        """The number of means in the tail before those of running statistics."""
         return len(_FIGURES) + len(self._scalars)
 
     @property
     def _most_samples(self) -> int:
-        """That one device counts: what an update counts by, and no more than all of them could sum."""
+        """The most samples that one device counts: the limit of its weight, and what the sum has room for."""
         return self.masking.full_samples or 1 << (_WORD_BITS - self.members.bit_length())
 
     @property
     def _places(self) -> int:
-        """Binary places of what is measured."""
+        """Fraction bits of measured numbers."""
         return _WORD_BITS - LARGEST_BITS - FULL_WEIGHT_BITS - self.members.bit_length()
 
     def _specs(self) -> tuple[TensorSpec, ...]:
@@ -217,7 +216,7 @@ class Contents(NamedTuple):
             yield codec.encode(tensors, seed=0).payload
 
     def _scaled(self, scalars: Mapping[str, float], weight: int) -> NDArray[np.int64]:
-        """Rounded up, so that what is above 0 stays so, and none gets above one that was not below it."""
+        """Rounded up, so that positive numbers stay positive and the order of numbers is preserved."""
         numbers = np.array([scalars[name] for name in self._scalars], np.float64)
         return self._fixed(numbers, weight, what=f"one of {', '.join(self._scalars)}", rounded=np.ceil)
 
@@ -240,7 +239,7 @@ class Contents(NamedTuple):
         return np.array([measured.loss_before, measured.loss_after, accuracy or 0.0, accuracy is not None], np.float64)
 
     def _statistics(self, found: Tensors, base: Tensors) -> Iterator[Float64]:
-        """Of each pair the difference of means from the base, and the mean square about the base's."""
+        """For each pair, the difference of the mean from the base's mean, and the mean square about the base's mean."""
         for pair in self.model.statistics:
             shift = found[pair.mean.name].astype(np.float64) - base[pair.mean.name]
             yield shift.reshape(-1)
@@ -260,7 +259,7 @@ class Contents(NamedTuple):
 
 
 def sent_bytes(plan: "Plan", model: ModelSpec) -> PayloadBytes:
-    """Of what a device sends in a round: its update, or the vector of a sum of as many updates as are wanted.
+    """Bytes that a device sends in a round: its update, or its vector in a sum of the target number of updates.
 
     Raises WireError ``plan.no_head`` or ``secure_sum.too_few``.
     """

@@ -1,7 +1,7 @@
-"""Kinds that other packages bring, each an entry point ``SLOT.NAME`` of the group ``coterie.kinds``.
+"""Kinds provided by other packages, each an entry point ``SLOT.NAME`` of the group ``coterie.kinds``.
 
-They are code that runs with the rights of the platform or the agent, and a dependency of a dependency may bring some.
-So none is loaded before its distribution is signed off in this Python environment: in the file `SIGNED_OFF`, which
+They are code that runs with the rights of the platform or the agent, and an indirect dependency may contain some. So
+none is loaded before its distribution is signed off in this Python environment: in the file `SIGNED_OFF`, which
 ``coterie kinds allow`` and ``coterie-agent kinds --allow`` write. Every process of an environment reads the same file.
 """
 
@@ -28,7 +28,7 @@ _HERE = Path(__file__).parent
 
 
 class Offer(NamedTuple):
-    """A kind that an installed distribution brings."""
+    """A kind that an installed distribution provides."""
 
     slot: str
     name: str
@@ -37,19 +37,19 @@ class Offer(NamedTuple):
     target: str
     """Where it is defined, as ``package.module:Class``."""
     refusal: Reason | None = None
-    """Why it is not loaded; None: nothing is in the way until it is tried."""
+    """Why it is not loaded; None: nothing is known to prevent loading."""
 
 
 def built_in_kinds(slot: str) -> tuple[str, ...]:
-    """The kinds of `slot` in this source, in order; a kind has the name of its module. Nothing is loaded."""
+    """The built-in kinds of `slot`, in order; a kind has the name of its module. Nothing is loaded."""
     found = pkgutil.iter_modules([str(_HERE / slot)])
     return tuple(sorted(info.name for info in found if not info.name.startswith("_")))
 
 
 @cache
 def offers() -> Sequence[Offer]:
-    """Every kind that an installed distribution brings, sorted; nothing of them is loaded."""
-    from importlib.metadata import entry_points  # only here: it takes memory, and most devices have no such kinds
+    """Every kind that an installed distribution provides, sorted; none is loaded."""
+    from importlib.metadata import entry_points  # here: it takes memory, and most devices have no such kinds
 
     signed_off = signed_off_distributions()
     found = []
@@ -64,14 +64,14 @@ def offers() -> Sequence[Offer]:
 
 
 def signed_off_offers(slot: str) -> Sequence[Offer]:
-    """Those of `slot` that are to be loaded; where nothing is signed off, packages are not even searched."""
+    """Offers of `slot` that are to be loaded; where nothing is signed off, packages are not searched."""
     if not signed_off_distributions():
         return ()
     return [offer for offer in offers() if offer.slot == slot and offer.refusal is None]
 
 
 def offered(slot: str, name: str) -> Offer | None:
-    """Who brings the kind `name` of `slot`, loaded or not; None: no installed distribution does."""
+    """The offer of the kind `name` of `slot`, loaded or not; None: no installed distribution provides it."""
     found = [offer for offer in offers() if (offer.slot, offer.name) == (slot, name)]
     return min(found, key=lambda offer: (offer.refusal is not None, offer.distribution), default=None)
 
@@ -88,7 +88,7 @@ def signed_off_distributions() -> frozenset[str]:
 
 
 def sign_off(distribution: str) -> None:
-    """Let processes that start from now on load the kinds of `distribution`.
+    """Allow processes started from now on to load the kinds of `distribution`.
 
     Raises WireError ``kinds.not_installed`` or ``kinds.not_writable``.
     """
@@ -99,7 +99,7 @@ def sign_off(distribution: str) -> None:
 
 
 def withdraw(distribution: str) -> None:
-    """Take back that `distribution` was signed off, for processes that start from now on; it need not be installed.
+    """Revoke the sign-off of `distribution` for processes started from now on; it need not be installed.
 
     Raises WireError ``kinds.not_writable``.
     """

@@ -1,4 +1,4 @@
-"""The drift detectors that a plan can choose from, and their states: every module of `drift`, told apart by tags."""
+"""The drift detectors that a plan can choose from, and their states: one tagged type for each module of `drift`."""
 
 from functools import reduce
 from operator import or_
@@ -14,6 +14,6 @@ DRIFT = Registry("drift", drift, Detector)
 if TYPE_CHECKING:
     AnyDetector: TypeAlias = Detector
     AnyDriftState: TypeAlias = DriftState
-else:  # as msgspec reads them: by their tags
+else:  # the form that msgspec decodes by tag
     AnyDetector = reduce(or_, DRIFT.kinds.values())
     AnyDriftState = reduce(or_, discover(drift, DriftState).values())

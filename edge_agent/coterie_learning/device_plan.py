@@ -1,4 +1,4 @@
-"""The device's part of a plan: the slots whose kinds run on the device, and the conditions asked of it."""
+"""The device's part of a plan: the slots whose kinds run on the device, and the conditions that it must meet."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ NO_HELP = "none"
 
 
 class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a device learns, reports, and helps others, parsed."""
+    """The parsed settings by which a device trains, reports, and helps others."""
 
     local: Local
     codec: Codec
@@ -36,7 +36,7 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     requirements: Requirements
     help: Help
     local_training_every_s: float | None = msgspec.field(default=None, name="alone_every_s")
-    """Seconds between two trainings on new samples outside of rounds at least; None: it trains in rounds only."""
+    """Least seconds between two trainings on new samples outside of rounds; None: it trains in rounds only."""
     spares_newest: bool = False
     """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
     and each version that comes can be compared on samples that neither was trained on by the device."""
@@ -44,20 +44,20 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """What its owner has to agree to before the device does anything under it."""
+        """Scopes that the owner has to agree to before the device does anything under this plan."""
         return scopes_of(self.privacy.name, self.help.name)
 
     @property
     def holds_between_rounds(self) -> bool:
-        """Whether devices have anything to do, or to keep, outside of rounds."""
+        """Whether devices train or store anything outside of rounds."""
         trains = self.local_training_every_s is not None or self.personal.rules(self.local) is not None
         return trains or self.help.rules() is not None or self.local.trains_personal_model()
 
 
 def scopes_of(privacy: str, help: str) -> tuple[Scope, ...]:
-    """What a plan with kinds of these names has leave a device.
+    """The scopes of a plan with kinds of these names.
 
-    A kind of privacy that this device does not have counts for nothing, as the device takes no part under it.
+    A privacy kind that this device lacks is ignored, as the device does not take part under it.
     """
     kind = PRIVACY.kinds.get(privacy)
     read: tuple[Scope, ...] = () if kind is None else (kind.readability,)
@@ -65,10 +65,10 @@ def scopes_of(privacy: str, help: str) -> tuple[Scope, ...]:
 
 
 def device_plan_json(plan: DevicePlan) -> bytes:
-    """`plan` as devices are told it.
+    """`plan` as sent to devices, as JSON.
 
-    What has its default is left out, so that a device which does not know a newer field reads the plan; defaults
-    therefore never change. Any other value of such a field is refused by the device, which could not heed it.
+    Fields with their default value are left out, so that a device which does not know a newer field can read the plan;
+    defaults therefore never change. A device refuses any other value of a field that it does not know.
     """
     document = from_values(msgspec.to_builtins(plan), dict[str, object])
     for slot in ("local", "codec", "privacy", "requirements", "help", "personal"):
@@ -86,7 +86,7 @@ def _without_defaults(struct: Kind | Requirements) -> dict[str, object]:
 
 
 def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
-    """The device plan that `raw` JSON stands for: each kind as ``{"kind": name, **hyperparameters}``.
+    """Parse the device plan in the JSON `raw`: each kind as ``{"kind": name, **hyperparameters}``.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """

@@ -1,4 +1,4 @@
-"""An algorithm's state between rounds: named tensors and JSON, in one blob with its own checksum.
+"""An algorithm's state between rounds: named tensors and JSON, in one blob with a checksum.
 
 The blob is the SHA-256 of the rest, 32 bytes, and a tensor file whose metadata holds the JSON.
 """
@@ -17,11 +17,11 @@ _DIGEST_BYTES = 32
 
 
 class State(NamedTuple):
-    """What one slot's kind remembers on the device from round to round."""
+    """The state of one slot's kind on the device, stored from round to round."""
 
     tensors: Mapping[str, Array] = {}
     values: Mapping[str, object] = {}
-    """What JSON can hold."""
+    """Values that JSON can represent."""
 
     @property
     def is_empty(self) -> bool:
@@ -31,7 +31,7 @@ class State(NamedTuple):
 
 NO_STATE = State()
 States = Mapping[str, State]
-"""By the name of the slot; a slot that is missing has no state."""
+"""States by the name of the slot; a slot that is missing has no state."""
 
 
 def encode_state(state: State) -> bytes:
@@ -42,7 +42,7 @@ def encode_state(state: State) -> bytes:
 
 
 def decode_state(blob: bytes) -> State:
-    """What `encode_state` wrote; the tensors are read-only views into `blob`. Raises WireError ``state.damaged``."""
+    """Inverse of `encode_state`; the tensors are read-only views into `blob`. Raises WireError ``state.damaged``."""
     content = memoryview(blob)[_DIGEST_BYTES:]
     if hashlib.sha256(content).digest() != blob[:_DIGEST_BYTES]:
         raise WireError("state.damaged", f"a state of {len(blob)} bytes is not what was written")

@@ -1,7 +1,7 @@
-"""Versions that travel as differences from the version before.
+"""Versions sent as differences from the previous version.
 
-A payload is as that of an update: the running statistics whole, if the model has some, and the difference of the
-parameters as a codec wrote it, which its metadata names.
+A payload has the form of an update: the running statistics in full, if the model has some, and the difference of the
+parameters, encoded by the codec that its metadata names.
 """
 
 import hashlib
@@ -21,19 +21,19 @@ from coterie_wire.tensors import Tensors, check_finite, decode_tensors, encode_t
 
 
 class Made(NamedTuple):
-    """A version as devices get it."""
+    """A version as devices receive it."""
 
     payload: bytes
     version: Tensors
-    """Parameters and statistics: what `apply_difference` gives."""
+    """Parameters and statistics, as `apply_difference` returns them."""
     residual: Tensors
-    """What of the merged parameters the version lacks; nothing where the codec does not feed it back."""
+    """The encoding error of the merged parameters; empty where the codec has no error feedback."""
 
 
 def make_difference(codec: Codec, model: ModelSpec, *, base: Tensors, merged: Tensors, residual: Tensors) -> Made:
-    """The difference that takes devices from the version `base` to (nearly) `merged`, both with their statistics.
+    """The encoded difference from the version `base` to `merged`, both with their statistics.
 
-    `residual` is that of `base`, nothing where it has none. The same arguments give the same bytes. Raises WireError
+    `residual` is that of `base`, empty where it has none. The same arguments give the same bytes. Raises WireError
     ``update.not_finite`` or ``tensors.not_finite``.
     """
     wanted = {spec.name: merged[spec.name] - base[spec.name] + residual.get(spec.name, 0) for spec in model.parameters}
@@ -45,7 +45,7 @@ def make_difference(codec: Codec, model: ModelSpec, *, base: Tensors, merged: Te
 
 
 def apply_difference(payload: bytes | memoryview, model: ModelSpec, base: Tensors) -> Tensors:
-    """The version that `payload` makes of `base`: sums of two float32 each, the same bits on every processor.
+    """The version that results from `payload` and `base`: sums of two float32 each, the same bits on every processor.
 
     Raises WireError ``update.*``, ``plan.unknown_kind``, ``plan.invalid`` or ``tensors.not_finite``.
     """
@@ -57,7 +57,7 @@ def apply_difference(payload: bytes | memoryview, model: ModelSpec, base: Tensor
 
 
 def next_file(payload: bytes, base: bytes, model: ModelSpec) -> bytes:
-    """The file of a version's tensors, made of that of the version before.
+    """The file of a version's tensors, computed from that of the previous version.
 
     Raises WireError ``tensors.*``, or what `apply_difference` raises.
     """

@@ -1,12 +1,12 @@
-"""Weighted sums of updates as integers: order, block size and partial sums do not change a bit of them.
+"""Weighted sums of updates as integers: order, block size and partial sums do not change a single bit.
 
 A parameter is rounded to a multiple of 2^-32 when it is decoded, multiplied by its update's weight, and added, in
-int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: larger values are refused
+int64. With magnitudes below 128 and weights that sum to less than 2^24 there is no overflow: larger values are refused
 before they are added, never saturated.
 
-Products are summed over several updates at once by a matrix product in float32 or float64, whose terms are multiples of
-one power of two. Where the sum of their magnitudes is at most 2^24, or 2^53, times that, it is exact in any order of
-additions.
+Several updates are added at once by a matrix product in float32 or float64, whose terms are multiples of one power of
+two. Where the sum of their magnitudes is at most 2^24, or 2^53, times that power, the result is exact in any order of
+addition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,15 +27,15 @@ GRID = 2.0**-GRID_BITS
 LARGEST = 128.0
 """Upper bound (exclusive) of the magnitude of an update's parameters."""
 LARGEST_SCALAR = 2.0**32
-"""Upper bound (exclusive) of the numbers that an update has beside those by parameter."""
+"""Upper bound (exclusive) of the scalars of an update."""
 MOST_WEIGHT = (1 << 24) - 1
 """The largest sum of the weights of all updates."""
 TOGETHER = 16
 """Updates that are multiplied with their weights and added by one matrix product."""
 CHUNK = 4_096
-"""Parameters of each of them that are processed at once, so that the processor's cache holds them as floats."""
+"""Parameters of each update that are processed at once, so that the processor's cache holds them as floats."""
 _EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}
-"""Every integer up to this is a number of the type."""
+"""Every integer up to this is representable in the type."""
 
 
 class WeightedCodes(NamedTuple):
@@ -46,7 +46,7 @@ class WeightedCodes(NamedTuple):
 
 
 class WeightedNumbers(NamedTuple):
-    """The same of an update whose codec has no integers."""
+    """The same for an update whose codec has no integer codes."""
 
     numbers: Float32
     """[parameters], of magnitudes below `LARGEST`."""
@@ -63,7 +63,7 @@ def add_numbers(total: Int64, updates: Sequence[WeightedNumbers]) -> None:
         piece = total[None, start : start + CHUNK]
         taken = levels[..., : piece.size]
         for place, update in enumerate(updates):
-            # Both are exact in float32: a power of two, and below 2^24 all that has a fraction.
+            # Exact in float32: scaling by a power of two, and rounding, as only numbers below 2^24 have fractions.
             np.multiply(update.numbers[start : start + CHUNK], np.float32(2.0**GRID_BITS), out=taken[place, 0])
         np.rint(taken, out=taken)
         _add_products(piece, taken, limbs, scratch)
@@ -89,14 +89,14 @@ def add_codes(total: Int64, updates: Sequence[WeightedCodes]) -> None:
 
 
 def mean(total: Int64, weight: int) -> Float64:
-    """`total` as numbers, divided by the sum of the weights."""
+    """`total` as floating-point numbers, divided by the sum of the weights."""
     quotient: Float64 = np.divide(total, weight, dtype=np.float64)
     quotient *= GRID
     return quotient
 
 
 def mean_scalar(scalars: Sequence[float], weights: Sequence[int]) -> float:
-    """Their weighted mean, each rounded to the grid; the sum is one of whole numbers of any size."""
+    """The weighted mean of `scalars`, each rounded to the grid; summed in integers of arbitrary size."""
     total: int = sum(round(scalar * 2**GRID_BITS) * weight for scalar, weight in zip(scalars, weights, strict=True))
     return total / sum(weights) * GRID
 
@@ -110,16 +110,16 @@ def _grid_weights(updates: Sequence[WeightedCodes]) -> Int64:
 
 
 class Limb(NamedTuple):
-    """Some of the bits of weights."""
+    """Some of the bits of the weights."""
 
     digits: Digits
     """[rows, updates], whole numbers."""
     shift: int
-    """The place of their lowest bit."""
+    """The position of their lowest bit."""
 
 
 def _limbs(weights: Int64, largest: int) -> Iterator[Limb]:
-    """`weights` [rows, updates] in as few as keep the sum of digits · `largest` in each row within what is exact."""
+    """`weights` [rows, updates] in the fewest limbs for which the sum of digits · `largest` in each row is exact."""
     bits_set = np.bitwise_or.reduce(weights, axis=1)
     units = np.maximum(bits_set & -bits_set, 1)  # by row, the power of two that all its weights are multiples of
     most = int((weights.sum(axis=1) // units).max())

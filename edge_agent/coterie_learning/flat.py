@@ -1,4 +1,4 @@
-"""An update as one vector: the numbers of its tensors, in the order of their names."""
+"""An update as one flat vector: the elements of its tensors, in the order of their names."""
 
 import hashlib
 import math
@@ -32,12 +32,12 @@ def unflat(vector: NDArray[Scalar], specs: tuple[TensorSpec, ...]) -> Mapping[st
 
 
 def specs_of(update: Mapping[str, NDArray[Scalar]]) -> tuple[TensorSpec, ...]:
-    """Of the update's tensors, as parameters."""
+    """The specs of the update's tensors, as parameters."""
     return tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in update.items())
 
 
 def parameters_of(specs: tuple[TensorSpec, ...]) -> int:
-    """How many numbers the vector has."""
+    """The length of the vector."""
     return sum(math.prod(spec.shape) for spec in specs)
 
 
@@ -51,9 +51,9 @@ def flat_starts(specs: tuple[TensorSpec, ...]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=8)
 def layout_name(what: str, specs: tuple[TensorSpec, ...]) -> str:
-    """The name of a tensor that holds `what` of the vector, with a digest of the names and shapes.
+    """The name of a tensor that stores `what` for the vector, with a digest of the names and shapes.
 
-    So what was written for some tensors is never read as that of others.
+    So a tensor stored for one layout is never read as that of another.
     """
     layout = sorted((spec.name, spec.shape) for spec in specs)
     return f"{what}.{hashlib.sha256(msgspec.json.encode(layout)).hexdigest()[:8]}"

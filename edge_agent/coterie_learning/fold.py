@@ -1,8 +1,8 @@
-"""Folds of merges: from the updates of a round to the next parameters, a block of parameters at a time.
+"""The merge of a round's updates into the next parameters, computed a block of parameters at a time.
 
 Memory is that of a block, independent of the size of the model and the number of updates. The same updates give the
-same bits in any order and with any block size: sums are exact, columns are sorted, and a merge treats each parameter by
-itself.
+same bits in any order and with any block size: sums are exact, columns are sorted, and a merge treats each parameter
+independently.
 """
 
 import math
@@ -38,9 +38,9 @@ from coterie_wire.tensors import Float32, Tensors
 BLOCK = 1 << 20
 """Parameters of a block that is summed, at most."""
 READ = 1 << 16
-"""Parameters of an update that are read at once where updates are summed, so that the cache holds those of a few."""
+"""Parameters read of each update at once when summing, so that the processor's cache holds those of a few updates."""
 COLUMNS = 1 << 23
-"""Numbers of a block that is read as columns, one for each update and parameter: 32 MiB."""
+"""Numbers of a block that is read as columns, one number for each update and parameter: 32 MiB."""
 
 Numbers = TypeVar("Numbers", Float32, Float64)
 Read = Callable[[str, int, int], Float32]
@@ -53,9 +53,9 @@ class CountedUpdate(NamedTuple):
     open: Callable[[], AbstractContextManager[UpdateFile]]
     weight: int
     full: int | None = None
-    """What it would weigh if it were not stale: means of parameters divide by the sum of these. None: `weight`."""
+    """Its weight if it were not stale: means of parameters are divided by the sum of these. None: `weight`."""
     devices: int = 1
-    """How many it is the mean of."""
+    """Devices that it is the mean of."""
 
 
 class Release(NamedTuple):
@@ -63,18 +63,18 @@ class Release(NamedTuple):
 
     privacy: Privacy
     seed: bytes
-    """32 secret bytes that belong to the sum of these updates alone."""
+    """32 secret bytes used for the sum of these updates alone."""
     earlier: Sequence[bytes] = ()
-    """Those of the releases before, oldest first, where the kind's releases are a stream."""
+    """Seeds of the earlier releases, oldest first, where the kind's releases are a stream."""
     digest: str = ""
-    """What tells the sum from others of a stream, so that its seed can be had again."""
+    """Identifies the sum in a stream, so that its seed can be derived again."""
 
     @classmethod
     def under(cls, privacy: Privacy, secret: bytes, what: Iterable[str], earlier: Sequence[str] = ()) -> "Release":
-        """That of the sum of `what`: of each update, what tells it from others, and its weight.
+        """The release of the sum of `what`: an identifier and a weight for each update.
 
-        `secret` belongs to this sum, or where the kind has a stream to that; `earlier` are the digests of the releases
-        before. The same sum is released with the same noise, and another one with other noise.
+        `secret` belongs to this sum, or to the stream where the kind has one; `earlier` are the digests of the earlier
+        releases. The same sum is always released with the same noise, and a different sum with different noise.
         """
         if privacy.stream() is None:
             return cls(privacy, release_key(secret, *what))
@@ -87,7 +87,7 @@ class Remembered(NamedTuple):
     """A server state, read in parts."""
 
     read: Callable[[str, str, int, int], Float32]
-    """Elements [start, stop) of a kind of tensor (``momentum``) for the parameters of a name."""
+    """Elements [start, stop) of a kind of tensor (e.g. ``momentum``) for the parameter of a name."""
     notes: Mapping[str, Note]
 
 
@@ -98,16 +98,16 @@ class ElementSpan(NamedTuple):
     start: int
     stop: int
     width: int
-    """Numbers in a row of its first axis, or in the part of one that it is."""
+    """Numbers in a row of its first axis, or in this part of one."""
 
     def divided(self, most: int) -> Iterator[tuple[int, int]]:
-        """Into spans of at most `most`, each again of whole rows or a part of one."""
+        """Divide it into spans of at most `most`, each of whole rows or a part of one."""
         shape = ((self.stop - self.start) // self.width, self.width)
         return ((self.start + start, self.start + stop) for start, stop in row_spans(shape, most))
 
 
 class Block(NamedTuple):
-    """New parameters, and the state that belongs to them; both flat and by name."""
+    """New parameters and their state; both flat and by name."""
 
     spans: Mapping[str, ElementSpan]
     parameters: Tensors
@@ -115,24 +115,24 @@ class Block(NamedTuple):
 
 
 class Aggregation(NamedTuple):
-    """What a merge's aggregate is made of, beside the updates that were read."""
+    """The inputs of a merge's aggregate, beside the updates."""
 
     parts: Sequence[str] = (DELTA,)
-    """Those of the updates."""
+    """The parts of the updates."""
     scalars: Sequence[str] = ()
-    """The names of theirs."""
+    """The names of the updates' scalars."""
     fleet: int = 0
-    """How many devices there are, as far as that is known."""
+    """The number of devices in the fleet, if known."""
     share: float = 1.0
-    """What weighted means are multiplied by."""
+    """Factor of the weighted means."""
     release: Release | None = None
-    """The merge sees sums of what updates have by parameter only as this gives them."""
+    """How sums of the updates' parameters are released to the merge."""
     partials: Sequence[PartialSum] = ()
-    """Sums of further updates, formed elsewhere; a merge of anything but sums takes none."""
+    """Sums of further updates, computed elsewhere; only for merges that read sums."""
 
 
 DELTAS = Aggregation()
-"""The updates alone, one difference each."""
+"""The default: the updates alone, one difference each."""
 
 
 def fold_parameters(
@@ -147,8 +147,8 @@ def fold_parameters(
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; the resulting numbers may be not finite.
 
-    `state` is the server state of the merge that made `base`; None where there is none. `block` is how many parameters
-    are processed at once; the result does not depend on it.
+    `state` is the server state of the merge that made `base`; None where there is none. `block` is the number of
+    parameters processed at once; the result does not depend on it.
     Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
     """
     devices = sum(update.devices for update in updates)
@@ -170,14 +170,14 @@ def fold_parameters(
             for name, found in aggregates(part, spans, updates).items()
         }
         aggregate = Aggregate(numbers, cohort, means)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for them
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for these
             finished = merge.finish(aggregate, begun, before)
             parameters = {name: tensor.astype(np.float32).reshape(-1) for name, tensor in finished.parameters.items()}
         yield Block(spans, parameters, finished.state)
 
 
 class Folded(NamedTuple):
-    """A whole version, and the server state beside it."""
+    """A whole version and its server state."""
 
     parameters: Tensors
     state: ServerState
@@ -223,7 +223,7 @@ def _whole(tensors: Tensors, name: str, start: int, stop: int) -> Float32:
 
 
 def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[CountedUpdate], base: Tensors) -> Tensors:
-    """The running statistics of all devices together; their weights are those of their samples.
+    """The running statistics of all devices together, weighted by their samples.
 
     Raises OSError or WireError where an update can no longer be read.
     """
@@ -237,7 +237,7 @@ def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[Coun
 
 
 def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, ElementSpan]]:
-    """Divides tensors into blocks of at most `most` elements; each has at most one span of a tensor."""
+    """Divide tensors into blocks of at most `most` elements; each has at most one span of a tensor."""
     spans: dict[str, ElementSpan] = {}
     room = most
     for spec in specs:
@@ -269,7 +269,7 @@ def summed(part: str, spans: Mapping[str, ElementSpan], updates: Sequence[Counte
 
 
 def _add(total: Int64, updates: Sequence[tuple[UpdateFile, int]], part: str, name: str, start: int, stop: int) -> None:
-    """`total` and the weighted sum of parameters [start, stop) of tensor `name` of open updates, in its place."""
+    """Add the weighted sum of parameters [start, stop) of tensor `name` of the open updates to `total`, in place."""
     codes: list[WeightedCodes] = []
     numbers: list[WeightedNumbers] = []
     for file, weight in updates:
@@ -285,7 +285,7 @@ def _add(total: Int64, updates: Sequence[tuple[UpdateFile, int]], part: str, nam
 
 
 def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[CountedUpdate], *, parts: Sequence[str]) -> Sums:
-    """The sums of whole updates, none of them stale, for a merge elsewhere. Raises what `summed` raises."""
+    """The sums of whole updates, none of them stale, for a merge that runs elsewhere. Raises what `summed` raises."""
     sums = {key_of(part, spec.name): np.zeros(math.prod(spec.shape), np.int64) for part in parts for spec in specs}
     for spans in blocks(specs, BLOCK):
         for part in parts:
@@ -301,7 +301,7 @@ def _sums(
     spans: Mapping[str, ElementSpan],
     updates: Sequence[CountedUpdate],
 ) -> Mapping[str, Float64]:
-    """The weighted means of the updates, as they are released, times their share."""
+    """The weighted means of the updates, as released, times the share."""
     release, totals = aggregation.release, summed(part, spans, updates)
     full = [update.weight if update.full is None else update.full for update in updates]
     for one in aggregation.partials:

@@ -1,9 +1,9 @@
-"""Where the updates of a round lie: their norms and their distances, from the stored files in bounded memory.
+"""Norms and pairwise distances of a round's updates, from the stored files in bounded memory.
 
-A first pass over the updates, a block of parameters at a time, adds up the products of all pairs. A block's numbers are
-rounded to 22 bits of the largest of its update, so that every product and every sum of a block is a whole number of
-steps that float64 holds: no order of additions, no number of threads and no library of algebra changes a bit of them.
-Blocks are added in their order. Distances are those of the numbers as they came but for a millionth.
+One pass over the updates, a block of parameters at a time, sums the products of all pairs. A block's numbers are
+rounded to 22 bits of the largest of its update, so that every product and every sum of a block is an integer multiple
+of a step, exact in float64: order of additions, number of threads and the algebra library do not change a bit. Blocks
+are added in their order. The relative error of distances is about a millionth.
 
 Memory is a block of all updates (16 MiB) and three numbers for each pair of them.
 """
@@ -23,17 +23,17 @@ from coterie_wire.tensors import Float32
 Opens = Sequence[Callable[[], AbstractContextManager[UpdateFile]]]
 
 NUMBERS = 1 << 22
-"""Numbers of a block that is read, one for each update and parameter: 16 MiB."""
+"""Numbers of a block, one for each update and parameter: 16 MiB."""
 TOGETHER = 1024
 """Parameters whose products are added at once."""
 _LEVEL_BITS = 21
-"""With the sign 22: (2^21)² · 1024 is 2^52, and float64 holds every whole number up to 2^53."""
+"""22 bits with the sign: (2^21)² · 1024 is 2^52, and float64 represents every integer up to 2^53."""
 
 
 def geometry(
     specs: Sequence[TensorSpec], updates: Opens, *, parts: Sequence[str] = (DELTA,), distances: bool = True
 ) -> Geometry:
-    """Of at least one update, all `parts` of them together; without `distances` the norms alone.
+    """Norms and distances of at least one update, over all `parts` together; without `distances` the norms alone.
 
     The numbers of an update are finite. Raises OSError or WireError ``tensors.malformed`` where one can no longer be
     read.

@@ -1,6 +1,6 @@
-"""Whether a portion improved the target's model: both are compared on its newest samples, and the better is kept.
+"""Whether a portion improved the target's model: both models are compared on its newest samples; the better is kept.
 
-The samples are the same for both, so only those count on which the two differ (McNemar 1947, doi 10.1007/BF02295996).
+The samples are the same for both, so only those count on which they differ (McNemar 1947, doi 10.1007/BF02295996).
 """
 
 import math
@@ -18,7 +18,7 @@ class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The target's accuracy before and after."""
 
     before: Share
-    """Accuracy of the model as it was."""
+    """Accuracy of the model without the portion."""
     after: Share
     """Accuracy with the portion."""
     kept: bool
@@ -27,8 +27,9 @@ class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def judge(labels: NDArray[np.int64], before: NDArray[np.int64], after: NDArray[np.int64]) -> Judgement:
     """Compare predictions `before` and `after` [n] on samples with `labels` [n].
 
-    The portion is kept where it wins more samples than it loses, by more than one standard error of that difference; a
-    tie or a difference within the noise is undone: the model that was there stays unless the new one is better.
+    The portion is kept where it corrects more samples than it breaks, by more than one standard error of that
+    difference. After a tie or a difference within the noise it is undone: the previous model stays unless the new one
+    is better.
 
     Raises ValueError where there are no samples.
     """

@@ -1,7 +1,7 @@
 """Customised output layers: a device's head has only the classes that it has seen (Lu et al. 2019, SEC: Colla).
 
-The graphs stay as they are. A class that was not seen gets a bias so low that its probability is zero in float32: it is
-never predicted, and its row has no gradient. An update holds the rows of the seen classes alone.
+The graphs are unchanged. A class that was not seen gets a bias so low that its probability is zero in float32: it is
+never predicted, and its row has no gradient. An update contains the rows of the seen classes alone.
 """
 
 from collections.abc import Sequence
@@ -40,23 +40,23 @@ def output_layer(model: ModelSpec) -> OutputLayer:
 
 
 def renew(own: Tensors, received: Tensors, model: ModelSpec, scope: Scope) -> Tensors:
-    """The personal model `own` once a version was `received`: its own layers stay, those that are shared are new.
+    """The personal model `own` after a version was `received`: personal layers stay, shared layers are replaced.
 
-    Where no layers stay on the device it is a model of its own, which no version changes.
+    Without personal layers the whole model is the device's own, and no version changes it.
     """
     kept = scope.personal_layers(model)
     return {**received, **{name: own[name] for name in kept}} if kept else own
 
 
 def mask_unseen(parameters: Tensors, head: OutputLayer, classes: Sequence[int]) -> Tensors:
-    """`parameters` with which no class but `classes` is ever predicted or learned; the other tensors are shared."""
+    """`parameters` masked so that only `classes` are predicted and learned; unchanged tensors are not copied."""
     bias = np.full_like(parameters[head.bias], UNSEEN_BIAS)
     bias[list(classes)] = parameters[head.bias][list(classes)]
     return {**parameters, head.bias: bias}
 
 
 def begin_rows(parameters: Tensors, received: Tensors, model: ModelSpec, scope: Scope, new: Sequence[int]) -> Tensors:
-    """`parameters` with the output rows of classes that are `new` to the device as it `received` them.
+    """`parameters` with the output rows of classes that are `new` to the device taken from `received`.
 
     Raises WireError ``plan.no_head``.
     """
@@ -70,12 +70,12 @@ def begin_rows(parameters: Tensors, received: Tensors, model: ModelSpec, scope: 
 
 
 def masked_classes(parameters: Tensors, head: OutputLayer) -> frozenset[int]:
-    """The classes that `parameters` never predict, because `mask_unseen` has taken them away."""
+    """The classes that `parameters` never predict, because of `mask_unseen`."""
     return frozenset(np.flatnonzero(parameters[head.bias] <= UNSEEN_BIAS / 2).tolist())
 
 
 def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
-    """The teacher's probabilities [n, all classes] if there were only `classes`; uniform where it gives them 0."""
+    """The teacher's probabilities [n, all classes] conditional on `classes`; uniform where their sum is 0."""
     kept = np.zeros_like(probabilities)
     kept[:, list(classes)] = probabilities[:, list(classes)]
     mass = kept.sum(axis=1, keepdims=True)
@@ -86,7 +86,7 @@ def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
 
 
 def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
-    """`after`, but `before` wherever `scope` trains nothing: the rows of other classes, and a frozen body.
+    """`after`, with everything outside `scope` restored from `before`: the rows of other classes, and a frozen body.
 
     Raises WireError ``plan.no_head``.
     """
@@ -103,7 +103,7 @@ def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, c
 
 
 def check_classes(classes: Sequence[int], model: ModelSpec, scope: Scope) -> None:
-    """`classes` must be ascending, at least one, and the model's where the head is customised; otherwise none.
+    """Check `classes`: ascending, at least one, and known to the model where the head is customised; otherwise none.
 
     Raises WireError ``update.wrong_classes``.
     """
@@ -118,7 +118,7 @@ def check_classes(classes: Sequence[int], model: ModelSpec, scope: Scope) -> Non
 
 
 def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """The tensors of an update, no more and no less.
+    """The exact tensors of an update.
 
     Raises WireError ``plan.no_head`` or ``update.wrong_classes``.
     """
@@ -127,7 +127,7 @@ def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tupl
 
 
 def sent_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """The tensors that an update says something of, whole, where it may have a random subset of their parameters.
+    """The whole tensors that an update covers, of whose parameters it may have a random subset.
 
     Raises WireError ``plan.no_head`` or ``update.wrong_classes``.
     """
@@ -144,7 +144,7 @@ def sent_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[
 
 
 def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int], draw: int = 0) -> Tensors:
-    """The part of a whole update that travels: `update_specs` says which, and `draw` tells the random subset of it."""
+    """The part of a whole update that is sent, as in `update_specs`; `draw` determines the random subset."""
     if scope.is_whole:
         return update
     head, specs = _customised(model, scope), sent_specs(model, scope, classes)
@@ -156,7 +156,7 @@ def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]
 
 
 def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int], draw: int = 0) -> Tensors:
-    """The inverse of `pick`: a whole update, zero wherever nothing was trained."""
+    """The inverse of `pick`: a whole update, zero where nothing was trained."""
     if scope.is_whole:
         return part
     if scope.share < 1:

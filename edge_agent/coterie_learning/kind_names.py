@@ -1,4 +1,4 @@
-"""Which kinds a device has, found without loading them: an agent that does not train is spared NumPy's memory."""
+"""Which kinds a device has, found without loading them, so that an agent that does not train saves NumPy's memory."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,14 +7,14 @@ from typing import TypeAlias
 from coterie_learning.custom_kinds import DEVICE_SLOTS, built_in_kinds, signed_off_offers
 
 KindNames: TypeAlias = Mapping[str, tuple[str, ...]]
-"""By slot, in order; as `coterie_wire.messages.Capabilities` has them."""
+"""Names by slot, in order; as in `coterie_wire.messages.Capabilities`."""
 NESTED_SLOTS = ("drift",)
-"""Packages of kinds that are hyperparameters of those of `DEVICE_SLOTS`."""
+"""Packages of kinds that are hyperparameters of kinds in `DEVICE_SLOTS`."""
 
 
 @cache
 def own_kinds() -> KindNames:
-    """The kinds that this device has, those of other packages among them."""
+    """The kinds that this device has, including those of other packages."""
     return {slot: _names(slot) for slot in (*DEVICE_SLOTS, *NESTED_SLOTS)}
 
 

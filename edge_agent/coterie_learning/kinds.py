@@ -39,7 +39,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
     since: ClassVar[str] = FIRST_RELEASE
     """The first release that has it."""
     half_of: ClassVar[str | None] = None
-    """The algorithm, as the field calls it, of which `local` and `merge` each have a half, which work only together."""
+    """The algorithm of which `local` and `merge` each implement one half; the halves work only together."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     @property
     def slot(self) -> str:
-        """The slot that it fits: the package that defines the interface which it implements."""
+        """Its slot: the package that defines the interface it implements."""
         ancestors = type(self).__mro__
         return ancestors[ancestors.index(Kind) - 1].__module__.rpartition(".")[2]
 
@@ -61,9 +61,9 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
                 yield from value.nested()
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What the kind cannot work with; None: it can.
+        """Why the kind cannot work with these; None: it can.
 
-        `model` and `resources` are None while they are not known, as for a plan without a federation: then the kind
+        `model` and `resources` are None while they are unknown, as for a plan without a federation: then the kind
         checks only the other kinds of `plan`.
         """
         return None
@@ -74,7 +74,7 @@ K_co = TypeVar("K_co", bound=Kind, covariant=True)
 
 
 class Registry(Generic[K_co]):
-    """The kinds that fit one slot: subclasses of `base` that modules of `package` define, or signed off packages."""
+    """The kinds of one slot: subclasses of `base` defined in modules of `package` or in signed-off packages."""
 
     def __init__(self, slot: str, package: ModuleType, base: type[K_co]) -> None:
         self.slot = slot
@@ -91,7 +91,7 @@ class Registry(Generic[K_co]):
         """Kinds of packages that are signed off, and are nonetheless none."""
 
     def parse(self, raw: object) -> K_co:
-        """The kind that `raw`, ``{"kind": name, **hyperparameters}``, stands for.
+        """Parse a kind from `raw`, ``{"kind": name, **hyperparameters}``.
 
         Raises WireError ``plan.unknown_kind`` or ``plan.invalid``.
         """
@@ -116,7 +116,7 @@ class Registry(Generic[K_co]):
         return f" that is loaded: {offer.distribution} {offer.version} brings one, but {why}"
 
     def schema(self) -> Mapping[str, object]:
-        """JSON schema of each kind by name, for validation elsewhere and for drawing forms."""
+        """JSON schema of each kind by name, for validation elsewhere and for forms."""
         return {name: msgspec.json.schema(kind) for name, kind in sorted(self.kinds.items())}
 
 
@@ -124,7 +124,7 @@ def discover(package: ModuleType, base: type[S]) -> Mapping[str, type[S]]:
     """The subclasses of `base` that the modules of `package` define, by their tags."""
     found: dict[str, type[S]] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith("_"):  # what several kinds share
+        if info.name.startswith("_"):  # modules shared by several kinds
             continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for value in vars(module).values():
@@ -134,7 +134,7 @@ def discover(package: ModuleType, base: type[S]) -> Mapping[str, type[S]]:
 
 
 def load(offer: Offer, base: type[S]) -> type[S] | Reason:
-    """The kind that `offer` names; or why it is none: its package is broken, or it is of another slot or name."""
+    """The kind that `offer` names, or why there is none: a broken package, or another slot or name."""
     module, _, attribute = offer.target.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)

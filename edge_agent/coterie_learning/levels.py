@@ -1,8 +1,9 @@
-"""Integers times scales: how codecs of few bits round parameters, and the layout of the scales in their payloads.
+"""Quantisation to integers times scales, and the layout of the scales in payloads.
 
-A scale is the largest magnitude that it serves, divided by the largest level, and rounded up to four significant bits:
-a step is 6 % coarser on average, and sums of updates whose scales differ have that many bits more than their codes,
-instead of all those of a float32. The rounding is that of QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1).
+A scale is the largest magnitude in its tensor or channel, divided by the largest level, and rounded up to four
+significant bits. This makes a step 6 % coarser on average; in return, sums of updates with different scales have only
+four bits more than their codes, instead of all those of a float32. The rounding is that of QSGD (Alistarh et al. 2017,
+arXiv 1610.02132, §3.1).
 """
 
 import math
@@ -28,9 +29,9 @@ Granularity: TypeAlias = Literal["tensor", "channel"]
 SMALLEST_CHANNEL = 128
 """Parameters. A scale takes 4 bytes, so those of channels add at most 1/32 to codes of a byte, whatever the shapes."""
 MOST = 127
-"""The largest level that an int8 holds of either sign."""
+"""The largest level of either sign in an int8."""
 MANTISSA_BITS, SCALE_BITS = 24, 4
-"""Significant bits of a float32, and of a scale that is computed here."""
+"""Significant bits of a float32, and of a scale computed here."""
 SCALE = "scale"
 """All scales of a payload, in the order of the tensors' names."""
 
@@ -39,14 +40,14 @@ class Rounded(NamedTuple):
     """A tensor as integers, and the rounding error."""
 
     codes: Codes
-    """In the tensor's shape."""
+    """Integers in the tensor's shape."""
     scales: Float32
     """One scale for each row, or one for the tensor."""
     residual: Float32
 
 
 def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed: int, name: str) -> Rounded:
-    """`tensor` with codes in [-levels, levels]; zero is exact, and the mean over seeds is the tensor."""
+    """`tensor` with codes in [-levels, levels], stochastically rounded: zero is exact, the mean is unbiased."""
     rows = tensor.reshape(scale_count(tensor.shape, granularity), -1)
     fine = np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(levels)
     scale = np.minimum(_few_bits(fine), largest_scale(levels))
@@ -56,19 +57,19 @@ def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed
 
 
 def round_tensors(tensors: Tensors, levels: int, granularity: Granularity, *, seed: int) -> Mapping[str, Rounded]:
-    """Each of them by itself."""
+    """Round each tensor independently."""
     return {name: round_tensor(tensor, levels, granularity, seed=seed, name=name) for name, tensor in tensors.items()}
 
 
 def round_to_nearest(tensor: Float32, scale: float, levels: int = MOST) -> Rounded:
-    """`tensor` with codes in [-levels, levels] of the step `scale`; zero is exact, halves go to the even code."""
+    """`tensor` with codes in [-levels, levels] of step `scale`; zero is exact, halves are rounded to the even code."""
     step = np.minimum(np.float32(scale), largest_scale(MOST))
     codes = np.clip(np.rint(tensor / (step if step > 0 else np.float32(1))), -levels, levels).astype(np.int8)
     return Rounded(codes, np.array([step], np.float32), tensor - codes * step)
 
 
 def root_mean_square(tensor: Float32) -> float:
-    """In float64; squares are added one after the other, so that every processor has the same bits."""
+    """Computed in float64; squares are added one after the other, so that every processor gives the same bits."""
     if not tensor.size:
         return 0.0
     squares = tensor.reshape(-1).astype(np.float64)
@@ -82,25 +83,25 @@ def joined_scales(scales: Mapping[str, Float32]) -> Float32:
 
 
 def largest_scale(levels: int) -> np.float32:
-    """Above it a code could stand for a number that is not finite."""
+    """The largest scale for which every code decodes to a finite number."""
     return np.float32(np.finfo(np.float32).max / (levels + 1))
 
 
 def scale_count(shape: Shape, granularity: Granularity) -> int:
-    """Scales of a tensor."""
+    """The number of scales of a tensor."""
     fine = granularity == "channel" and shape and math.prod(shape) >= shape[0] * SMALLEST_CHANNEL > 0
     return shape[0] if fine else 1
 
 
 def _few_bits(scales: Float32) -> Float32:
-    """Each rounded up to `SCALE_BITS` significant bits; in a float32, numbers that are not negative are ordered as
-    integers are."""
+    """Each rounded up to `SCALE_BITS` significant bits; nonnegative float32 numbers are ordered like their bits as
+    integers."""
     mask = np.uint32((1 << (MANTISSA_BITS - SCALE_BITS)) - 1)
     return ((np.ascontiguousarray(scales).view(np.uint32) + mask) & ~mask).view(np.float32)
 
 
 class Places(NamedTuple):
-    """Where a payload has the scales of each tensor."""
+    """The positions of each tensor's scales in a payload."""
 
     scales: int
     of: Mapping[str, slice]
@@ -108,7 +109,7 @@ class Places(NamedTuple):
 
 @lru_cache(maxsize=8)
 def scale_places(expected: tuple[TensorSpec, ...], granularity: Granularity) -> Places:
-    """Of the payloads of one model."""
+    """Positions for the payloads of one model."""
     ordered = sorted(expected, key=lambda spec: spec.name)
     ends = list(accumulate((scale_count(spec.shape, granularity) for spec in ordered), initial=0))
     slices = (slice(start, end) for start, end in pairwise(ends))
@@ -144,10 +145,10 @@ class LevelsPayload(CodedPayload):
 
 
 def _round_at_random(numbers: Float32, levels: int, seed: int, name: str) -> Codes:
-    """floor(x + u) with u uniform in (0, 1): up with the probability of the fraction, so that the mean is x.
+    """floor(x + u) with u uniform in (0, 1): rounded up with the probability of the fraction, so that the mean is x.
 
-    A u has 16 bits, little-endian, of the path ``SEED/dither/NAME``, in the order of the elements. So few bits bias the
-    mean by less than 2**-17 of a level.
+    Each u is 16 bits, little-endian, of the path ``SEED/dither/NAME``, in the order of the elements. With 16 bits the
+    mean is biased by less than 2**-17 of a level.
     """
     drawn = np.frombuffer(random_bytes(2 * numbers.size, seed, "dither", name), "<u2")
     dither = drawn.astype(np.float32).reshape(numbers.shape)

@@ -1,13 +1,12 @@
-"""Gossip: devices meet in small groups, and the members of a group average what they have learned, without a centre.
+"""Gossip: devices meet in small groups, and the members of a group average their models, without a server.
 
 The groups are those of Moshpit SGD (Ryabinin et al. 2021, arXiv 2103.03239, Algorithm 1): devices have places in a
-grid, and a meeting joins those that differ in one coordinate alone, another one each time, so that g^d devices in
-groups of g agree after d meetings where all of them come. Inside a group each member averages one share of the
-parameters for all (a butterfly all-reduce, ibid. §3.1): a member sends less than two models, however large the group.
-Groups of two are D-PSGD (Lian et al. 2017, arXiv 1705.09056) on a graph that changes with each meeting.
-
-Averages are weighted by samples, as those of rounds are: a meeting leaves the weighted mean of its members' parameters
-as it was, so that the mean over all devices moves by what they learn alone.
+grid, and a group consists of those that differ in one coordinate only, a different one at each meeting, so that g^d
+devices in groups of g agree exactly after d meetings if none is absent. Inside a group each member averages one share
+of the parameters for all (butterfly all-reduce, ibid. §3.1): a member sends less than two models, however large the
+group. Groups of two are D-PSGD (Lian et al. 2017, arXiv 1705.09056) on a graph that changes with each meeting.
+Averages are weighted by samples, like those of rounds: a meeting preserves the weighted mean of its members'
+parameters, so that the mean over all devices changes only by training.
 """
 
 import math
@@ -26,37 +25,37 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
 
 MOST_WEIGHT = (1 << 16) - 1
-"""Of one device in a meeting."""
+"""Largest weight of one device in a meeting."""
 MOST_MEMBERS = 32
-"""Of one group: their weights stay within what sums exactly."""
+"""Largest number of members of one group, so that sums of their weights are exact."""
 ROW = 256
-"""Numbers that a codec may give a scale of their own."""
+"""Parameters in a row, for which a codec may have a scale."""
 
 
 class MeetingRules(NamedTuple):
     """How the devices of a round meet."""
 
     meetings: int
-    """In a round, each after a training of the device on its own samples."""
+    """Meetings in a round that each follow a training of the device on its own samples."""
     settling: int
-    """Meetings after these, without a training before them, so that the devices agree when they come home."""
+    """Meetings after these without a training, so that the devices agree at the end of the round."""
     group: int
-    """Devices that meet at once, at most."""
+    """Largest number of devices in one group."""
     wait_s: float
-    """Seconds that a device waits for the others of its group; then those meet that are there."""
+    """Seconds that a device waits for the others of its group; then the meeting takes place with those present."""
     clips: bool = True
-    """Whether each mixes others' models itself, and bounds what one of them can do (`coterie_learning.clipping`)."""
+    """Whether each device mixes others' models itself and bounds their influence (`coterie_learning.clipping`)."""
     turn_s: float | None = None
     """None: all devices come to each meeting, in groups. Else one group does (`coterie_learning.walkers`), and those of
     the next begin without its model once it has taken longer than so many seconds, training included."""
 
     @property
     def in_all(self) -> int:
-        """Meetings of both sorts, which are numbered from 0."""
+        """The number of meetings of both kinds; they are numbered from 0."""
         return self.meetings + self.settling
 
     def group_of(self, own: str, members: Sequence[str], meeting: int, *, seed: int) -> tuple[str, ...] | None:
-        """With whom `own` is at the meeting; None: it is not."""
+        """The group of the device `own` at this meeting; None: it takes no part."""
         if self.turn_s is not None:
             walkers = walkers_of(members, meeting, walkers=self.group, seed=seed)
             return walkers if own in walkers else None
@@ -67,8 +66,8 @@ class MeetingRules(NamedTuple):
 def groups_of(members: Sequence[str], meeting: int, *, group: int, seed: int) -> Sequence[tuple[str, ...]]:
     """The groups of meeting number `meeting` (from 0), each in the order of its members' names.
 
-    The same for everybody who knows `members`, in whatever order, and `seed`. As many meetings as the grid has axes are
-    a cycle; each cycle gives the devices new places.
+    The same for everybody who knows `members`, in whatever order, and `seed`. A cycle has as many meetings as the grid
+    has axes; each cycle gives the devices new places.
     """
     names = sorted(members)
     if not names:
@@ -79,13 +78,13 @@ def groups_of(members: Sequence[str], meeting: int, *, group: int, seed: int) ->
     stride = math.prod(sides[:axis])
     found: dict[tuple[int, int], list[str]] = {}
     for place, index in enumerate(order):
-        apart = (place % stride, place // (stride * sides[axis]))  # what is left of the place without the coordinate
+        apart = (place % stride, place // (stride * sides[axis]))  # the place without the coordinate of this axis
         found.setdefault(apart, []).append(names[index])
     return [tuple(sorted(one)) for one in found.values()]
 
 
 def grid(count: int, group: int) -> Sequence[int]:
-    """The sides of the smallest grid of at most `group` places a side, as even as can be, with room for `count`."""
+    """The sides of the smallest, most even grid of at most `group` places a side that has room for `count`."""
     axes = 1
     while group**axes < count:
         axes += 1
@@ -98,19 +97,19 @@ def grid(count: int, group: int) -> Sequence[int]:
 
 
 def share_specs(parameters: int, members: int, place: int) -> tuple[TensorSpec, ...]:
-    """What the share number `place` is encoded as, of as many as there are `members`."""
+    """Specs of the tensors that encode share number `place` out of `members` shares."""
     start, stop = _span(parameters, members, place)
     return row_specs(stop - start)
 
 
 def row_specs(numbers: int) -> tuple[TensorSpec, ...]:
-    """What so many numbers are encoded as."""
+    """Specs of the tensors that encode so many numbers."""
     rows, rest = divmod(numbers, ROW)
     return (TensorSpec("rest", "float32", (rest,)), TensorSpec("rows", "float32", (rows, ROW)))
 
 
 def encode_whole(difference: Tensors, codec: Codec, *, seed: int) -> bytes:
-    """What a device is sent that has missed meetings and begins anew from another one's parameters.
+    """The payload for a device that has missed meetings and restarts from another one's parameters.
 
     Raises WireError ``update.not_finite``.
     """
@@ -118,7 +117,7 @@ def encode_whole(difference: Tensors, codec: Codec, *, seed: int) -> bytes:
 
 
 def decode_whole(payload: bytes, codec: Codec, specs: tuple[TensorSpec, ...]) -> Tensors:
-    """The same, read. Raises WireError ``update.*``."""
+    """The inverse of `encode_whole`. Raises WireError ``update.*``."""
     difference = codec.decode(payload, expected=specs)
     _check(flat(difference, np.float32))
     return difference
@@ -127,9 +126,9 @@ def decode_whole(payload: bytes, codec: Codec, specs: tuple[TensorSpec, ...]) ->
 class Meeting:
     """One device's part in one meeting, without clock or network.
 
-    First the members find out who is there (`greet`); the first of them by name fixes the list, and the others `adopt`
-    it. Then each sends each its share, averages the shares that it was sent itself, and learns the averages of the
-    others. All who end a meeting that nobody leaves have the same bits.
+    First the members find out who is present (`greet`); the first of them by name fixes the list, and the others
+    `adopt` it. Then each sends every other its share, averages the shares that it received, and receives the others'
+    averages. All who complete a meeting that nobody leaves have the same bits.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class Meeting:
         codec: Codec,
         seed: int,
     ) -> None:
-        """`difference` of the own parameters, of the specs `specs`, from those of the version; `seed` is the device's.
+        """`difference` of the own parameters, of specs `specs`, from the version's; `seed` is the device's.
 
         Raises WireError ``update.out_of_range`` where a number is too large to be averaged.
         """
@@ -160,17 +159,17 @@ class Meeting:
 
     @property
     def absent(self) -> Sequence[str]:
-        """Of the group those that have not been seen."""
+        """Members of the group that have not been seen."""
         return [member for member in self.group if member not in self._present]
 
     @property
     def leader(self) -> str:
-        """Who fixes the list, as far as one can see from here."""
+        """The member that fixes the list, as far as this device knows."""
         return min(self._present)
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The list; empty while it is not fixed."""
+        """The list of members; empty until it is fixed."""
         return self._list
 
     @property
@@ -179,31 +178,31 @@ class Meeting:
         return [member for member in self._list if member != self.own]
 
     def greet(self, member: str) -> None:
-        """`member` of the group is there. Once the list is fixed this changes nothing."""
+        """Record that `member` of the group is present; no effect once the list is fixed."""
         if member in self.group:
             self._present.add(member)
 
     def fix(self) -> None:
-        """Those who are there meet; the others are too late."""
+        """Fix the list to those present; the others are too late."""
         if not self._list:
             self._begin(tuple(sorted(self._present)))
 
     def adopt(self, members: Sequence[str]) -> bool:
-        """Take over the leader's list; False where that is none of this group, or without the device."""
+        """Take over the leader's list; False where it is not one of this group, or lacks this device."""
         listed = tuple(members)
         if not self._list and self.own in listed and set(listed) <= set(self.group) and listed == _in_order(listed):
             self._begin(listed)
         return self._list == listed
 
     def share_for(self, member: str) -> bytes:
-        """What `member` is sent, to average. Raises WireError ``update.not_finite``."""
+        """The share sent to `member`, to be averaged. Raises WireError ``update.not_finite``."""
         place = self._list.index(member)
         return self._encoded(self._slice(place), derive_seed(self._seed, "share", member))
 
     def hear(self, member: str, weight: int, payload: bytes) -> bool:
-        """Whether the share that `member` sent counts; one that comes again counts once.
+        """Whether the share that `member` sent counts; a repeated one counts once.
 
-        It does not where it comes too late, or where `member` is not in the list. Raises WireError ``update.*``.
+        It does not count where it is too late, or where `member` is not in the list. Raises WireError ``update.*``.
         """
         if member in self._heard and member != self.own:
             return True
@@ -215,7 +214,7 @@ class Meeting:
         return True
 
     def _is_late(self) -> bool:
-        """Whether shares count no more."""
+        """Whether further shares are too late."""
         return bool(self._average)
 
     @property
@@ -225,16 +224,16 @@ class Meeting:
 
     @property
     def far(self) -> Sequence[str]:
-        """Others whose models lie conspicuously far from all else that was heard; known at the end, if at all."""
+        """Others whose models are outliers among those received; known at the end, if at all."""
         return ()
 
     @property
     def unheard(self) -> Sequence[str]:
-        """Whose shares have not come."""
+        """Members whose shares have not arrived."""
         return [member for member in self.others if member not in self._heard]
 
     def average(self, *, anyway: bool = False) -> bytes | None:
-        """The average of the shares that came, as others are sent it; None while some have not, unless `anyway`."""
+        """The average of the received shares, as sent to others; None while some are missing, unless `anyway`."""
         if not self._list or (self.unheard and not anyway and not self._average):
             return None
         if not self._average:
@@ -248,18 +247,18 @@ class Meeting:
         return self._average
 
     def learn(self, member: str, payload: bytes) -> None:
-        """The average that `member` has computed. Raises WireError ``update.*``."""
+        """Receive the average that `member` computed. Raises WireError ``update.*``."""
         numbers = self._decoded(payload, member)
         _check(numbers)
         self._averages[member] = numbers
 
     @property
     def unlearned(self) -> Sequence[str]:
-        """Whose averages have not come."""
+        """Members whose averages have not arrived."""
         return [member for member in self.others if member not in self._averages]
 
     def end(self) -> Tensors:
-        """The difference from the version that the device goes on with: its own wherever it knows of no average."""
+        """The device's new difference from the version; where an average is missing, its own."""
         vector = self._vector.copy()
         for member, numbers in self._averages.items():
             start, stop = _span(vector.size, len(self._list), self._list.index(member))
@@ -296,5 +295,5 @@ def _in_order(members: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check(numbers: Float32) -> None:
-    if not np.all(np.abs(numbers) < LARGEST):  # NaN is not either
+    if not np.all(np.abs(numbers) < LARGEST):  # also false for NaN
         raise WireError("update.out_of_range", f"a parameter moved by {LARGEST:g} or more, too far to be averaged")

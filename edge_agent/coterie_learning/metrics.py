@@ -1,4 +1,4 @@
-"""How good a model's output is, sample by sample: the plain loss of its task, and the share of it that is right."""
+"""Metrics of a model's output for each sample: the unmodified loss of its task, and the share that is right."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -20,20 +20,20 @@ Float64: TypeAlias = NDArray[np.float64]
 
 
 class SampleFigures(NamedTuple):
-    """Figures of samples, [n] each."""
+    """Metrics of samples, [n] each."""
 
     losses: Float64
-    """Without label smoothing, class weights or a teacher; not finite where the output is not. Or the model's own."""
+    """Without label smoothing, class weights or a teacher, or by the model's own loss; may be not finite."""
     right: Float64 | None
-    """Between 0 and 1; None where the task has no right and wrong."""
+    """Between 0 and 1; None where right and wrong are undefined for the task."""
 
 
 def measure(
     task: Task, output: Numbers, target: Numbers, *, padding: int | None = None, own: Numbers | None = None
 ) -> SampleFigures:
-    """`output` [n, *output] against `target` [n, *target]; the tokens that are `padding` do not count.
+    """Compare `output` [n, *output] with `target` [n, *target]; `padding` tokens do not count.
 
-    `own` are the losses [n] by a loss of the model's own, where it has one.
+    `own` are the losses [n] by the model's own loss, where it has one.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         if own is None:
@@ -62,19 +62,19 @@ def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) 
 def log_softmax(logits: Numbers) -> Float64:
     """Logarithms of the probabilities along the last axis."""
     shifted = logits.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: the caller checks for what is not finite
+    with np.errstate(invalid="ignore", over="ignore"):  # from huge logits: the caller checks for them
         shifted -= shifted.max(axis=-1, keepdims=True)
         shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return shifted
 
 
 def _surprise(logits: Numbers, target: Numbers) -> Float64:
-    """Minus the logarithm of the target's probability, in the shape of the targets."""
+    """Negative log-likelihood of the target, in the shape of the targets."""
     places = target.astype(np.int64)[..., None]
     return -np.take_along_axis(log_softmax(logits), places, axis=-1)[..., 0]
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_], present: NDArray[np.bool_]) -> Float64:
-    """Over the positions that are present; 0 where none is."""
+    """The mean over the positions that are present; 0 where none is."""
     total: Float64 = np.where(present, values, 0.0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
     return total

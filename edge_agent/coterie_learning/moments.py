@@ -1,8 +1,8 @@
-"""Merging of running statistics: the mean of the devices' means, and the variance of all their values together.
+"""Merging of running statistics: the mean of the devices' means, and the variance of all their values pooled.
 
-The law of total variance: Var = E[Var_k] + Var[E_k] over devices k weighted by their samples. Neither a server's step
-size nor a privacy kind applies to statistics: they are measured, not learned. Their sums are exact: of integers, on a
-grid fine enough for the smallest variance and wide enough for the largest, in three parts of 31 bits.
+The law of total variance: Var = E[Var_k] + Var[E_k] over devices k weighted by their samples. Neither a server learning
+rate nor a privacy kind applies to statistics: they are measured, not learned. Sums are exact: integers on a grid fine
+enough for the smallest variance and wide enough for the largest, in three parts of 31 bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 PLACES = (-3, 28, 59)
-"""A number is the sum of three integers divided by 2 to the power of these; what is below 2^-60 is rounded."""
+"""A number is the sum of three integers, each divided by 2 to the power of one of these; it is rounded at 2^-60."""
 LARGEST = 2.0**33
 """Upper bound (exclusive) of every mean and variance."""
 
@@ -36,7 +36,7 @@ class MomentSum(NamedTuple):
 
 
 def empty_moments(statistics: Sequence[RunningMoments]) -> MomentSum:
-    """The sums over no device."""
+    """Zero sums."""
     return MomentSum(
         {pair.mean.name: np.zeros((len(PLACES), *pair.mean.shape), np.int64) for pair in statistics},
         {pair.variance.name: np.zeros((len(PLACES), *pair.variance.shape), np.int64) for pair in statistics},
@@ -55,7 +55,7 @@ def check_moments(statistics: Sequence[RunningMoments], found: Tensors, base: Te
 def add_moments(
     total: MomentSum, statistics: Sequence[RunningMoments], found: Tensors, base: Tensors, weight: int
 ) -> MomentSum:
-    """`total` with one device's statistics, which were checked, computed in place of it."""
+    """Add one device's statistics, which were checked, to `total`, in place."""
     for pair in statistics:
         shift, square = _terms(pair, found, base)
         total.means[pair.mean.name][...] += weight * _on_the_grid(shift)
@@ -80,7 +80,7 @@ def _terms(pair: RunningMoments, found: Tensors, base: Tensors) -> tuple[Float64
 
 
 def _on_the_grid(numbers: Float64) -> Int64:
-    """The integers at each place. What a place leaves over is computed without rounding."""
+    """The integers at each place. The remainder after each place is exact."""
     places = np.empty((len(PLACES), *numbers.shape), np.int64)
     rest = numbers
     for index, place in enumerate(PLACES):

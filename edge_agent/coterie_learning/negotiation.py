@@ -1,4 +1,4 @@
-"""Which kinds a device lacks."""
+"""Which kinds of a plan a device lacks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,27 +11,27 @@ from coterie_learning.kinds import FIRST_RELEASE, Kind
 
 
 class NeededKind(NamedTuple):
-    """A kind that a plan asks of devices."""
+    """A kind that a plan requires of devices."""
 
     slot: str
     name: str
     since: str
     """The first release whose agent has it."""
     distribution: str | None = None
-    """The package that brings it; None: the agent itself."""
+    """The package that provides it; None: the agent itself."""
 
 
 def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
-    """One for each slot, each followed by the kinds among its hyperparameters."""
+    """The kind of each slot, followed by the kinds among its hyperparameters."""
     chosen: list[Kind] = [getattr(plan, slot) for slot in DEVICE_SLOTS]
     every = [kind for one in chosen for kind in (one, *one.nested())]
     return [_needed(kind.slot, kind.name, kind.since) for kind in every]
 
 
 def kinds_lacked(reported: KindNames) -> Sequence[NeededKind]:
-    """The kinds of this source that a device lacks that `reported` its own; one that reported none has those of 0.1.
+    """The built-in kinds that a device lacks, by the kinds it `reported`; one that reported none has those of 0.1.
 
-    So has one that reported no kinds of a slot that is nested in another.
+    The same holds for a nested slot for which a device reported no kinds.
     """
     every = (
         _needed(registry.slot, name, kind.since)

@@ -1,4 +1,4 @@
-"""Logical neighbours: devices whose data are like those of a device in need, and that do well where it fails.
+"""Logical neighbours: devices with data similar to a requesting device's, and with good accuracy where it fails.
 
 Cartel's metadata service (Daga et al. 2019, doi 10.1145/3357223.3362708). The search is exact.
 """
@@ -14,21 +14,21 @@ from coterie_learning.profile import Counts, Float64
 from coterie_learning.unmatched import UnmatchedTensors
 
 _FEWEST = 64
-"""Devices that memory is allocated for at first."""
+"""Initial capacity in devices."""
 _BLOCK = 4096
-"""Devices whose divergence is computed at once, so that the numbers stay in the processor's cache."""
+"""Devices whose divergence is computed at once, so that the data stay in the processor's cache."""
 _SMALLEST = np.float32(1e-30)
-"""Keeps the logarithm of a share of 0 finite; multiplied by that share it contributes 0."""
+"""Keeps the logarithm of a share of 0 finite; multiplied by that share it gives 0."""
 
 
 class Neighbour(NamedTuple):
-    """What is known of a device that might help."""
+    """A potential helper."""
 
     counts: Counts
     """Its metadata: samples and wrong predictions by class."""
     drifting: bool = False
     serving: int = 0
-    """Requests that it serves now."""
+    """Number of requests that it is serving."""
     willing: bool = True
     """Whether its owner lets it help."""
 
@@ -42,18 +42,18 @@ class Match(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a device in need tells of itself."""
+    """The data of a help request."""
 
     counts: Counts
-    """Of its newest batches."""
+    """Counts of its newest batches."""
     troubled: Sequence[int]
-    """The classes that it asks for help with."""
+    """The classes that help is requested for."""
 
 
 class NeighbourIndex:
-    """The metadata of many devices as a matrix that is kept current, one column a device, for models of one kind.
+    """The metadata of many devices with the same classes, as a matrix with one column a device, updated in place.
 
-    It takes 8 bytes for each class of each device, half as much again for growth, and a search some bytes a device.
+    It takes 8 bytes for each class of each device, plus half as much for growth, and a search a few bytes a device.
     """
 
     def __init__(self, classes: int) -> None:
@@ -76,9 +76,9 @@ class NeighbourIndex:
         return len(self._devices)
 
     def put(self, device: str, neighbour: Neighbour) -> None:
-        """Add a device, or replace what was known of it.
+        """Add a device, or replace its metadata.
 
-        Raises ValueError where its counts are of another number of classes.
+        Raises ValueError where its counts have another number of classes.
         """
         if len(neighbour.counts.samples) != self._classes:
             raise ValueError(f"counts of {len(neighbour.counts.samples)} classes in an index of {self._classes}")
@@ -99,7 +99,7 @@ class NeighbourIndex:
         self._well[column] = not neighbour.drifting
 
     def remove(self, device: str) -> None:
-        """Remove a device; nothing happens if it is unknown."""
+        """Remove a device; no effect if it is unknown."""
         column = self._columns.pop(device, None)
         if column is None:
             return
@@ -118,14 +118,14 @@ class NeighbourIndex:
     def search(
         self, wanted: Wanted, rules: MatchRules, *, limit: int, exclude: Collection[str] = ()
     ) -> tuple[Match, ...]:
-        """At most `limit` devices that can help one in need, the best first.
+        """At most `limit` devices that can help, the best first.
 
-        A device can help that is willing, not drifting, not busy and does well, over all and on each of the troubled
-        classes, and whose class shares are near enough. It does well where it keeps the rules' limits and does better
-        than the device in need: how much of a task can be had right differs from task to task. They are sorted by
-        divergence, then by requests served, then by name. `exclude` are the device that asks and those tried before.
+        A device can help if it is willing, not drifting and not busy, if its class shares are similar enough, and if
+        its error rate and its recall of each troubled class are within the rules' limits and better than those of the
+        requesting device, since the reachable accuracy differs from task to task. Devices are sorted by divergence,
+        then by requests served, then by name. `exclude` are the requesting device and those tried before.
 
-        Raises ValueError where the counts are of another number of classes.
+        Raises ValueError where the counts have another number of classes.
         """
         prior = self._prior_of(wanted)
         count = len(self._devices)
@@ -143,9 +143,9 @@ class NeighbourIndex:
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
 
     def unfit(self, wanted: Wanted, rules: MatchRules, *, exclude: Collection[str] = ()) -> UnmatchedTensors:
-        """Of the devices that cannot help one in need, how many for which reason: the first of those that apply.
+        """The number of devices that cannot help, by the first reason that applies to each.
 
-        Raises ValueError where the counts are of another number of classes.
+        Raises ValueError where the counts have another number of classes.
         """
         prior, count = self._prior_of(wanted), len(self._devices)
         left = self._reporting(exclude)
@@ -164,9 +164,9 @@ class NeighbourIndex:
         return UnmatchedTensors(*found)
 
     def nearest(self, prior: Float64, *, limit: int, exclude: Collection[str] = ()) -> tuple[Match, ...]:
-        """The `limit` devices whose class shares are most like `prior` [classes], whether they can help or not.
+        """The `limit` devices whose class shares are most similar to `prior` [classes], whether or not they can help.
 
-        Raises ValueError where `prior` is of another number of classes.
+        Raises ValueError where `prior` has another number of classes.
         """
         if prior.shape != (self._classes,):
             raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
@@ -182,23 +182,23 @@ class NeighbourIndex:
         return prior
 
     def _reporting(self, exclude: Collection[str]) -> NDArray[np.bool_]:
-        """Which devices have samples and are not among `exclude`."""
+        """A mask of the devices that have samples and are not in `exclude`."""
         reporting = self._has_reported[: len(self._devices)].copy()
         reporting[[self._columns[device] for device in exclude if device in self._columns]] = False
         return reporting
 
     def _errs_less(self, wanted: Wanted, rules: MatchRules) -> NDArray[np.bool_]:
-        """Which devices err as little over all as the rules and the device in need allow."""
+        """A mask of the devices whose overall error rate is within the rules and at most the requesting device's."""
         allowed: NDArray[np.bool_] = self._error[: len(self._devices)] <= min(rules.helper_error, wanted.counts.error)
         return allowed
 
     def _least_recall(self, wanted: Wanted) -> list[tuple[int, np.float32]]:
-        """Of each troubled class, the share that the device in need finds itself; a helper finds more."""
+        """The requesting device's recall of each troubled class, which a helper's must exceed."""
         own = np.nan_to_num(wanted.counts.recall()[list(wanted.troubled)]).astype(np.float32)
         return list(zip(wanted.troubled, own, strict=True))
 
     def _best(self, candidates: NDArray[np.int64], divergence: NDArray[np.float32], limit: int) -> list[int]:
-        """The first `limit` rows in the order of `search`; names are compared only where the rest ties at the limit."""
+        """The first `limit` rows in the order of `search`; names are compared only for ties at the limit."""
         serving = self._serving[candidates]
         order = np.lexsort((serving, divergence))
         if len(order) > limit:
@@ -209,7 +209,7 @@ class NeighbourIndex:
         return named[:limit]
 
     def _divergence(self, prior: Float64, candidates: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Of the class shares of `candidates` [n] from `prior`, in bits [n]: H(middle) - H(one)/2 - H(other)/2."""
+        """Divergence of `candidates`' class shares from `prior`, in bits [n]: H(middle) - H(one)/2 - H(other)/2."""
         found = np.empty(len(candidates), np.float32)
         own = np.float32(_sum_plogp(prior))
         half = (prior / 2).astype(np.float32)[:, None]

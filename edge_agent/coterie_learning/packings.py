@@ -1,7 +1,7 @@
-"""Ways in which a chunk of codes is packed into bytes that zlib makes smaller.
+"""How a chunk of codes is packed into bytes before deflating.
 
-zlib looks for runs alone (`Z_RLE`), which takes a fraction of the time of other matches and finds the parts of a
-network that have learned nothing.
+zlib uses run-length matches only (`Z_RLE`), which take a fraction of the time of other matches and compress parameters
+that did not change.
 """
 
 import math
@@ -16,48 +16,48 @@ from coterie_learning.levels import MOST, Codes
 from coterie_wire.errors import WireError
 
 DIGITS = 5
-"""Signs in a byte."""
+"""Number of signs in a byte."""
 POWERS = np.array([81, 27, 9, 3, 1], np.uint8)
 _SIGNS = np.array([[byte // int(power) % 3 - 1 for power in POWERS] for byte in range(3**DIGITS)], np.int8)
 """The signs that a byte stands for."""
 STORED_BYTES = 5
-"""What zlib adds to each 16 KiB that it cannot make smaller."""
+"""Bytes that zlib adds to each incompressible 16 KiB."""
 OVERHEAD_BYTES = 24
-"""What it adds to a stream besides, at most."""
+"""Most bytes that it also adds to a stream."""
 EMPTY_BYTES = 2
-"""A stream of nothing."""
+"""Size of an empty stream."""
 
 
 class Packing:
-    """Codes of a chunk as streams of bytes, each deflated by itself."""
+    """Codes of a chunk as streams of bytes, each deflated separately."""
 
     streams: ClassVar[int]
-    """Of a chunk."""
+    """Number of streams of a chunk."""
 
     def pack(self, codes: Codes) -> Sequence[bytes]:
         """The deflated streams."""
         raise NotImplementedError
 
     def unpack(self, streams: Sequence[bytes], count: int) -> Codes:
-        """`count` codes; no more than they need is allocated. Raises WireError ``update.malformed``."""
+        """`count` codes; allocates no more than these need. Raises WireError ``update.malformed``."""
         raise NotImplementedError
 
     def raw_bytes(self, count: int, nonzero: int) -> int:
-        """Before they are deflated, of `count` codes of which at most `nonzero` are not zero."""
+        """Size before deflating of `count` codes, at most `nonzero` of which are not zero."""
         raise NotImplementedError
 
     def most_bytes(self, count: int, nonzero: int, chunks: int) -> int:
-        """What zlib cannot make smaller it stores."""
+        """Upper bound of the deflated size: zlib stores what it cannot compress."""
         raw = self.raw_bytes(count, nonzero)
         return raw + STORED_BYTES * (raw >> 14) + self.streams * chunks * OVERHEAD_BYTES
 
     def least_bytes(self, chunks: int) -> int:
-        """If there is nothing to tell."""
+        """Lower bound of the deflated size."""
         return self.streams * EMPTY_BYTES * chunks
 
 
 class SignsAndMagnitudes(Packing):
-    """For codes that are mostly zero: the signs, five to a byte, and the magnitudes of those that are not zero.
+    """For codes that are mostly zero: the signs, five to a byte, and the magnitudes of nonzero codes.
 
     3LC (Lim et al. 2019, arXiv 1802.07389, §3.2) packs signs as digits of base 3.
     """
@@ -105,7 +105,7 @@ class Pairs(Packing):
         return (deflate(pairs),)
 
     def unpack(self, streams: Sequence[bytes], count: int) -> Codes:
-        """The sign is the highest of four bits: each half is moved up to where it is that of a byte, and down again."""
+        """Sign-extends each half: it is shifted to the upper half of a byte, and arithmetically back."""
         pairs = inflate(streams[0], (count + 1) // 2)
         codes = np.empty((pairs.size, 2), np.int8)
         codes[:, 0] = (pairs << 4).view(np.int8) >> 4
@@ -120,7 +120,7 @@ class Pairs(Packing):
 
 
 def malformed(detail: str) -> WireError:
-    """A payload whose streams no device can have written."""
+    """The error for a payload whose streams are invalid."""
     return WireError("update.malformed", f"deflated codes: {detail}")
 
 
@@ -134,7 +134,7 @@ def inflate(stream: bytes, count: int) -> NDArray[np.uint8]:
     """Exactly `count` bytes; no more are allocated. Raises WireError ``update.malformed``."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        # One byte more, because a stream that ends in time says so only when it is asked for what follows.
+        # One byte more, because zlib reports the end of a stream only when more output is requested.
         found = inflater.decompress(stream, count + 1)
     except zlib.error as error:
         raise malformed(str(error)) from error

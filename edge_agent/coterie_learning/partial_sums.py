@@ -1,14 +1,14 @@
-"""Partial aggregates: the exact weighted sum of some updates, as a file, and how it is checked without trust.
+"""Partial aggregates: the exact weighted sum of some updates, as a file, and its verification without trust.
 
-The sums are those that a merge forms itself (`exact_sum`), so that adding partial aggregates, in any tree, gives the
-same bits as adding updates. In a file the integers of all parts and parameters follow one another in chunks, in the
-order of their names. Those of a chunk are divided by their largest common divisor, such as a weight that all updates
-have, and stand there in two's complement as planes of bytes, least significant first, without the planes that only
-repeat the sign; each plane is deflated by itself, for the upper ones tell little.
+The sums are the same as in a merge (`exact_sum`), so that adding partial aggregates, in any tree, gives the same bits
+as adding updates. In a file the integers of all parts and parameters are concatenated in the order of their names and
+divided into chunks. The integers of a chunk are divided by their greatest common divisor, such as a weight common to
+all updates, and stored in two's complement as byte planes, least significant first, without planes that only repeat
+the sign. Each plane is deflated separately, since the upper ones have low entropy.
 
-A sum is checked by a random linear function (Freivalds 1977): an update's `fingerprint` is its inner product with
-random numbers, modulo two primes; that of a sum is the sum of the updates', each times its weight. Who does not know
-the numbers is found out by all but one of 2^61 changes.
+A sum is verified by a random linear function (Freivalds 1977): an update's `fingerprint` is its inner product with
+random numbers, modulo two primes; that of a sum is the weighted sum of the updates' fingerprints. A change by a party
+that does not know the random numbers goes undetected with a probability of 2^-61.
 """
 
 import hashlib
@@ -32,22 +32,22 @@ from coterie_wire.tensor_files import Source, TensorFile, open_tensors
 from coterie_wire.tensors import Array, encode_tensors
 
 Sums = Mapping[str, Int64]
-"""By ``PART.NAME``, the flat integers."""
+"""Flat integers by ``PART.NAME``."""
 PRIMES = (2**31 - 1, 2**31 - 19)
 MOST_PLANES = 8
 CHUNK = 1 << 16
-"""Integers that are packed together, so that a span is read in the memory of a chunk."""
+"""Integers of a chunk; reading a span takes the memory of one chunk."""
 OVERHEAD_BYTES = 4096
 CHUNK_OVERHEAD_BYTES = 2048
-"""At most, of a file and of each chunk, for the header, steps and sizes, and what deflating adds."""
+"""Upper bounds of the overhead of a file and of each chunk: header, steps, sizes, and deflate."""
 STEPS = "steps"
-"""int64 [chunks]: what the integers of each are multiples of."""
+"""int64 [chunks]: the common divisor of each chunk's integers."""
 SIZES = "sizes"
-"""int32 [chunks, planes]: the bytes of each deflated plane; 0: there is none."""
+"""int32 [chunks, planes]: the size in bytes of each deflated plane; 0: there is none."""
 PLANES = "planes"
 """uint8: the deflated planes, one after the other."""
 SUM = "sum"
-"""Metadata of a file: what it is the sum of, as the one who asked for it calls that."""
+"""Metadata of a file: the requester's name for the set of updates."""
 
 
 class Fingerprint(NamedTuple):
@@ -58,17 +58,17 @@ class Fingerprint(NamedTuple):
 
 
 class PartialSum(NamedTuple):
-    """Some updates of a merge, summed elsewhere and checked."""
+    """A verified partial aggregate of some updates of a merge."""
 
     file: "PartialFile"
     weights: Sequence[int]
-    """Of its updates; 0: it was left out."""
+    """Weights of its updates; 0: left out."""
     full: Sequence[int] | None = None
-    """What they would weigh if none were stale; None: as they do."""
+    """Their weights if none were stale; None: the same."""
 
 
 def key_of(part: str, name: str) -> str:
-    """What the sum of a part of the update is called."""
+    """The name of the sum of a part of the update."""
     return f"{part}.{name}"
 
 
@@ -103,7 +103,7 @@ def encode_sums(sums: Sums, *, of: str) -> bytes:
 
 
 class PartialFile:
-    """A partial aggregate that is open; its header, steps and sizes have been checked."""
+    """An open partial aggregate; its header, steps and sizes have been checked."""
 
     def __init__(self, source: Source, *, expected: Mapping[str, int], of: str) -> None:
         """`expected` are the names and sizes of the sums.
@@ -146,7 +146,7 @@ class PartialFile:
         return found
 
     def _chunk(self, chunk: int) -> Int64:
-        """The last one is kept: spans are read one after the other."""
+        """The last chunk is cached: spans are read one after the other."""
         if self._kept[0] != chunk:
             count = min(CHUNK, self._count - chunk * CHUNK)
             total = np.zeros(count, np.int64)
@@ -165,19 +165,19 @@ class PartialFile:
         return self._kept[1]
 
     def sums(self) -> Iterator[tuple[str, Int64]]:
-        """Each sum, whole. Raises what `numbers` does."""
+        """All sums. Raises what `numbers` raises."""
         for name, size in self._expected.items():
             yield name, self.numbers(name, 0, size)
 
     def check(self, seed: bytes, members: Sequence[tuple[int, Fingerprint]]) -> None:
-        """Compare with the weights and fingerprints of the updates.
+        """Verify it by the weights and fingerprints of the updates.
 
-        Raises what `numbers` does, or WireError ``partial.out_of_range`` or ``partial.altered``.
+        Raises what `numbers` raises, or WireError ``partial.out_of_range`` or ``partial.altered``.
         """
         self.compare(seed, weight=sum(weight for weight, _ in members), wanted=combined(members))
 
     def compare(self, seed: bytes, *, weight: int, wanted: Fingerprint) -> None:
-        """The same with the weight of all updates together, and what the fingerprint of their sum is."""
+        """Like `check`, given the weight of all updates together and the fingerprint of their sum."""
         most = weight * int(LARGEST) << GRID_BITS
         found = Fingerprint(0, 0)
         for name, numbers in self.sums():
@@ -189,7 +189,7 @@ class PartialFile:
 
 
 def fingerprint(seed: bytes, sums: Iterable[tuple[str, Int64]]) -> Fingerprint:
-    """Of an update, or a sum, by the random numbers that `seed` (32 secret bytes) stands for."""
+    """The fingerprint of an update or a sum, with random numbers from `seed` (32 secret bytes)."""
     found = Fingerprint(0, 0)
     for name, numbers in sums:
         found = _plus(found, _inner(seed, name, numbers), 1)
@@ -197,7 +197,7 @@ def fingerprint(seed: bytes, sums: Iterable[tuple[str, Int64]]) -> Fingerprint:
 
 
 def combined(members: Iterable[tuple[int, Fingerprint]]) -> Fingerprint:
-    """That of the sum of updates of which these are the weights and fingerprints, all by one seed."""
+    """The fingerprint of the sum of updates with these weights and fingerprints, all by one seed."""
     wanted = Fingerprint(0, 0)
     for weight, one in members:
         wanted = _plus(wanted, one, weight)
@@ -205,22 +205,22 @@ def combined(members: Iterable[tuple[int, Fingerprint]]) -> Fingerprint:
 
 
 def most_bytes(model: ModelSpec, local: Local) -> int:
-    """How large the file of a partial aggregate is at most."""
+    """Upper bound of the size of the file of a partial aggregate."""
     count = sum(sum_specs(model, local).values())
     return OVERHEAD_BYTES + MOST_PLANES * count + CHUNK_OVERHEAD_BYTES * -(-count // CHUNK)
 
 
 def saved_bytes(local: Local, codec: Codec, model: ModelSpec, *, members: int) -> int:
-    """About how many bytes fewer leave a site when the updates of so many devices leave it as one sum.
+    """About how many fewer bytes leave a site when the updates of so many devices leave it as one sum.
 
-    The supernode's own update goes to the platform by itself either way. Raises WireError ``plan.no_head``.
+    The supernode's own update is sent to the platform separately either way. Raises WireError ``plan.no_head``.
     """
     sum_bytes = round(codec.sum_bytes * sum(sum_specs(model, local).values()))
     return members * update_bytes(local, codec, model).usual - sum_bytes
 
 
 def _packed(numbers: Int64) -> tuple[int, Sequence[bytes]]:
-    """What the integers of a chunk are multiples of, and the deflated planes of what they are then."""
+    """The common divisor of a chunk's integers, and the deflated planes of the quotients."""
     step = int(np.gcd.reduce(numbers)) or 1
     quotients = numbers // step
     low, high = int(quotients.min()), int(quotients.max())
@@ -235,7 +235,7 @@ def _inner(seed: bytes, name: str, numbers: Int64) -> Fingerprint:
 
 
 def _modulo(numbers: Int64, drawn: NDArray[np.uint32], prime: int) -> int:
-    """Factors are below 2^31, and so are the products that are added."""
+    """Factors are below 2^31, and so are the reduced products that are added."""
     products = (numbers % prime) * (drawn.astype(np.int64) % prime)
     return int((products % prime).sum()) % prime
 

@@ -1,4 +1,4 @@
-"""Payloads of updates: their numbers, read and decoded a span of parameters at a time."""
+"""Payloads of updates, read and decoded a span of parameters at a time."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,11 +13,11 @@ from coterie_wire.tensor_files import TensorFile
 from coterie_wire.tensors import Float32
 
 SPAN = 1 << 16
-"""Parameters read at once where a whole payload is looked through, which the processor's cache holds as float32."""
+"""Parameters read at once when a whole payload is scanned; as float32 they fit into the processor's cache."""
 
 
 LARGEST_CODE = 128
-"""Magnitude of an int8, at most."""
+"""Largest magnitude of an int8."""
 
 
 class Coded(NamedTuple):
@@ -33,15 +33,15 @@ class Extent(NamedTuple):
     """How large an update is."""
 
     bound: float
-    """No parameter's magnitude is above it."""
+    """Upper bound of all parameters' magnitudes."""
     norm: float
-    """L2, over all its tensors."""
+    """L2 norm over all its tensors."""
 
 
 class Payload:
     """A payload whose header has been checked. Its numbers are read and decoded a span at a time.
 
-    A span is a range of the flattened tensor: any number of whole rows (of the first axis), or a part of one row.
+    A span is a range of the flattened tensor: a number of whole rows (of the first axis), or a part of one row.
     """
 
     def __init__(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> None:
@@ -56,11 +56,11 @@ class Payload:
         raise NotImplementedError
 
     def coded(self, name: str, start: int, stop: int) -> Coded:
-        """The same as integers, of a codec that is `summable`; stop > start. Raises what `numbers` raises."""
+        """The same as integers, for a codec that is `summable`; stop > start. Raises what `numbers` raises."""
         raise NotImplementedError
 
     def extent(self) -> Extent:
-        """Looks at every number, a span at a time.
+        """Computed from every number, a span at a time.
 
         Raises OSError, or WireError ``tensors.malformed`` or ``update.not_finite``.
         """
@@ -87,7 +87,7 @@ class CodedPayload(Payload):
         return np.multiply(codes, scales[:, None], dtype=np.float32).reshape(-1)
 
     def largest_code(self, codes: NDArray[np.int8]) -> int:  # noqa: ARG002
-        """A magnitude that none of `codes` exceeds; looking costs time where scales are made so that they reach it."""
+        """Upper bound of the magnitudes of `codes`; by default not computed, as scales are chosen to reach it."""
         return LARGEST_CODE
 
     def extent(self) -> Extent:
@@ -102,7 +102,7 @@ class CodedPayload(Payload):
                 bound = max(bound, self.largest_code(codes) * float(wide.max()))
                 rows = levels[: codes.size].reshape(codes.shape)
                 rows[...] = codes
-                # Sums of float32, which is exact to four digits and more: norms are compared with their multiples.
+                # Sums in float32 are exact to four digits or more, enough to compare norms with multiples.
                 squares.append(float(np.dot(np.einsum("ij,ij->i", rows, rows), wide * wide)))
         return Extent(bound, math.sqrt(math.fsum(squares)))
 
@@ -113,7 +113,7 @@ def row_length(shape: tuple[int, ...]) -> int:
 
 
 def row_spans(shape: tuple[int, ...], most: int) -> Iterator[tuple[int, int]]:
-    """Divides a flattened tensor of `shape` into spans of at most `most`: of whole rows, or of parts of one row."""
+    """Divide a flattened tensor of `shape` into spans of at most `most`: whole rows, or parts of one row."""
     size, row = math.prod(shape), row_length(shape)
     if row <= most:
         step = most // max(row, 1) * row

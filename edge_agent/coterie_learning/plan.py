@@ -1,4 +1,4 @@
-"""The plan: what a federation does, as data, one kind in each slot."""
+"""The plan: how a federation learns, as data, one kind in each slot."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ PRESETS = Path(__file__).parent / "presets"
 
 
 class Misfit(NamedTuple):
-    """A kind that cannot work with something."""
+    """A kind that cannot work with the rest of the plan, the model or the federation's resources."""
 
     slot: str
     reason: Reason
@@ -105,16 +105,16 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return kind
 
     def misfits(self, model: ModelSpec | None, resources: Resources | None) -> Iterator[Misfit]:
-        """What its kinds cannot work with; see `Kind.misfit`."""
+        """The kinds that do not fit, with reasons; see `Kind.misfit`."""
         for slot in SLOTS:
             if (reason := self.kind_in(slot).misfit(self, model, resources)) is not None:
                 yield Misfit(slot, reason)
 
     @property
     def device(self) -> DevicePlan:
-        """The device's part of it.
+        """The device's part of the plan.
 
-        Where devices help each other they also train locally between rounds: drift is that of the personal model.
+        Where devices help each other they also train locally between rounds, since drift is that of the personal model.
         """
         holds_rounds, helps = self.pace.holds_rounds(), self.help.rules() is not None
         between_s = 0.0 if helps else None
@@ -131,7 +131,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_plan(raw: object) -> Plan:
-    """The plan that `raw` stands for, whose kinds work with one another; see `read_plan`.
+    """Parse a plan and check that its kinds work with one another; see `read_plan`.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
@@ -142,10 +142,10 @@ def parse_plan(raw: object) -> Plan:
 
 
 def read_plan(raw: object) -> Plan:
-    """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
+    """Parse a plan from `raw`: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
 
     A slot that is left out has sgd, int8, sync, uniform, star, fed_avg, whole, at_once or nothing; requirements have
-    the defaults of their fields. Whether its kinds work with one another is not looked at.
+    the defaults of their fields. Whether its kinds work with one another is not checked.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
@@ -176,7 +176,7 @@ def read_plan(raw: object) -> Plan:
 
 
 def stored_plan(document: object) -> Plan:
-    """The plan of a stored `document`, as `parse_plan` reads it; each is parsed once, since each is asked for often."""
+    """The plan of a stored `document`, as `parse_plan` reads it; cached, since it is needed often."""
     return _parsed_once(msgspec.json.encode(document))
 
 
@@ -186,13 +186,13 @@ def plan_document(plan: Plan) -> Document:
 
 
 def plan_schema() -> Mapping[str, Document]:
-    """JSON schema by slot and kind, for validation elsewhere and for drawing forms; `requirements` has no kinds."""
+    """JSON schema by slot and kind, for validation elsewhere and for forms; `requirements` has no kinds."""
     kinds: dict[str, Document] = {slot: dict(registry.schema()) for slot, registry in SLOTS.items()}
     return kinds | {"requirements": msgspec.json.schema(Requirements)}
 
 
 def offered_kinds() -> Sequence[Offer]:
-    """Every kind that an installed package brings; those without a refusal are loaded in this process."""
+    """Every kind that an installed package provides; those without a refusal are loaded in this process."""
     refused = {(slot, name): reason for slot, registry in SLOTS.items() for name, reason in registry.refused.items()}
     return [offer._replace(refusal=refused.get((offer.slot, offer.name), offer.refusal)) for offer in offers()]
 
@@ -204,13 +204,13 @@ def _parsed_once(document: bytes) -> Plan:
 
 @cache
 def presets() -> Mapping[str, Plan]:
-    """The published systems: the files of kinds in `presets/`, by name."""
+    """The published systems: the plan files in `presets/`, by name."""
     return {path.stem: parse_plan(tomllib.loads(path.read_text())) for path in sorted(PRESETS.glob("*.toml"))}
 
 
 @cache
 def preset_notes() -> Mapping[str, Sequence[str]]:
-    """What each preset's file says of it, line by line: its paper and what it is for, and when it loses."""
+    """The description in each preset's file, line by line: its paper, its purpose, and when it loses."""
     return {path.stem: leading_comment(path) for path in sorted(PRESETS.glob("*.toml"))}
 
 

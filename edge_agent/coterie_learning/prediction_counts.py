@@ -1,4 +1,4 @@
-"""Predictions, counted together: what one process of a device tells another without NumPy."""
+"""Aggregated counts of predictions, exchanged between processes of a device without NumPy."""
 
 from typing import Annotated
 
@@ -6,16 +6,16 @@ import msgspec
 from msgspec import Meta
 
 FEWEST = 32
-"""Predictions that are counted together, at least; and samples by which inputs are judged."""
+"""Least number of predictions counted together, and of samples that inputs are compared with."""
 
 
 class PredictionCounts(msgspec.Struct, frozen=True):
-    """Predictions of one model, whose labels nobody knows."""
+    """Counts of unlabelled predictions of one model."""
 
     model: str
-    """Which one; figures of different models say nothing of one another."""
+    """The model; counts of different models are not comparable."""
     samples: Annotated[int, Meta(ge=1)]
     doubt: Annotated[float, Meta(ge=0)]
-    """Sum of what the likeliest class's probability lacks of 1."""
+    """Sum of 1 - probability of the likeliest class."""
     unlike: Annotated[int, Meta(ge=0)]
-    """Samples that are unlike those that the device has."""
+    """Number of samples that are unlike those that the device has."""

@@ -1,4 +1,4 @@
-"""What a model's output says of one sample, for programs and people."""
+"""A model's output for one sample as a prediction, for programs and people."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from coterie_wire.tensors import Float32
 
 
 def prediction_of(output: Float32, *, task: Task, labels: Sequence[str]) -> Prediction | Output:
-    """`output` [*output] of one sample; `labels` are what the classes are called."""
+    """The prediction in `output` [*output] of one sample; `labels` are the names of the classes."""
     match task:
         case "classes":
             probabilities = np.exp(log_softmax(output))

@@ -1,7 +1,7 @@
-"""A device's newest data in counts: the samples of each class, and how many the model predicted wrongly.
+"""A device's newest data as counts: the samples of each class, and how many the model predicted wrongly.
 
-Errors are counted before the model trains on a batch (prequential evaluation: Gama et al. 2013,
-doi 10.1007/s10994-012-5320-9), or no drift would show.
+Errors are counted before the model trains on a batch (prequential evaluation: Gama et al. 2013, doi
+10.1007/s10994-012-5320-9), since drift would not be visible afterwards.
 """
 
 from typing import Annotated, Self, TypeAlias
@@ -17,7 +17,7 @@ Whole = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class ClassCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """One class in one batch."""
+    """Counts of one class in one batch."""
 
     label: Whole
     samples: Whole
@@ -45,7 +45,7 @@ class Counts(msgspec.Struct, frozen=True):
         return self.samples / max(1, int(self.samples.sum()))
 
     def recall(self) -> Float64:
-        """Share of each class's samples that were found [classes]; NaN for a class without samples."""
+        """Recall of each class [classes]; NaN for a class without samples."""
         found = np.full(len(self.samples), np.nan)
         np.divide(self.samples - self.wrong, self.samples, out=found, where=self.samples > 0)
         return found
@@ -61,7 +61,7 @@ class ClassProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     classes: Annotated[int, Meta(ge=2)]
     keep: Annotated[int, Meta(ge=1)]
-    """Batches."""
+    """Number of batches."""
     batches: tuple[BatchCounts, ...] = ()
 
     def observe(self, labels: Int64, predicted: Int64) -> Self:
@@ -78,11 +78,11 @@ class ClassProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, batches=(*self.batches, batch)[-self.keep :])
 
     def counts(self, batches: int) -> Counts:
-        """Of the newest `batches` batches, or of fewer where there are no more."""
+        """Counts of the newest `batches` batches, or of all where there are fewer."""
         return self._sum(self.batches[-batches:])
 
     def before(self, batches: int) -> Counts:
-        """Of the batches that are older than the newest `batches`."""
+        """Counts of the batches older than the newest `batches`."""
         return self._sum(self.batches[:-batches])
 
     def _sum(self, chosen: tuple[BatchCounts, ...]) -> Counts:

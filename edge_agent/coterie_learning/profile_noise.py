@@ -1,11 +1,11 @@
-"""Noise on a profile: local differential privacy of its two histograms, the samples found and those missed by class.
+"""Noise on a profile: local differential privacy of its two histograms, correct and wrong predictions by class.
 
 The Gaussian mechanism (Dwork and Roth 2014, doi 10.1561/0400000042, Appendix A) with its exact guarantee (Balle and
-Wang 2018, arXiv 1805.06530, Theorem 8). The unit is one sample: another in its place moves one count down and one up,
-so that two profiles are √2 apart. A guarantee for the device as a whole would need noise as large as the window, and
-nothing would be left to match by. It holds for what one sample is counted as; that a model trained on a sample
-predicts later ones otherwise is not covered, nor are portions, nor that and when a device asks or has recovered, nor
-what it says of a portion that it has judged.
+Wang 2018, arXiv 1805.06530, Theorem 8). The unit of privacy is one sample: replacing it moves one count down and one
+up, so that the sensitivity is √2. A guarantee for the device as a whole would need noise as large as the window, which
+would make matching impossible. The guarantee covers the counting of a sample. It does not cover the influence of a
+sample on later predictions through training, portions, whether and when a device asks for help or has recovered, and
+its judgement of a portion.
 """
 
 import math
@@ -20,14 +20,14 @@ from coterie_wire.helping import SampleNoise
 
 SENSITIVITY = math.sqrt(2)
 _KEPT = 2.0
-"""Standard deviations of its noise that a class has to have, or it is taken to be absent."""
+"""A class with fewer counts than this many standard deviations of the noise is taken as absent."""
 
 
 def noised(counts: Counts, noise_multiplier: float, key: bytes) -> Counts:
-    """`counts` with Gaussian noise of `noise_multiplier` · √2 on how many of each class were found and were missed.
+    """`counts` with Gaussian noise of `noise_multiplier` · √2 on correct and wrong predictions of each class.
 
-    What follows is computed from the noised counts alone: classes within the noise are left out, and none of the
-    others has less than no samples found or missed. `key` [32 bytes] is secret and serves once.
+    The rest is post-processing: classes within the noise are left out, and counts are clipped at 0. `key` [32 bytes] is
+    secret and used once.
     """
     deviation, classes = noise_multiplier * SENSITIVITY, len(counts.samples)
     found = counts.samples - counts.wrong + whole_noise(deviation, key, "found", 0, classes)
@@ -37,9 +37,9 @@ def noised(counts: Counts, noise_multiplier: float, key: bytes) -> Counts:
 
 
 def sample_noise(rules: WatchRules, delta: float) -> SampleNoise | None:
-    """What profiles and requests together tell of one sample, while a plan lasts; None: nothing bounds that.
+    """The privacy cost of profiles and requests to one sample during a plan; None: unbounded.
 
-    It is counted in as many as its batches are among the newest of.
+    A sample is counted in every report and request whose newest batches include its batch.
     """
     if not rules.noise_multiplier:
         return None

@@ -1,9 +1,9 @@
-"""Questions to a fleet whose answers are sums: each device counts for itself, and only all counts together are read.
+"""Questions to a fleet whose answers are sums (federated analytics): only the sum of the devices' counts is read.
 
-A question has *cells*: the classes of a model, the bins of a histogram, or words. A device adds whole numbers to them,
-of which the L1 norm, and so the L2 norm, is at most the question's `sensitivity`: one vote for a bin or a word, or as
-many samples as the question takes of one device. Quantiles follow from a histogram; heavy hitters are the words of a
-list that comes with the question, which is exact where a hashed sketch would add its collisions to the noise.
+A question has *cells*: the classes of a model, the bins of a histogram, or words. A device adds integers to them whose
+L1 norm, and therefore L2 norm, is at most the question's `sensitivity`: one vote for a bin or a word, or as many
+samples as the question allows one device. Quantiles are computed from a histogram. Heavy hitters are words of a list
+that is part of the question, which is exact, whereas a hashed sketch would add collisions to the noise.
 """
 
 import math
@@ -26,12 +26,12 @@ from coterie_wire.structs import from_json, from_values
 
 Int64 = NDArray[np.int64]
 Quantity = Literal["samples", "train_step_s", "upload_s", "temperature_c", "cores", "memory_bytes"]
-"""What a histogram may be of."""
+"""Quantities that a histogram may count."""
 Property = Literal["machine", "agent", "charging", "network", "idle", "reason", "outcome"]
-"""What words may be counted of: ``reason`` is the first for which the device does not train now, or ``none``;
+"""Properties whose words may be counted: ``reason`` is the first why the device does not train now, or ``none``;
 ``outcome`` how its latest assignment ended, or ``none``."""
 Among = Literal["all", "failing", "waiting"]
-"""Which devices count: all; those whose latest assignment came to nothing; those that something keeps from training."""
+"""Which devices count: all; those whose latest assignment failed; those with a reason not to train."""
 MOST_CELLS = 4096
 SUBJECTS: Mapping[str, str] = {
     "samples": "samples",
@@ -48,17 +48,17 @@ SUBJECTS: Mapping[str, str] = {
     "reason": "problems",
     "outcome": "problems",
 }
-"""By quantity or property, what the owner must agree to be asked about."""
+"""By quantity or property, the subject that the owner must agree to be asked about."""
 NONE = "none"
 
 
 class OwnFacts(NamedTuple):
-    """What a device knows of itself; it leaves as a count among others', if at all."""
+    """A device's data about itself, which leave it only as counts in a sum."""
 
     class_counts: Sequence[int]
     """Samples of class 0, 1, …"""
     quantities: Mapping[Quantity, float | None]
-    """None: not known."""
+    """None: unknown."""
     properties: Mapping[Property, str]
     is_failing: bool
     is_waiting: bool
@@ -85,7 +85,7 @@ class Classes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return tuple(str(label) for label in range(self.classes))
 
     def counted(self, facts: OwnFacts) -> Int64:
-        """[classes]. Of more samples than `most` each class gets its share, rounded so that they add up to `most`."""
+        """[classes]. More samples than `most` are scaled down in proportion, rounded so that they add up to `most`."""
         counts = np.zeros(self.classes, np.int64)
         known = list(facts.class_counts)[: self.classes]
         counts[: len(known)] = known
@@ -97,7 +97,7 @@ class Classes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class Histogram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="histogram"):
-    """Into which bin a quantity falls on each device; quantiles are read from it."""
+    """The bin of a quantity on each device; quantiles are computed from it."""
 
     of: Annotated[Quantity, Meta(description="what each device knows of itself")]
     edges: Annotated[
@@ -121,14 +121,14 @@ class Histogram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         return (f"below {bounds[0]}", *between, f"{bounds[-1]} or more", "not known")
 
     def counted(self, facts: OwnFacts) -> Int64:
-        """[edges + 2]: below the first edge, the bins, from the last edge on, and those that do not know."""
+        """[edges + 2]: below the first edge, the bins, from the last edge on, and unknown."""
         value = facts.quantities.get(self.of)
         bins = len(self.edges) + 1
         return _one_of(bins + 1, bins if value is None or math.isnan(value) else bisect_right(self.edges, value))
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Which of some words is true of each device: the most frequent are the heavy hitters."""
+    """Which word of a list applies to each device: the most frequent are the heavy hitters."""
 
     of: Annotated[Property, Meta(description="what each device knows of itself")]
     words: Annotated[
@@ -156,7 +156,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is counted, and what the sum promises to those who are counted; each device checks it."""
+    """What is counted, and the guarantees of the sum, which each device checks."""
 
     count: Classes | Histogram | Words
     among: Annotated[Among, Meta(description="devices that are counted; the others add nothing to any cell")] = "all"
@@ -176,20 +176,20 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def terms(self) -> SumTerms:
-        """What the sum promises."""
+        """The guarantees of the sum."""
         return SumTerms(self.min_devices, self.corrupted, self.dropped, self.adversary)
 
     @property
     def subjects(self) -> frozenset[str]:
-        """What an owner must have agreed to be asked about."""
+        """The subjects that an owner must have agreed to be asked about."""
         return frozenset({self.count.subject} | ({"problems"} if self.among != "all" else set()))
 
     def spend(self) -> Spend | None:
-        """What the answer costs each device in it; None: nothing is guaranteed."""
+        """The privacy cost of the answer to each device in it; None: there is no guarantee."""
         return None if self.noise_multiplier is None else Spend(self.noise_multiplier)
 
     def counted(self, facts: OwnFacts) -> Int64:
-        """What a device adds to each cell; of L1 norm `count.sensitivity` at most."""
+        """What a device adds to each cell; its L1 norm is at most `count.sensitivity`."""
         counts = self.count.counted(facts)
         is_among = {"all": True, "failing": facts.is_failing, "waiting": facts.is_waiting}[self.among]
         return counts if is_among else np.zeros_like(counts)
@@ -199,7 +199,7 @@ assert set(SUBJECTS) == {*get_args(Quantity), *get_args(Property)}
 
 
 def parse_question(raw: object) -> Question:
-    """The question that `raw` stands for, JSON or its values. Raises WireError ``question.invalid``."""
+    """Parse a question from JSON or its values. Raises WireError ``question.invalid``."""
     try:
         if isinstance(raw, bytes | memoryview | msgspec.Raw):
             return from_json(raw, Question)
@@ -209,10 +209,10 @@ def parse_question(raw: object) -> Question:
 
 
 def quantile(edges: Sequence[float], counts: Sequence[float], share: float) -> float | None:
-    """Where `share` of what a histogram counted is below; None: it counted nothing, or that is beyond its edges.
+    """The quantile `share` of a histogram; None: the histogram is empty, or the quantile is beyond its edges.
 
-    `counts` are those of the cells of a `Histogram`, whose last, of those that do not know, is passed over. Inside a
-    bin it is interpolated; noise below zero counts as nothing.
+    `counts` are those of the cells of a `Histogram`; the last, for unknown values, is ignored. Inside a bin the
+    quantile is interpolated; negative noisy counts are taken as 0.
     """
     known = [max(0.0, count) for count in counts[:-1]]
     wanted = share * sum(known)

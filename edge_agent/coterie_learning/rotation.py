@@ -1,7 +1,7 @@
-"""Randomised Hadamard transforms: rotations that spread what is in a few numbers over all of them.
+"""Randomised Hadamard transforms: rotations that spread the energy of a few numbers over all of them.
 
-Ailon & Chazelle 2009 (doi 10.1137/060673096): random signs, then the Walsh-Hadamard matrix over the root of its size.
-The butterflies are sums of two float32 each, so that every processor has the same bits.
+Ailon & Chazelle 2009 (doi 10.1137/060673096): random signs, then the Walsh-Hadamard matrix over the square root of its
+size. The butterflies are sums of two float32 each, so that every processor gives the same bits.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from coterie_learning.random import random_bytes
 from coterie_wire.tensors import Float32
 
 LARGEST_BLOCK = 1 << 13
-"""Numbers that are rotated together at most, so that a span is decoded in little memory."""
+"""Most numbers that are rotated together, so that a span is decoded in little memory."""
 
 
 class BlockSpan(NamedTuple):
@@ -26,7 +26,7 @@ class BlockSpan(NamedTuple):
 
 @lru_cache(maxsize=8)
 def power_blocks(count: int) -> tuple[BlockSpan, ...]:
-    """Divides a vector of `count` numbers into blocks of powers of two, the largest first, so that none is padded."""
+    """Divide a vector of `count` numbers into blocks of powers of two, the largest first, so that none is padded."""
     return tuple(_power_blocks(count))
 
 
@@ -48,7 +48,7 @@ def random_signs(count: int, seed: int, block: int) -> Float32:
 def hadamard(vector: Float32) -> Float32:
     """The product of `vector` [power of two] with the Walsh-Hadamard matrix, not normalised.
 
-    As a table, first of its columns and then of its rows, so that neighbours in memory are added side by side.
+    Computed as a table, first by columns and then by rows, so that additions are on contiguous memory.
     """
     columns = 1 << (vector.size.bit_length() - 1) // 2
     half = _of_columns(vector.reshape(-1, columns))

@@ -14,11 +14,11 @@ from coterie_wire.version import PROTOCOL
 
 _REGISTRIES = (LOCAL, CODEC, PRIVACY, PERSONAL, HELP)
 _BESIDE: tuple[type[msgspec.Struct], ...] = (Manifest, Teacher, Requirements, Problem, Request, Reply, Refusal, Wake)
-"""What travels, but not as the request or the reply of an exchange."""
+"""Messages other than the requests and replies of exchanges."""
 
 
 def wire_schema() -> Mapping[str, object]:
-    """The exchanges by name and the kinds by slot, each a reference into the definitions."""
+    """The exchanges by name and the kinds by slot, each a reference to the definitions."""
     exchanged = (struct for exchange in EXCHANGES.values() for struct in exchange)
     kinds = (kind for registry in _REGISTRIES for kind in registry.kinds.values())
     structs: dict[type[msgspec.Struct], None] = dict.fromkeys((*exchanged, *_BESIDE, *kinds))

@@ -1,4 +1,4 @@
-"""Server state as a file: the tensors of a merge, and as metadata its notes and the kind that wrote them."""
+"""Server state as a file: the tensors of a merge, and as metadata its notes and the kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -14,7 +14,7 @@ from coterie_wire.tensors import Float32, Tensors, check_finite, decode_tensors,
 
 
 def remembers(merge: Merge) -> bool:
-    """Whether a merge keeps a state at all."""
+    """Whether a merge has a state."""
     return merge.init({}) != ServerState()
 
 
@@ -30,20 +30,20 @@ def state_specs(merge: Merge, parameters: Sequence[TensorSpec]) -> tuple[TensorS
 def state_writer(
     descriptor: int, merge: Merge, parameters: Sequence[TensorSpec], notes: Mapping[str, Note]
 ) -> TensorWriter:
-    """A file for the state with these `notes`, of which the tensors are to be written."""
+    """A file for the state with these `notes`, to which the tensors are to be written."""
     metadata = {"merge": merge.name, "notes": msgspec.json.encode(dict(sorted(notes.items()))).decode()}
     return TensorWriter(descriptor, state_specs(merge, parameters), metadata)
 
 
 def write_state(writer: TensorWriter, state: ServerState, starts: Mapping[str, int]) -> None:
-    """A block of the state, whose tensors are flat parts that begin at `starts` by the parameter's name."""
+    """Write a block of the state, whose tensors are flat parts that begin at `starts` by the parameter's name."""
     for kind, tensors in state.tensors.items():
         for name, numbers in tensors.items():
             writer.write(_name(kind, name), starts[name], numbers)
 
 
 def read_state(source: Source, merge: Merge, parameters: Sequence[TensorSpec]) -> Remembered | None:
-    """The state in `source`; None where another kind wrote it, or for other parameters: the merge starts without state.
+    """The state in `source`; None where it is of another kind or for other parameters: the merge starts without state.
 
     Raises OSError or WireError ``tensors.malformed``.
     """
@@ -59,7 +59,7 @@ def read_state(source: Source, merge: Merge, parameters: Sequence[TensorSpec]) -
 
 
 def broadcast_state(content: bytes, parameters: Sequence[TensorSpec]) -> Mapping[str, Tensors]:
-    """On a device, the tensors of a state by what they are; none that are not complete for these parameters.
+    """On a device, the tensors of a state by kind of tensor; only those complete for these parameters.
 
     Raises WireError ``tensors.*``.
     """

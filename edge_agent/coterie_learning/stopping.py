@@ -11,19 +11,19 @@ class Watched(msgspec.Struct, frozen=True):
     """The state of early stopping."""
 
     epochs: int = 0
-    """How many were judged."""
+    """Epochs that were evaluated."""
     best_loss: float | None = None
-    """Lowest loss on the samples held back; None before there is one."""
+    """Lowest loss on the validation samples; None before there is one."""
     waited: int = 0
-    """Epochs since it was reached."""
+    """Epochs since the lowest loss."""
 
 
 class StoppingDecision(msgspec.Struct, frozen=True):
-    """What follows from an epoch's loss."""
+    """The decision after an epoch."""
 
     watched: Watched
     is_best: bool
-    """These parameters are the ones to keep."""
+    """Whether these parameters are the best so far."""
     stop: bool
 
 
@@ -33,7 +33,7 @@ def is_over(watched: Watched, stopping: Stopping) -> bool:
 
 
 def judge_epoch(watched: Watched, loss: float, stopping: Stopping) -> StoppingDecision:
-    """The state after an epoch with `loss` on the samples held back; a loss that is not finite is never the best."""
+    """The state after an epoch with `loss` on the validation samples; a loss that is not finite is never the best."""
     epochs = watched.epochs + 1
     if math.isfinite(loss) and (watched.best_loss is None or loss < watched.best_loss):
         return StoppingDecision(Watched(epochs, loss, 0), is_best=True, stop=False)

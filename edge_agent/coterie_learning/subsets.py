@@ -1,8 +1,8 @@
-"""A random subset of each tensor's parameters, told by one number: what devices train and send under some plans.
+"""A random subset of each tensor's parameters, determined by one number: what devices train and send under some plans.
 
-Of n parameters one is chosen in each of k stretches that are as long as one another but for one, and where the first of
-them begins is drawn, too: every parameter is chosen with the probability k/n (systematic sampling by strata, Cochran
-1977, Sampling Techniques, §5 and §8). Unlike an order of all parameters, it costs what it chooses.
+The n parameters are divided into k strata whose sizes differ by at most one, with a random offset, and one parameter is
+drawn in each: every parameter is chosen with the probability k/n (stratified systematic sampling, Cochran 1977,
+Sampling Techniques, §5 and §8). Unlike a permutation of all parameters, its cost is proportional to the number chosen.
 """
 
 import math
@@ -17,37 +17,37 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 Positions = NDArray[np.int64]
-"""Of the chosen in a flattened tensor, ascending."""
+"""Positions of the chosen in a flattened tensor, ascending."""
 
 
 def draw_of(seed: int) -> int:
-    """The number that tells the subset of a training with `seed`."""
+    """The number that determines the subset of a training with `seed`."""
     return derive_seed(seed, "subset")
 
 
 def count_of(share: float, parameters: int) -> int:
-    """How many of a tensor's parameters are chosen; at least one of any that has some."""
+    """How many of a tensor's parameters are chosen; at least one, unless it has none."""
     return min(parameters, max(1, math.floor(share * parameters)))
 
 
 def chosen(specs: Iterable[TensorSpec], share: float, draw: int) -> Mapping[str, Positions]:
-    """Which of each tensor's parameters the subset `draw` has."""
+    """The positions of each tensor's parameters in the subset `draw`."""
     sizes = {spec.name: math.prod(spec.shape) for spec in specs}
     return {name: _positions(size, count_of(share, size), draw, name) for name, size in sizes.items()}
 
 
 def chosen_specs(specs: Iterable[TensorSpec], share: float) -> tuple[TensorSpec, ...]:
-    """What `specs` are once only the chosen are left, flat."""
+    """The flat specs of the chosen parameters of `specs`."""
     return tuple(TensorSpec(spec.name, spec.dtype, (count_of(share, math.prod(spec.shape)),)) for spec in specs)
 
 
 def pick_chosen(tensors: Tensors, positions: Mapping[str, Positions]) -> Tensors:
-    """The chosen parameters alone."""
+    """The chosen parameters."""
     return {name: tensor.reshape(-1)[positions[name]] for name, tensor in tensors.items()}
 
 
 def place_chosen(picked: Tensors, positions: Mapping[str, Positions], rest: Tensors) -> Tensors:
-    """The inverse of `pick_chosen`: the others are those of `rest`."""
+    """The inverse of `pick_chosen`; the other parameters come from `rest`."""
     placed = {}
     for name, tensor in picked.items():
         whole = rest[name].astype(np.float32)
@@ -57,7 +57,7 @@ def place_chosen(picked: Tensors, positions: Mapping[str, Positions], rest: Tens
 
 
 class PlacedPayload(Payload):
-    """A payload of chosen parameters as one of whole tensors, zero wherever nothing was chosen."""
+    """A payload of chosen parameters, read as whole tensors with zeros elsewhere."""
 
     def __init__(self, picked: Payload, expected: tuple[TensorSpec, ...], positions: Mapping[str, Positions]) -> None:
         self.specs = {spec.name: spec for spec in expected}

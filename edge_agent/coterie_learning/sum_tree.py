@@ -1,8 +1,8 @@
-"""The tree in which sums of supernodes meet on their way to the platform: who sends to whom, and what failures ask for.
+"""The aggregation tree of supernodes: who sends sums to whom, and how failures are handled.
 
-Pure functions of what the platform's rows say, so that a simulation runs what production runs. A tree is grown once in
-a round, tier by tier from the sites up; after that it only loses branches, each of which then goes to the platform, so
-that every round ends. After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4.
+Pure functions of the platform's rows, so that a simulation runs the same code as production. A tree is built once in a
+round, tier by tier from the sites up; after that it only loses branches, which then send to the platform, so that every
+round ends. After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4.
 """
 
 from collections import defaultdict
@@ -10,28 +10,28 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 Name = str
-"""Of a device."""
+"""Tags of a device."""
 
 
 class Offering(NamedTuple):
-    """A device that takes sums of others."""
+    """A device that accepts sums of others."""
 
     name: Name
     room: int
-    """Sums that it takes at most."""
+    """Most sums that it accepts."""
     score: float
 
 
 class Branch(NamedTuple):
-    """Where a supernode's sum goes, and why."""
+    """The destination of a supernode's sum, with the reason."""
 
     parent: Name | None
-    """None: to the platform."""
+    """None: the platform."""
     tier: int
-    """0: it sums updates alone; n: it is the supernode of a group of tier n, and checks sums by the seed of that."""
+    """0: it sums updates only; n: it is the supernode of a group of tier n, and checks sums with that tier's seed."""
     why: Literal["grouped", "top", "no_tag", "nobody", "full", "alone", "unchecked"]
     group: str = ""
-    """The tag of those that meet."""
+    """The common tag of the group."""
 
 
 def grown(
@@ -42,9 +42,9 @@ def grown(
     *,
     unchecked: frozenset[Name] = frozenset(),
 ) -> Mapping[Name, Branch]:
-    """The branches of supernodes that hold updates, and of those that take sums of others.
+    """The branches of supernodes that have updates, and of those that accept sums of others.
 
-    Those in `unchecked` hold updates without fingerprints of all tiers: their sums go to the platform.
+    Supernodes in `unchecked` have updates without fingerprints for all tiers: their sums go to the platform.
     """
     branches = {name: Branch(None, 0, "unchecked" if name in unchecked else "top") for name in leaves}
     known = sorted(offering, key=lambda one: (-one.score, one.name))
@@ -72,7 +72,7 @@ def grown(
 def _gathered(
     branches: dict[Name, Branch], free: Sequence[Offering], names: list[Name], tier: int, tag: str
 ) -> list[Name]:
-    """Have the sums of one group meet; who is left at its top."""
+    """Combine the sums of one group; returns the supernodes left at its top."""
     if not free:
         for name in names:
             branches[name] = branches[name]._replace(why="nobody", group=tag)
@@ -81,7 +81,7 @@ def _gathered(
     own = [best.name] if best.name in names else []
     others = [name for name in names if name != best.name]
     taken = others[: max(0, best.room)]
-    if len(own) + len(taken) < 2:  # one sum is not made smaller by sending it to a neighbour first
+    if len(own) + len(taken) < 2:  # a single sum does not get smaller by sending it to a neighbour first
         for name in names:
             branches[name] = branches[name]._replace(why="alone" if best.room > 0 else "full", group=tag)
         return names
@@ -101,40 +101,40 @@ Share = TypeVar("Share")
 
 
 class Wanted(NamedTuple, Generic[Share]):
-    """What a supernode is to sum."""
+    """The inputs of a supernode's sum."""
 
     shares: Sequence[Share]
-    """Updates that it holds."""
+    """Updates that it has."""
     parts: frozenset[Name]
     """Supernodes that send it their sums."""
 
 
 class RequestedSum(NamedTuple, Generic[Share]):
-    """A sum that a supernode was asked for, and that is not void."""
+    """A sum requested of a supernode, and not void."""
 
     wanted: Wanted[Share]
     parent: Name | None
     state: Literal["asked", "held", "accepted"]
-    """Held: its parent has it; accepted: the platform has it."""
+    """``held``: its parent has it; ``accepted``: the platform has it."""
     since_s: float
-    """When it was asked for, or was last to go another way."""
+    """When it was requested, or last rerouted."""
     held_s: float = 0.0
-    """When its parent had it."""
+    """When its parent received it."""
 
 
 class Fault(NamedTuple):
-    """A sum that has not come, and what the platform does about it."""
+    """A missing sum, and the platform's action."""
 
     supernode: Name
     act: Literal["give_up", "cut"]
-    """Have its devices, and the supernodes whose sums it adds, send to the platform; or send its sum there."""
+    """Redirect its devices and the supernodes whose sums it adds to the platform, or redirect its own sum there."""
     why: Literal["silent", "late", "parent_away"]
 
 
 def wanted_sums(
     shares: Mapping[Name, Sequence[Share]], parents: Mapping[Name, Name | None]
 ) -> Mapping[Name, Wanted[Share]]:
-    """By supernode; one that neither holds updates nor is to get sums is asked for none."""
+    """The inputs by supernode; a supernode without updates and without parts is not asked for a sum."""
     parts: defaultdict[Name, set[Name]] = defaultdict(set)
     for name in shares:
         below, parent = name, parents.get(name)
@@ -145,7 +145,7 @@ def wanted_sums(
 
 
 def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> frozenset[Name]:
-    """Supernodes that were asked for what is wanted of them, as were all whose sums go into theirs."""
+    """Supernodes whose request matches what is needed, as do those of all supernodes whose sums go into theirs."""
 
     def is_good(name: Name) -> bool:
         one = asked.get(name)
@@ -160,9 +160,9 @@ def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, Reques
 def faults(
     asked: Mapping[Name, RequestedSum[Share]], *, gone: Collection[Name], now_s: float, patience_s: float
 ) -> Iterator[Fault]:
-    """What is due for sums that have not come; `gone` are the supernodes that are not there any more.
+    """Faults for missing sums; `gone` are the supernodes that have disappeared.
 
-    Whoever is there and waits for its parts is not late; a sum that is held is lost only with who holds it.
+    A supernode that is present and waiting for its parts is not late; a held sum is lost only with its holder.
     """
     for name, one in sorted(asked.items()):
         if one.state != "asked":

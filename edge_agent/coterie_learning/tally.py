@@ -1,4 +1,4 @@
-"""By what each update of a round counts: by its samples, once, or as a merge weighs it that compares them."""
+"""The weight of each update of a round: by samples, equal, or as computed by a merge that compares updates."""
 
 import math
 import statistics
@@ -16,31 +16,31 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
 
 FAR = 2.0
-"""Times the median distance from which an update that was left out is said to stand out."""
+"""An update that was left out is reported as an outlier beyond this many times the median distance."""
 
 
 class Ballot(NamedTuple):
-    """One update, as a merge that compares them saw it."""
+    """The result for one update of a merge that compares updates."""
 
     weight: float
-    """Its share of the version, where 1 is an equal share; 0: it was left out."""
+    """Its weight in the version, where 1 is an equal share; 0: left out."""
     distance: float
-    """How far it lies from the others, as the kind measures it."""
+    """Its distance from the others, as the kind measures it."""
 
 
 class Tally(NamedTuple):
-    """How the updates of a round are summed, in their order."""
+    """The weights of a round's updates, in their order."""
 
     weights: Sequence[int]
-    """Whole numbers, so that sums are exact; 0: it is left out."""
+    """Integers, so that sums are exact; 0: left out."""
     divisor: int
-    """What their weighted sum is divided by."""
+    """Divisor of the weighted sum."""
     ballots: Sequence[Ballot] = ()
-    """Of each update, where the merge compares them."""
+    """Results for each update, where the merge compares updates."""
 
     @property
     def share(self) -> float:
-        """What of the mean by `weights` makes the version; 1 unless updates are scaled down."""
+        """Factor of the mean by `weights` in the version; 1 unless updates are scaled down."""
         return sum(self.weights) / self.divisor
 
 
@@ -53,9 +53,9 @@ def tally(
     parts: Sequence[str] = (DELTA,),
     root: Callable[[], AbstractContextManager[UpdateFile]] | None = None,
 ) -> Tally:
-    """Of at least one update; the same for each in whatever order they are listed. Raises what `geometry` raises.
+    """The tally of at least one update, independent of their order. Raises what `geometry` raises.
 
-    `root` is the platform's own update, for a merge that compares with it.
+    `root` is the platform's own update, for merges that compare with it.
     """
     if merge.reads not in ("norms", "distances"):
         found = weights(merge.counted(samples))
@@ -67,10 +67,10 @@ def tally(
 
 
 def whole(vote: Vote) -> Tally:
-    """A vote in whole numbers that exact sums take: multiples of a power of two, 2^-22 of their sum or less.
+    """A vote in integers for exact sums: multiples of a power of two that is at most 2^-22 of their sum.
 
-    Weights that differ by less than that become one, so that how a machine rounds seldom matters, and equal ones stay
-    equal: then the mean is that of weights of 1.
+    Weights that differ by less than that become equal, so that a machine's rounding seldom matters. If all are equal,
+    they become 1.
     """
     largest = max(math.fsum(vote.weights), vote.divisor or 0.0)
     if largest <= 0:
@@ -83,7 +83,7 @@ def whole(vote: Vote) -> Tally:
 
 
 def standing_out(ballots: Sequence[Ballot]) -> dict[int, WireError]:
-    """Those of the updates left out that lie far from the others, by their index, and what is wrong with each."""
+    """The outliers among the updates left out, by index, with a description of each."""
     if not ballots:
         return {}
     median = statistics.median(ballot.distance for ballot in ballots)

@@ -1,4 +1,4 @@
-"""The cloud model as a device's teacher: a graph shared by all its versions, and parameters of a byte each."""
+"""The cloud model as a device's teacher: a graph shared by all its versions, and parameters of one byte each."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ LEVELS = 127
 
 
 class Teacher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One version of the cloud model, as devices get it.
+    """One version of the cloud model, as sent to devices.
 
     The graph takes `inputs` with any leading batch axis and ``param.NAME`` for each of `parameters`, and gives
     ``logits`` float32 [batch, classes].
@@ -36,7 +36,7 @@ class Teacher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: tuple[TensorSpec, ...]
     predict: BlobRef
     weights: BlobRef
-    """What `quantise_weights` made of the parameters."""
+    """The parameters, from `quantise_weights`."""
 
 
 def sign_teacher(teacher: Teacher, signing_key: bytes) -> SignedManifest:
@@ -53,7 +53,7 @@ def verify_teacher(signed: SignedManifest, *verify_keys: bytes) -> Teacher:
 
 
 def quantise_weights(parameters: Tensors) -> bytes:
-    """Parameters to the nearest of 255 steps, one scale a row; vectors and scalars, which are small, as they are."""
+    """Parameters rounded to 255 levels, one scale a row; vectors and scalars, which are small, unchanged."""
     stored: dict[str, Array] = {}
     for name, tensor in parameters.items():
         if tensor.ndim < 2:
@@ -68,7 +68,7 @@ def quantise_weights(parameters: Tensors) -> bytes:
 
 
 def restore_weights(content: bytes | memoryview, parameters: tuple[TensorSpec, ...]) -> Tensors:
-    """The inverse of `quantise_weights`, as near as the steps allow.
+    """The inverse of `quantise_weights`, up to rounding.
 
     Raises WireError ``tensors.malformed``, ``tensors.wrong_shape`` or ``tensors.not_finite``.
     """

@@ -1,4 +1,4 @@
-"""Which sample a model is least certain of, for its owner to label.
+"""Active learning: the sample that a model is least certain of, for its owner to label.
 
 Uncertainty sampling by margin (Scheffer, Decomain and Wrobel 2001) or entropy (Shannon 1948); Settles 2009, §3.1,
 compares them.
@@ -12,13 +12,13 @@ from coterie_learning.labelling import How
 from coterie_learning.metrics import Float64, Numbers, log_softmax
 
 _DIGITS = 9
-"""Of certainties that are compared: runtimes differ in the last bits of an exponential."""
+"""Decimals of certainties that are compared: runtimes differ in the last bits of an exponential."""
 
 
 def most_uncertain(numbers: Sequence[int], outputs: Numbers, how: How) -> int:
-    """Which of the samples `numbers` [n] a model whose `outputs` [n, classes] are logits is least certain of.
+    """The one of the samples `numbers` [n] that a model with logits `outputs` [n, classes] is least certain of.
 
-    Of several that it is equally uncertain of the newest, which has the greatest number. There must be one.
+    Ties go to the newest sample, which has the greatest number. There must be at least one sample.
     """
     certainty = np.round(_certainty(outputs, how), _DIGITS).tolist()
     least = min(zip(certainty, numbers, strict=True), key=lambda one: (one[0], -one[1]))
@@ -26,7 +26,7 @@ def most_uncertain(numbers: Sequence[int], outputs: Numbers, how: How) -> int:
 
 
 def _certainty(logits: Numbers, how: How) -> Float64:
-    """[n]; not finite outputs count as uncertain."""
+    """[n]; outputs that are not finite count as uncertain."""
     logs = log_softmax(logits)
     probabilities = np.exp(logs)
     if how == "margin":

@@ -1,4 +1,4 @@
-"""What to say of a name that is not known: the nearest of those that are, and all of them."""
+"""Error messages for unknown names: the most similar known name, and all known names."""
 
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
@@ -9,12 +9,12 @@ from coterie_wire.errors import WireError
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that was probably meant: its short form, or the most alike; None where nothing is known."""
+    """The name in `known` that was probably meant: its short form, or the most similar; None where `known` is empty."""
     return max(sorted(known), key=lambda one: _likeness(name.lower(), one), default=None)
 
 
 def check_names(raw: object, struct: type[msgspec.Struct], *, of: str) -> None:
-    """See that JSON which is to become `struct` names no other fields; `of` says in which part of a plan it stands.
+    """Check that JSON for `struct` has no unknown fields; `of` names the part of a plan for the error.
 
     Raises WireError ``plan.invalid``.
     """

@@ -1,9 +1,9 @@
-"""Drift that shows before labels come: a model grows less sure, or samples grow unlike those that it has learned from.
+"""Drift detection without labels: a model becomes less confident, or inputs differ from the samples it was trained on.
 
-The mean of what a classifier leaves of its probability is an estimate of its error, and its rise one of the error's
-rise (difference of confidences: Guillory et al. 2021, arXiv 2107.03315). An input is unlike where its mean squared
-distance from the device's samples, in their standard deviations, is one that a hundredth of these exceed. Both are
-counted as errors are, and the plan's own detector reads them.
+The mean of 1 - confidence estimates a classifier's error rate, and its rise the rise of the error rate (difference of
+confidences: Guillory et al. 2021, arXiv 2107.03315). An input is unlike the device's samples if its mean squared
+distance from their mean, in standard deviations, is exceeded by only a hundredth of them. Both are counted like errors,
+and the plan's drift detector reads the counts.
 """
 
 from typing import Annotated, NamedTuple, Self
@@ -18,16 +18,16 @@ from coterie_learning.help import WatchRules
 from coterie_learning.prediction_counts import FEWEST, PredictionCounts
 
 USUAL = 0.99
-"""Share of the device's own samples that are not unlike."""
+"""Share of the device's own samples that count as alike."""
 Float64 = NDArray[np.float64]
 
 
 class Unlabelled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of a device's watch over its predictions; it can be stored and restored."""
+    """The state of drift detection on predictions; it can be stored and restored."""
 
     model: str
     usual_doubt: Annotated[float, Meta(ge=0, le=1)]
-    """Of a prediction, in the first group: what is above it is counted, for no model is just as sure as it is right."""
+    """Mean doubt in the first group of predictions: only doubt above it is counted, as models are not calibrated."""
     confidence: AnyDriftState
     inputs: AnyDriftState
     groups_drifted: Annotated[int, Meta(ge=0)] | None = None
@@ -47,7 +47,7 @@ class Unlabelled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def observe_unlabelled(state: Unlabelled | None, rules: WatchRules, seen: PredictionCounts) -> Unlabelled:
-    """The state after `seen`; it begins anew with another model, and under another detector."""
+    """The state after `seen`; it restarts with another model, and under another detector."""
     if state is None or state.model != seen.model or state.confidence.settings != rules.detector:
         begun = rules.detector.begin()
         state = Unlabelled(seen.model, min(1.0, seen.doubt / seen.samples), begun, begun)
@@ -55,22 +55,22 @@ def observe_unlabelled(state: Unlabelled | None, rules: WatchRules, seen: Predic
 
 
 class Usual(NamedTuple):
-    """What the device's samples are like."""
+    """The distribution of the device's samples."""
 
     mean: Float64
     """[features]"""
     deviation: Float64
-    """[features]; infinite where all are the same, for then any other number would be infinitely far."""
+    """[features]; infinite where all are equal, as any other value would otherwise be infinitely far."""
     farthest: float
     """The distance that 99 of 100 of them do not exceed."""
 
     def unlike(self, features: Float64) -> int:
-        """How many of the samples [n, features] are farther."""
+        """How many of the samples [n, features] are farther than that."""
         return int((_distances(features, self.mean, self.deviation) > self.farthest).sum())
 
 
 def usual_of(features: Float64) -> Usual | None:
-    """Of the device's newest samples [n, features]; None where they are too few to tell."""
+    """The distribution of the device's newest samples [n, features]; None where they are too few."""
     if len(features) < FEWEST:
         return None
     spread = features.std(axis=0)

@@ -1,4 +1,4 @@
-"""Why no device can help one in need, in counts: the same sentence from platform and simulator."""
+"""Why no device can help with a request, in counts: the same sentence from platform and simulator."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,23 +10,23 @@ class UnmatchedTensors(NamedTuple):
     """How many devices cannot help, by the first reason that applies to each."""
 
     ignorant: int
-    """They have not met all of the troubled classes."""
+    """They have not seen all of the troubled classes."""
     unwilling: int
     drifting: int
     no_better: int
-    """They do no better on those classes, or over all, than the device that asks, or worse than the plan allows."""
+    """They are no better on those classes, or overall, than the requesting device, or worse than the plan allows."""
     unlike: int
-    """Their class shares are too far from those of the device that asks."""
+    """Their class shares are too different from those of the requesting device."""
     busy: int
 
     @property
     def devices(self) -> int:
-        """All of them."""
+        """The total."""
         return sum(self)
 
 
 def nobody_qualifies(unfit: UnmatchedTensors, classes: Sequence[int], *, tried: int) -> Reason:
-    """For a request for help with `classes`, after `tried` devices were asked in vain."""
+    """The reason for a request for help with `classes`, after `tried` devices were asked without success."""
     troubled = f"class{'' if len(classes) == 1 else 'es'} {', '.join(map(str, classes))}"
     after = f"; {tried} tried already" if tried else ""
     if not unfit.devices:

@@ -21,7 +21,7 @@ from coterie_wire.tensors import Float32, Tensors, encoded_bytes
 
 
 class Contents(NamedTuple):
-    """What the updates of a round are made of."""
+    """The format of the updates of a round."""
 
     model: ModelSpec
     codec: Codec
@@ -47,7 +47,7 @@ class Contents(NamedTuple):
         return UpdateFile(self, payloads, statistics, scalars, classes)
 
     def _payloads(self, files: Sequence[Source], last: Source, classes: Sequence[int]) -> Mapping[str, Payload]:
-        """By part; the `last` file of the update tells the random subset that it is of, if it is of one."""
+        """Payloads by part; the `last` file of the update determines its random subset, if any."""
         scope = self.local.scope()
         expected = update_specs(self.model, scope, classes)
         opened = [self.codec.open(file, expected=expected) for file in files]
@@ -70,7 +70,7 @@ def _first(source: Source) -> Source:
 
 
 class UpdateFile:
-    """An update that is open."""
+    """An open update."""
 
     def __init__(
         self,
@@ -88,15 +88,15 @@ class UpdateFile:
         self._customised = output_layer(contents.model) if contents.local.scope().head == "seen" else ()
 
     def compared(self) -> Mapping[str, float]:
-        """Of its scalars those that are compared with the others' of its cohort."""
+        """Its scalars that are compared with those of its cohort."""
         return {name: self.scalars[name] for name in self._contents.local.compared}
 
     def scale(self) -> float:
-        """By what its parts were multiplied. Raises WireError ``update.out_of_range``."""
+        """The factor of its parts. Raises WireError ``update.out_of_range``."""
         return self._contents.local.scale(self.scalars)
 
     def extent(self) -> Extent:
-        """How large it is, all its parts together, as its plan's `local` measures it; looks at every number.
+        """Its size over all parts, as the plan's `local` scales it; reads every number.
 
         Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
         """
@@ -107,7 +107,7 @@ class UpdateFile:
         return extent
 
     def coded(self, name: str, start: int, stop: int, *, part: str = DELTA) -> Coded | None:
-        """Parameters [start, stop) of tensor `name` as integers times scales, where the codec has that and holds them.
+        """Parameters [start, stop) of tensor `name` as integers times scales, where the codec supports it and has them.
 
         Raises OSError or WireError ``tensors.malformed``.
         """
@@ -118,7 +118,7 @@ class UpdateFile:
         return payload.coded(name, start, stop)
 
     def numbers(self, name: str, start: int, stop: int, *, part: str = DELTA) -> Float32:
-        """Parameters [start, stop) of tensor `name`, zero wherever nothing was trained.
+        """Parameters [start, stop) of tensor `name`, zero where nothing was trained.
 
         Raises OSError or WireError ``tensors.malformed``.
         """
@@ -130,7 +130,7 @@ class UpdateFile:
         return payload.numbers(name, start, stop)
 
     def _placed(self, payload: Payload, name: str) -> Float32:
-        """A tensor of the output layer, of which the update holds the rows of some classes."""
+        """A tensor of the output layer, of which the update has the rows of some classes."""
         shape = payload.specs[name].shape
         whole = np.zeros((self._contents.model.classes, math.prod(shape[1:])), np.float32)
         rows = payload.numbers(name, 0, math.prod(shape))

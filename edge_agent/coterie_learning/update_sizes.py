@@ -1,4 +1,4 @@
-"""How large the updates of a plan are, before there are any."""
+"""Predicted sizes of the updates of a plan."""
 
 from coterie_learning.codec import Codec, PayloadBytes
 from coterie_learning.heads import update_specs
@@ -10,9 +10,9 @@ from coterie_wire.tensors import encoded_bytes
 
 
 def update_bytes(local: Local, codec: Codec, model: ModelSpec) -> PayloadBytes:
-    """Of one update of `model`: exact where the codec knows, else between bounds, with what is usual.
+    """The size of an update of `model`: exact where the codec allows, else bounds and an estimate.
 
-    Where devices have only some classes' rows in their output layers, it is the update of one that has all.
+    Where devices have only some classes' rows in their output layers, it is that of a device with all classes.
 
     Raises WireError ``plan.no_head``.
     """

@@ -1,9 +1,9 @@
-"""An update as bytes: what the codec made of each of its parts, after the running statistics if there are any.
+"""An update as bytes: the running statistics, if any, followed by its encoded parts.
 
-The first part is the difference of the parameters, and of most kinds the only one. Each part is a tensor file, whose
-header tells where the next begins; last come the numbers that belong to no parameter, if there are some, and what tells
-the random subset of the parameters, if it is of one. Statistics travel whole and in float32: they are few, and a
-variance that is rounded to zero ruins a model.
+The first part is the difference of the parameters, and for most kinds the only one. Each part is a tensor file, whose
+header determines where the next begins; last are the scalars, if any, and the number of the random subset of the
+parameters, if any. Statistics are sent in full and in float32: they are few, and a variance that is rounded to zero
+ruins a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,20 +26,20 @@ class UpdateParts(NamedTuple):
     """The parts of an update."""
 
     statistics: Tensors
-    """As the device gathered them, not their difference; variances are not negative."""
+    """As the device measured them, not as a difference; variances are not negative."""
     encoded: memoryview
     """The difference of the parameters, for the codec."""
     others: tuple[memoryview, ...] = ()
-    """What the plan's `local` sends besides, in the order of its `parts`."""
+    """Further parts of the plan's `local`, in the order of its `parts`."""
 
 
 def join_update(statistics: Tensors, *encoded: bytes) -> bytes:
-    """The bytes that are uploaded; `encoded` are the parts in their order."""
+    """The bytes to upload; `encoded` are the parts in their order."""
     return b"".join((encode_tensors(dict(statistics)) if statistics else b"", *encoded))
 
 
 def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 1) -> UpdateParts:
-    """An uploaded update of `model` that has so many `parts`, taken apart; nothing of them is read but where they end.
+    """Split an uploaded update of `model` with so many `parts`; only the headers are read.
 
     Raises WireError ``update.malformed`` or ``update.not_finite``.
     """
@@ -54,12 +54,12 @@ def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 
 
 
 def encode_scalars(scalars: Mapping[str, float]) -> bytes:
-    """Numbers by name as the last part of an update."""
+    """Scalars by name as the last part of an update."""
     return encode_tensors({name: np.asarray(scalar, np.float32) for name, scalar in scalars.items()})
 
 
 def encode_draw(draw: int) -> bytes:
-    """What tells a random subset (`coterie_learning.subsets`), as the last part of an update."""
+    """The number of a random subset (`coterie_learning.subsets`), as the last part of an update."""
     return encode_tensors({DRAW: np.asarray(draw, np.int64)})
 
 
@@ -75,7 +75,7 @@ def decode_draw(payload: bytes | memoryview) -> int:
 
 
 def decode_scalars(payload: bytes | memoryview, names: Sequence[str]) -> Mapping[str, float]:
-    """The numbers `names`, which are not negative.
+    """The scalars `names`, which are not negative.
 
     Raises WireError ``update.malformed``, ``update.wrong_shape`` or ``update.out_of_range``.
     """
@@ -85,14 +85,14 @@ def decode_scalars(payload: bytes | memoryview, names: Sequence[str]) -> Mapping
         raise WireError("update.malformed", f"numbers of the update: {error.detail}") from error
     scalars = {name: float(tensor) for name, tensor in tensors.items()}
     for name, scalar in scalars.items():
-        if not 0 <= scalar < LARGEST_SCALAR:  # NaN is none of both
+        if not 0 <= scalar < LARGEST_SCALAR:  # false for NaN
             detail = f"{name} is {scalar:g}; it goes from 0 to below {LARGEST_SCALAR:g}"
             raise WireError("update.out_of_range", detail)
     return scalars
 
 
 def _end_of_file(data: memoryview) -> int:
-    """Where the tensor file ends that `data` begins with. Raises WireError ``update.malformed``."""
+    """The end of the tensor file at the beginning of `data`. Raises WireError ``update.malformed``."""
     try:
         return file_bytes(data)
     except WireError as error:
@@ -100,7 +100,7 @@ def _end_of_file(data: memoryview) -> int:
 
 
 def _split_statistics(whole: memoryview, model: ModelSpec) -> tuple[Tensors, memoryview]:
-    """How long they are follows from the model alone."""
+    """Their size follows from the model alone."""
     specs = gathered(model)
     if not specs:
         return {}, whole

@@ -1,14 +1,14 @@
-"""Walkers: a few models hop over the devices of a round, a training and a meeting at each, while the others wait.
+"""Walkers: a few models move over the devices of a round, with training and averaging at each, while the others wait.
 
 After Takezawa and Stich 2025, "Scalable decentralized learning with teleportation" (arXiv 2501.15259), Algorithm 1: at
-each meeting other devices are drawn, each goes on from the model of one that was at the meeting before, trains, and
-averages with those that were drawn with it. Here all that were drawn average at once, where the paper has them average
-over a sparse graph, so that all of them have one model afterwards and it does not matter whose is taken over. With all
-devices drawn each time, this is gossip with a complete graph.
+each meeting other devices are drawn; each continues from the model of one that was at the previous meeting, trains, and
+averages with those drawn with it. Here all that were drawn average together, where the paper averages over a sparse
+graph, so that all of them have the same model afterwards and any of them can be taken over. With all devices drawn each
+time, this is gossip with a complete graph.
 
-What comes of a round is the mean of the models that all devices had after their last meetings, rather than the last one
-of these: that one leans to the data of those who were drawn last (2 to 3 points on digits of which each device has few
-classes). Means over the last steps are those of Polyak and Juditsky 1992 (doi 10.1137/0330046).
+The result of a round is the mean of the models of all devices after their last meetings, rather than the last of these
+models, which is biased to the data of those who were drawn last (2 to 3 points on digits of which each device has few
+classes). This is Polyak-Ruppert averaging over the last steps (Polyak and Juditsky 1992, doi 10.1137/0330046).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ from coterie_learning.random import permutation
 
 
 def walkers_of(members: Sequence[str], meeting: int, *, walkers: int, seed: int) -> tuple[str, ...]:
-    """Who is at meeting number `meeting` (from 0), in the order of their names: `walkers` of them, at most.
+    """The devices at meeting number `meeting` (from 0), in the order of their names; at most `walkers`.
 
-    The same for everybody who knows `members`, in whatever order, and `seed`. Each device is drawn once in as many
-    meetings as it takes to draw all, and then all again in another order.
+    The same for everybody who knows `members`, in whatever order, and `seed`. Each device is drawn once until all have
+    been drawn, and then all again in another order.
     """
     names = sorted(members)
     if not names:
@@ -32,19 +32,19 @@ def walkers_of(members: Sequence[str], meeting: int, *, walkers: int, seed: int)
 
 
 class Turn:
-    """A device waits for its next meeting, by what others say.
+    """A device's wait for its next meeting, based on what others report.
 
-    A device that says that it is at meeting m has been at one before, and goes on from what that came to, or has taken
-    over a model for m. So all meetings before m are over, as far as the rest of the round is concerned. Without clock
-    and network: both are the caller's.
+    A device that reports to be at meeting m was at an earlier one and continues from its result, or has taken over a
+    model for m. So all meetings before m are over, as far as the rest of the round is concerned. Clock and network are
+    the caller's.
     """
 
     def __init__(
         self, until: int, drawn: Callable[[int], Sequence[str]], *, at: int, wait_s: float, turn_s: float, now_s: float
     ) -> None:
-        """The device waits for meeting `until`; `drawn` says who is at a meeting, of which `at` is under way or next.
+        """The device waits for meeting `until`; `drawn` gives a meeting's devices; `at` is the current or next one.
 
-        A meeting is passed over once none of its devices has begun for `wait_s`, or ended it for `turn_s`.
+        A meeting is skipped when none of its devices has started it within `wait_s`, or ended it within `turn_s`.
         """
         self.until, self.at = until, at
         self._drawn, self._wait_s, self._turn_s = drawn, wait_s, turn_s
@@ -53,17 +53,17 @@ class Turn:
 
     @property
     def asked(self) -> Sequence[str]:
-        """Who knows whether the meeting is over that is under way."""
+        """Devices that know whether the current meeting is over."""
         return self._drawn(self.at)
 
     @property
     def next_s(self) -> float:
-        """When the meeting that is under way is passed over, unless somebody says more of it."""
+        """When the current meeting is skipped, unless there is a further report."""
         return self._since_s + (self._turn_s if self._has_begun else self._wait_s)
 
     def hear(self, member: str, at: int, now_s: float) -> None:
-        """One that is asked is at that meeting. Two that are beyond the own one say that it is over; a single one ends
-        no more than the meeting for which it was drawn.
+        """Record that `member` is at meeting `at`. Two members at later meetings confirm that the current one is over;
+        a single one ends only the meeting for which it was drawn.
         """
         self._said[member] = at
         if at > self.at:
@@ -73,7 +73,7 @@ class Turn:
             self._since_s, self._has_begun = now_s, True
 
     def has_come(self, now_s: float) -> bool:
-        """Whether it is time."""
+        """Whether the device's own meeting is due."""
         while self.at < self.until and now_s >= self.next_s:
             self.at, self._since_s, self._has_begun = self.at + 1, now_s, False
         return self.at >= self.until

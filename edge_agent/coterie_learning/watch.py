@@ -1,4 +1,4 @@
-"""When a device reports its profile, and when and for which classes it asks for help: Cartel, batch by batch."""
+"""When a device reports its profile, and when and for which classes it asks for help, batch by batch (Cartel)."""
 
 from typing import Annotated, NamedTuple, Self
 
@@ -15,12 +15,12 @@ from coterie_learning.unlabelled import Unlabelled, observe_unlabelled
 
 
 class Request(NamedTuple):
-    """What a device tells when it asks for help."""
+    """The content of a help request."""
 
     classes: tuple[int, ...]
-    """Those that it needs help with; none where noise hides that it needs any."""
+    """Classes that it needs help with; empty where noise hides them."""
     counts: Counts
-    """Of its newest batches."""
+    """Counts of its newest batches."""
 
 
 class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,16 +29,16 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drift: AnyDriftState
     profile: ClassProfile
     reported: tuple[Whole, ...] = ()
-    """Samples of each class in the profile that was last reported, as they were told; empty: never."""
+    """Samples of each class in the last reported profile, as reported; empty: never."""
     reported_wrong: tuple[Whole, ...] = ()
-    """How many of them were told to be predicted wrongly."""
+    """How many of them were reported as wrongly predicted."""
     batches_unreported: Whole = 0
     batches_quiet: Whole | None = None
     """Batches since the last help request; None: there was none."""
     batches_drifted: Annotated[int, Meta(ge=0)] | None = None
     """Batches since the detector last found drift; None: never, or too long ago to matter."""
     unlabelled: Unlabelled | None = None
-    """What predictions showed; None: none was counted."""
+    """Drift detection on predictions; None: none were counted."""
 
     def observe(self, rules: WatchRules, labels: Int64, predicted: Int64) -> Self:
         """The state after a batch of true `labels` [n], `predicted` [n] by the model before it trains on the batch.
@@ -63,47 +63,48 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def predicted(self, rules: WatchRules, seen: PredictionCounts) -> Self:
-        """The state after predictions for samples whose labels nobody knows."""
+        """The state after predictions for unlabelled samples."""
         return msgspec.structs.replace(self, unlabelled=observe_unlabelled(self.unlabelled, rules, seen))
 
     @property
     def drifting(self) -> bool:
         """Whether the detector found drift within the newest batches: such a device is not asked for help.
 
-        Among labelled samples, or among predictions.
+        Drift on labelled samples or on predictions.
         """
         return self.batches_drifted is not None or (
             self.unlabelled is not None and self.unlabelled.groups_drifted is not None
         )
 
     def recent(self, rules: WatchRules) -> Counts:
-        """What a help request describes."""
+        """The counts for a help request."""
         return self.profile.counts(rules.recent_batches)
 
     def metadata(self, rules: WatchRules) -> Counts:
-        """The profile that a device reports."""
+        """The counts of the profile that a device reports."""
         return self.profile.counts(rules.window_batches)
 
     def asks_for(self, rules: WatchRules) -> tuple[int, ...]:
-        """The classes that a device asks help for now; none where it does not ask."""
+        """The classes that a device asks help for now; empty where it does not ask."""
         resting = self.batches_quiet is not None and self.batches_quiet < rules.cool_down_batches
         if not self.drifting or resting:
             return ()
         return self.troubled(rules, samples=rules.troubled_samples)
 
     def troubled(self, rules: WatchRules, *, samples: int) -> tuple[int, ...]:
-        """The classes of which the model finds far fewer than it usually finds of all samples.
+        """The classes with a recall far below the model's usual accuracy.
 
-        What is usual, the batches before the newest say: a model that has half of all samples right does not fail on a
-        class of which it finds a quarter. Of a class there must be `samples` samples among the newest.
+        The usual accuracy is that of the batches before the newest: a model that is right on half of all samples does
+        not fail on a class with a recall of a quarter. A class must have `samples` samples in the newest batches.
         """
         usual = 1 - self.profile.before(rules.recent_batches).error
         return self.recent(rules).troubled(below=rules.troubled_recall * usual, samples=samples)
 
     def request(self, rules: WatchRules, key: bytes) -> Request:
-        """What a device that asks for help tells.
+        """The content of a help request.
 
-        With noise, drawn from the secret `key`, the classes follow from what the request and the last report tell.
+        With noise, drawn from the secret `key`, the classes are computed from the noised counts of the request and of
+        the last report.
         """
         counts = self.recent(rules)
         if not rules.noise_multiplier:
@@ -113,7 +114,7 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Request(counts.troubled(below=below, samples=rules.troubled_samples), counts)
 
     def asked(self) -> Self:
-        """The state after a help request, or one that noise has left nothing of."""
+        """The state after a help request, or after one that noise left empty."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
     def report_is_due(self, rules: WatchRules) -> bool:
@@ -128,9 +129,9 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
     def report(self, rules: WatchRules, key: bytes) -> tuple[Counts, Self]:
-        """What a report tells now, and the state after it.
+        """The content of a report, and the state after it.
 
-        With noise, drawn from the secret `key`, that is what was told last until another report is due.
+        With noise, drawn from the secret `key`, the last report is repeated until a new one is due.
         """
         counts = self.metadata(rules)
         if rules.noise_multiplier:

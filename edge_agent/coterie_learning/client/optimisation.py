@@ -80,9 +80,9 @@ class Optimisation:
     ) -> None:
         """`start` are the tensors of a version; `inputs` are those that a step takes by parameter, by their roles.
 
-        A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start;
-        `personal` are the parameters that stay on the device; where some of a tensor's are `chosen`, the others stay as
-        they are in `start`.
+        Where `inputs` lack a role of the graph, `start` is used for it. No step changes the `frozen` tensors of
+        `start`. `personal` are the parameters that stay on the device. Where only some elements of a tensor are
+        `chosen`, the others keep their values from `start`.
         """
         self._model, self._train, self._local, self._seed = model, train, local, seed
         self._roles = version_names(model)
@@ -140,11 +140,11 @@ class Optimisation:
         self.steps_done += 1
 
     def parameters(self) -> Tensors:
-        """The tensors of a version, parameters and statistics, after the last step that is complete."""
+        """The tensors of a version, parameters and statistics, after the last complete step."""
         return {**{name: self._steps.read(role) for name, role in self._roles.items()}, **self._begun}
 
     def save(self) -> bytes:
-        """Parameters, statistics and optimiser state, and the step under way, as safetensors."""
+        """Parameters, statistics, optimiser state and the unfinished step, as safetensors."""
         under_way = [self._begun, *self._gradients] if self._gradients else []
         return encode_tensors(
             {name: self._steps.read(name) for name in self._carried}
@@ -173,7 +173,7 @@ class Optimisation:
             self._steps.write({self._roles[name]: tensor for name, tensor in found.items()})
 
     def _move(self) -> None:
-        """Use the latest run for its gradient, and go where the kind wants to take the next, or the step to end."""
+        """Take the gradient of the latest run, and set the parameters for the next run or the end of the step."""
         roles = {spec.name: self._roles[spec.name] for spec in self._model.parameters}
         here = {name: self._steps.read(role) for name, role in roles.items()}
         self._begun = self._begun or here

@@ -21,7 +21,7 @@ class SampleSplit(NamedTuple):
 
 
 def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> SampleSplit:
-    """Hold out a `share`, always the same samples; of fewer than ten none, and all serve both purposes.
+    """Hold out a `share`, always the same samples. Fewer than ten samples are not split: all serve both purposes.
 
     The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
     that it does not correlate with the order in which samples arrive.

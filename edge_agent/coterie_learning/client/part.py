@@ -17,21 +17,21 @@ class TrainedPart:
     model: ModelSpec
     scope: Scope
     classes: tuple[int, ...]
-    """Those that its output layer has; empty where it has all."""
+    """Classes that its output layer has; empty where it has all."""
 
     @classmethod
     def of_device(cls, model: ModelSpec, scope: Scope, seen: Sequence[int]) -> Self:
-        """The model of a device that has samples of the classes `seen`, ascending."""
+        """The part trained by a device that has samples of the classes `seen`, ascending."""
         return cls(model, scope, () if scope.head == "all" else tuple(label for label in seen if label < model.classes))
 
     def begin(self, received: Tensors) -> Tensors:
-        """What training starts from; rows of classes that are new to the device are those of the received version."""
+        """The tensors that training starts from; rows of classes new to the device come from the received version."""
         return mask_unseen(received, output_layer(self.model), self.classes) if self.classes else received
 
     def go_on(self, own: Tensors, received: Tensors) -> Tensors:
-        """What training starts from with the personal model `own`.
+        """The tensors that training starts from when it continues from the personal model `own`.
 
-        Shared layers, and the rows of new classes, are those of the `received` version.
+        Shared layers, and the rows of new classes, come from the `received` version.
         """
         own = renew(own, received, self.model, self.scope)
         if not self.classes:
@@ -46,6 +46,6 @@ class TrainedPart:
         return frozenset(tensor.name for tensor in self.model.version) - set(output_layer(self.model))
 
     def end(self, received: Tensors, trained: Tensors) -> Tensors:
-        """`trained`, with the received values wherever nothing was trained."""
+        """`trained`, with the received values for everything that was not trained."""
         classes = self.classes if self.scope.head == "seen" else ()
         return take_over(received, trained, self.model, self.scope, classes)

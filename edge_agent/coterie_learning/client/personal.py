@@ -1,7 +1,7 @@
 """A device's personal model beside the version: its training, and which model answers afterwards.
 
-What is held out are always the same samples (`coterie_learning.client.order.split`), on which no round trains either:
-all models are compared on samples that none has learned on the device.
+The samples held out are always the same (`coterie_learning.client.order.split`), and rounds do not train on them
+either: models are compared on samples that none of them was trained on by this device.
 """
 
 import math
@@ -30,14 +30,14 @@ class GivenPersonal:
     received: Tensors
     """The tensors of the version."""
     personal: Tensors | None
-    """Those of the personal model, where there is one."""
+    """The tensors of the personal model, where there is one."""
     ids: Sequence[int]
     """Numbers of the device's samples, ascending; enough to hold some out."""
     seed: int
 
 
 class _PlainSteps(Local, frozen=True, tag="plain_steps"):
-    """Descent with the same scalars in every step; no plan names it."""
+    """Descent with the same scalars in every step; not a kind that a plan can name."""
 
     every_step: StepScalars
 
@@ -74,15 +74,15 @@ def personal_training(given: GivenPersonal, open_steps: OpenSteps, *, checkpoint
 
 
 def parts_of(ids: Sequence[int]) -> SampleSplit:
-    """Which of the samples the personal model is trained on, and which are held out."""
+    """The samples that the personal model is trained on, and those held out."""
     return split(ids)
 
 
 def is_due(ids: Sequence[int], *, trained_up_to: int | None, again_share: float) -> bool:
     """Whether the personal model is to be trained on the samples `ids`, ascending.
 
-    `trained_up_to` is the newest sample at the time of the latest training under the same version; None: there was
-    none. Nothing is trained while there are too few samples to hold some out: then nobody could say that it is better.
+    `trained_up_to` is the newest sample at the latest training under the same version; None: there was none. No
+    training is due while there are too few samples to hold some out, since the result could not be evaluated.
     """
     parts = parts_of(ids)
     if parts.train is parts.held_out:
@@ -97,9 +97,9 @@ class Choice(NamedTuple):
     """Which model answers from now on."""
 
     answers: Literal["version", "trained", "personal model"]
-    """``trained``: what the training has made; ``personal model``: the one that there was before."""
+    """``trained``: the newly trained model; ``personal model``: the previous one."""
     chosen: SampleFigures
-    """Of that one, on the samples held out."""
+    """Figures of the chosen model on the samples held out."""
 
 
 def choose(
@@ -107,9 +107,9 @@ def choose(
 ) -> Choice:
     """The model that answers, by the figures of each on the same samples held out.
 
-    The trained model answers unless it is worse than the version. The personal model of `before` stays only where it
-    does better than that one by more than noise, since it is of an older version; or, `unless_worse`, where that one
-    does not do better: what comes from elsewhere goes on until it is shown to be worse.
+    The trained model is chosen unless it is worse than the version. The personal model of `before`, which belongs to an
+    older version, is retained only where it beats that choice by more than noise; or, with `unless_worse`, unless that
+    choice beats it: a model that comes from elsewhere is used until it is shown to be worse.
     """
     new = Choice("trained", trained) if _is_better(trained, version) else Choice("version", version)
     if before is None:
@@ -119,25 +119,26 @@ def choose(
 
 
 def still_answers(before: SampleFigures, version: SampleFigures) -> bool:
-    """Whether the personal model of `before` goes on answering beside a version that has come, until it is trained.
+    """Whether the personal model of `before` is still used once a new version has arrived, until the next training.
 
-    Neither has learned on the samples held out, and the next training decides once more: whichever does better.
+    The better of the two on the samples held out is used: neither was trained on them, and the next training
+    compares again.
     """
     return not _is_better(version, before)
 
 
 def score(found: SampleFigures) -> Float64:
-    """Of each sample, the more the better: the share that is right; where nothing is right or wrong, minus the loss."""
+    """A score for each sample, higher is better: the share that is right, or minus the loss where that is undefined."""
     return -found.losses if found.right is None else found.right
 
 
 def _is_better(better: SampleFigures, than: SampleFigures) -> bool:
-    """By more that is right, or as much at a lower loss."""
+    """More is right, or as much at a lower loss."""
     gain = float((score(better) - score(than)).sum())
     return gain > 0 or (gain == 0 and bool(better.losses.sum() < than.losses.sum()))
 
 
 def _is_clear(better: SampleFigures, than: SampleFigures) -> bool:
-    """By more than one standard error of the sum of paired differences; McNemar's where samples are right or wrong."""
+    """By over one standard error of the sum of paired differences; McNemar's test for right and wrong samples."""
     difference = score(better) - score(than)
     return bool(difference.sum() > math.sqrt(float((difference * difference).sum())))

@@ -20,7 +20,7 @@ from coterie_wire.tensors import Tensors
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The inputs of a device's part in a round; but for the secret they stay the same, however often it pauses."""
+    """The inputs of a device's part in a round; all but the secret stay the same when it pauses and resumes."""
 
     plan: DevicePlan
     model: ModelSpec
@@ -32,14 +32,14 @@ class Given:
     """Classes that the device has samples of, ascending."""
     seed: int
     secret: int
-    """256 random bits of the device's own, for what nobody else may draw again; new each time that a part is given."""
+    """256 random bits known to the device alone, for draws that nobody else may repeat; new for every `Given`."""
     states: States
     personal: Tensors | None = None
-    """The device's personal parameters, where it has some."""
+    """The device's personal parameters, if any."""
     portions: Sequence[KeptPortion] = ()
-    """The portions it has kept since its last accepted update, oldest first."""
+    """The portions stored since its last accepted update, oldest first."""
     server: Mapping[str, Tensors] = field(default_factory=dict)
-    """Of the state beside the version what devices get; see `coterie_learning.merge.Merge.sends`."""
+    """The part of the server state that devices receive; see `coterie_learning.merge.Merge.sends`."""
     round: int = 0
     """The round's number in its federation."""
 
@@ -110,7 +110,7 @@ class ClientRound:
         return Result(update, min(len(self.training.parts.train), done * given.model.batch_size))
 
     def with_late_portions(self, trained: Tensors, portions: Sequence[KeptPortion]) -> Tensors:
-        """The personal model after the round, with the `portions` that were kept since it began."""
+        """The personal model after the round, with the `portions` stored since it began."""
         return with_portions(trained, self._given.model, portions, self._given.seen)
 
     def _chosen(self) -> Mapping[str, Positions]:
@@ -120,7 +120,7 @@ class ClientRound:
         return {} if share == 1 else chosen(given.model.parameters, share, draw_of(given.seed))
 
     def _start(self) -> Tensors:
-        """The personal model, where the plan continues from it; else the received version with the portions kept."""
+        """The personal model, where the plan continues from it; else the received version with the stored portions."""
         given = self._given
         if given.plan.local.trains_personal_model() and given.personal is not None:
             return self._part.go_on(given.personal, given.received)
@@ -128,7 +128,7 @@ class ClientRound:
 
 
 def parts_of(ids: Sequence[int], local: Local) -> SampleSplit:
-    """Which samples a round trains on, and which it holds out, for early stopping or for evaluation."""
+    """The samples that a round trains on, and those it holds out for early stopping or evaluation."""
     stopping = local.stopping()
     return split(ids) if stopping is None else split(ids, share=stopping.validation_share)
 
@@ -145,11 +145,11 @@ def local_training(
     seed: int,
     stops_early: bool = False,
 ) -> Training:
-    """Training between rounds: the `personal` model on the samples numbered `ids`, by what `local` is.
+    """Training between rounds: the `personal` model on the samples numbered `ids`, with the kind `local`.
 
-    It trains on all of them, to the last epoch; or some are held out, as in a round, where it `stops_early`. Where
-    classes are new to the device, their rows begin as in the version `received`; `seen` are those that it has samples
-    of, ascending. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
+    It trains on all of them to the last epoch; where it `stops_early`, some are held out as in a round. `seen` are the
+    classes that the device has samples of, ascending; rows of classes that are new to it begin as in the version
+    `received`. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
     """
     part = TrainedPart.of_device(model, local.scope(), seen)
     start = part.go_on(personal, received)

@@ -1,4 +1,4 @@
-"""What a round's training starts from: the version that was received, with the portions that were kept since."""
+"""The start of a round's training: the version that was received, with the portions stored since."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,11 +11,11 @@ from coterie_wire.tensors import Tensors
 
 
 class KeptPortion(Protocol):
-    """A portion that the device has kept."""
+    """A portion that the device has stored."""
 
     @property
     def plan(self) -> bytes:
-        """The `coterie_learning.device_plan.DevicePlan` that it travelled under, as JSON."""
+        """The `coterie_learning.device_plan.DevicePlan` under which it was sent, as JSON."""
 
     @property
     def classes(self) -> tuple[int, ...]:
@@ -26,9 +26,9 @@ class KeptPortion(Protocol):
 
 
 def with_portions(received: Tensors, spec: ModelSpec, portions: Sequence[KeptPortion], known: Sequence[int]) -> Tensors:
-    """`received` with `portions`, oldest first; `known` are the classes that the device has samples of.
+    """`received` with `portions` merged, oldest first; `known` are the classes that the device has samples of.
 
-    A portion that does not fit the model any more is left out.
+    A portion that no longer fits the model is left out.
     """
     parameters = received
     for portion in portions:
@@ -43,7 +43,7 @@ def with_portions(received: Tensors, spec: ModelSpec, portions: Sequence[KeptPor
 def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> PortionTerms:
     """The settings by which one device helps another with `classes`.
 
-    Raises WireError ``portion.unsupported`` where they cannot under `plan`.
+    Raises WireError ``portion.unsupported`` where `plan` does not allow it.
     """
     rules = plan.help.rules()
     if rules is None or rules.portion == "learner":

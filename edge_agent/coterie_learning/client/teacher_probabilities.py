@@ -10,7 +10,7 @@ from coterie_learning.heads import renormalise
 from coterie_wire.tensors import Float32
 
 Stored: TypeAlias = NDArray[np.float16]
-"""[samples, classes]; half the space, and more exact than a teacher of eight bits."""
+"""[samples, classes]; float16 takes half the space and is more exact than an eight-bit teacher."""
 
 
 def stored_probabilities(probabilities: Float32) -> Stored:

@@ -44,7 +44,7 @@ class Progress(msgspec.Struct, frozen=True):
     watched: Watched = Watched()
     """The state of early stopping."""
     loss_before: float | None = None
-    """The loss of what is judged first, once it is known."""
+    """The loss before the first step, once it is known."""
 
 
 class Checkpoint(NamedTuple):
@@ -67,12 +67,12 @@ class Training:
     steps_total: int
     """The number of steps if nothing ends training early."""
     stopping: Stopping | None
-    """When it ends early, and which epoch it keeps; None: it goes on to the last epoch and keeps that."""
+    """When it ends early, and which epoch it keeps; None: it runs to the last epoch and keeps that."""
     judges_start: bool = False
-    """Whether what it starts from is evaluated too, and kept where no epoch is better."""
+    """Whether the start is evaluated too, and kept where no epoch is better."""
     classes: tuple[int, ...] = ()
     judged_first: Tensors | None = None
-    """The version whose loss over the training samples is wanted before the first step, if any."""
+    """The version whose loss over the training samples is computed before the first step, if any."""
     loss_before: float | None = field(default=None, init=False)
     """That loss, once it is known."""
     _watched: Watched = field(default_factory=Watched)
@@ -99,14 +99,14 @@ class Training:
         return Learn(self.optimisation.batch_ids())
 
     def learn(self, batch: Batch, teacher: Float32 | None = None) -> None:
-        """The step that was wanted; `teacher` [samples of the batch, *output] where there is one.
+        """Run the requested step; `teacher` [samples of the batch, *output] where there is one.
 
         Raises Diverged, WireError ``plan.does_not_fit``, and what the graph raises.
         """
         self.optimisation.step(batch, teacher)
 
     def judged(self, wanted: Judge, loss: float) -> None:
-        """The loss that was wanted."""
+        """Take the requested loss."""
         if self._is_first():
             self.loss_before = loss
             return

@@ -22,11 +22,11 @@ LOCAL, CODEC = "local", "codec"
 
 
 class Update(NamedTuple):
-    """What is uploaded, and the device states that follow from it."""
+    """The uploaded bytes, and the device states that follow from them."""
 
     payload: bytes
     states: States
-    """What replaces the device's states once the platform has accepted the update."""
+    """These replace the device's states once the platform has accepted the update."""
 
 
 def make_update(
@@ -45,13 +45,13 @@ def make_update(
 ) -> Update:
     """The parts that the plan's `local` computes, plus what the codec lost of the last accepted update.
 
-    `received` and `trained` are tensors of versions; `broadcast` is what came with the former, and `loss` is its own,
-    where the kind wants to know it. `secret` is drawn by the device and known to nobody else: noise that others could
-    draw again hides nothing from them.
+    `received` and `trained` are tensors of versions; `broadcast` came with `received`, and `loss` is the loss of
+    `received`, where the kind needs it. `secret` is drawn by the device and known to nobody else: noise that others can
+    reproduce hides nothing from them.
 
-    The residual is added before the privacy kind is applied, so that its guarantee covers all that is uploaded except
-    the running statistics, which are sent unchanged. Only what the plan trains is uploaded: `classes` are those whose
-    rows of a customised output layer it trains.
+    The residual is added before the privacy kind is applied, so that the guarantee covers everything uploaded except
+    the running statistics, which are sent unchanged. Only what the plan trains is uploaded: of a customised output
+    layer, the rows of `classes`.
 
     Raises WireError ``update.not_finite`` or ``plan.no_head``.
     """
@@ -92,7 +92,7 @@ def make_update(
 
 
 def _with_unsent(rest: Tensors, lost: Tensors, part: str, scope: Scope, draw: int) -> Tensors:
-    """`rest`, and what was `lost` before of the parameters that were not chosen this time."""
+    """`rest`, with the earlier residual `lost` of the parameters that were not chosen this time."""
     if scope.share == 1:
         return rest
     specs = [TensorSpec(name, "float32", tensor.shape) for name, tensor in rest.items()]
@@ -110,7 +110,7 @@ def _called(part: str, tensors: Tensors) -> Mapping[str, Float32]:
 
 
 def _lost(state: State, parts: Sequence[str], specs: Sequence[TensorSpec]) -> Tensors | None:
-    """None where there is none, or where the parts or the shapes of the model's parameters have changed."""
+    """The residual in `state`; None where there is none, or the parts or the parameters' shapes have changed."""
     expected = {f"{part}.{spec.name}": spec.shape for part in parts for spec in specs}
     found = {name: tensor.shape for name, tensor in state.tensors.items() if tensor.dtype == np.float32}
     return cast(Tensors, state.tensors) if found == expected else None

@@ -1,6 +1,6 @@
-"""Between rounds a device trains on whole batches of new samples, in their order; what is left over waits for more.
+"""Between rounds a device trains on whole batches of new samples, in order; the remainder waits for more samples.
 
-A batch is evaluated before the model trains on it, and a step on a few samples weighs them as much as a whole batch.
+A batch is evaluated before the model trains on it; a step on a few samples would weigh them as much as a whole batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,13 @@ from coterie_wire.conditions import Reason
 
 
 def whole_batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """The batches of `size` that `ids`, oldest first, make up."""
+    """The complete batches of `size` in `ids`, oldest first."""
     for start in range(0, len(ids) - size + 1, size):
         yield ids[start : start + size]
 
 
 def waits_for_a_batch(samples: int, size: int) -> Reason | None:
-    """Why a device that has `samples` samples trains nothing between rounds; None: they make up a batch of `size`."""
+    """Why a device with `samples` samples does not train between rounds; None: they make up a batch of `size`."""
     if samples >= size:
         return None
     have = f"{samples} sample{'' if samples == 1 else 's'}"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 ALONE = frozenset({"columns", "models"})
-"""What merges read that look at each update by itself, see `coterie_learning.merge.Merge.reads`."""
+"""Values of `coterie_learning.merge.Merge.reads` for merges that look at each update individually."""
 
 
 class Encoded(NamedTuple):
-    """An encoded update, and what the encoding lost of each tensor (error feedback: add it to the next update)."""
+    """An encoded update, and the encoding error of each tensor (error feedback: it is added to the next update)."""
 
     payload: bytes
     residual: Tensors
@@ -33,7 +33,7 @@ class PayloadBytes(NamedTuple):
 
     least: int
     usual: int
-    """Where `least` and `most` differ: by measurements of real updates."""
+    """An estimate from measurements of real updates, where `least` and `most` differ."""
     most: int
 
 
@@ -47,12 +47,12 @@ class Codec(Kind, frozen=True):
     summable: ClassVar[bool] = False
     """Whether its payloads are `CodedPayload`, so that weighted sums of updates are sums of integers."""
     sum_bytes: ClassVar[float] = 4.25
-    """A parameter, of the usual weighted sum of updates: all bits of the grid that merges add on, unless scales have
-    few."""
+    """Bytes per parameter of a typical weighted sum of updates: all bits of the grid of exact sums, unless scales have
+    few bits."""
     exact: ClassVar[bool] = False
-    """Whether it changes no number."""
+    """Whether it is lossless."""
     coarse: ClassVar[bool] = False
-    """Whether one payload says little of a number, so that only means, over devices or rounds, come near the truth."""
+    """Whether one payload alone is a poor estimate, so that only means over devices or rounds are accurate."""
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """A coarse codec works only where updates are summed, and not between devices."""
@@ -67,7 +67,7 @@ class Codec(Kind, frozen=True):
         return None
 
     def feeds_back(self) -> bool:
-        """Whether the device adds what the encoding has lost to its next update."""
+        """Whether the device adds the encoding error to its next update (error feedback)."""
         return True
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
@@ -78,14 +78,14 @@ class Codec(Kind, frozen=True):
         raise NotImplementedError
 
     def stored(self, expected: tuple[TensorSpec, ...], stated: Mapping[str, TensorSpec] = {}) -> tuple[TensorSpec, ...]:
-        """The tensors of a payload that encodes tensors of the specs `expected`.
+        """Specs of the tensors in a payload that encodes the tensors `expected`.
 
-        `stated` are those that a payload says it has: lengths that follow from no shape are taken from there.
+        `stated` are the specs in the payload's header: lengths that do not follow from shapes are taken from there.
         """
         raise NotImplementedError
 
     def payload_bytes(self, expected: tuple[TensorSpec, ...]) -> PayloadBytes:
-        """The size of a payload that encodes tensors of the specs `expected`, before there is one."""
+        """The size of a payload that encodes the tensors `expected`, without encoding one."""
         size_bytes = planned_file(self.stored(expected), self.metadata()).size_bytes
         return PayloadBytes(size_bytes, size_bytes, size_bytes)
 
@@ -97,7 +97,7 @@ class Codec(Kind, frozen=True):
         raise NotImplementedError
 
     def open(self, source: Source, *, expected: tuple[TensorSpec, ...]) -> Payload:
-        """The payload in `source`, which must have exactly the tensors `expected`; its numbers are not read yet.
+        """The payload in `source`, which must have exactly the tensors `expected`; only its header is read.
 
         Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or
         ``update.not_finite``, before it allocates more than the payload's own size.
@@ -128,11 +128,11 @@ class Codec(Kind, frozen=True):
         return update
 
     def pack(self, tensors: Mapping[str, Array]) -> bytes:
-        """What `encode` made of an update, marked with this codec's name and settings."""
+        """`encoded` tensors as a payload, marked with this codec's name and settings."""
         return encode_tensors(tensors, self.metadata())
 
     def metadata(self) -> Mapping[str, str]:
-        """What a payload says of itself."""
+        """The metadata of a payload."""
         return {"codec": msgspec.json.encode(self).decode()}
 
 

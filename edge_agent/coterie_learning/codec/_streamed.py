@@ -1,4 +1,4 @@
-"""What codecs share whose codes travel deflated, see `coterie_learning.code_streams`."""
+"""Shared by codecs that send deflated codes, see `coterie_learning.code_streams`."""
 
 import math
 from collections.abc import Mapping
@@ -26,15 +26,15 @@ class Streamed(Codec, frozen=True):
     """Codes lie in [-levels, levels]; zero is exact."""
 
     def scaled_by(self) -> Granularity:
-        """What has a scale of its own."""
+        """The granularity of the scales."""
         return "tensor"
 
     def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
-        """What the codes usually take, by updates that were measured."""
+        """Size of the codes in bits, as measured on real updates."""
         raise NotImplementedError
 
     def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:
-        """How many codes are not zero at most."""
+        """Upper bound of the number of nonzero codes."""
         return parameters_of(expected)
 
     def rounded(self, update: Tensors, *, seed: int) -> Mapping[str, Rounded]:

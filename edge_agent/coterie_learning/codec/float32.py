@@ -1,4 +1,4 @@
-"""The update as it is, four bytes a parameter: the yardstick of the other codecs."""
+"""The update uncompressed, four bytes a parameter: the baseline of the other codecs."""
 
 from collections.abc import Mapping
 from typing import ClassVar, cast
@@ -13,7 +13,7 @@ from coterie_wire.tensors import Float32, Tensors
 
 
 class Float32Codec(Codec, frozen=True, tag="float32"):
-    """Loses nothing; decoding gives views into the payload."""
+    """Lossless; decoding gives views into the payload."""
 
     exact: ClassVar[bool] = True
 

@@ -1,7 +1,7 @@
-"""Half a byte a parameter, and less once it is deflated: fifteen levels, rounded at random so that the mean is right.
+"""Four bits a parameter, and fewer once deflated: fifteen levels with stochastic rounding, which is unbiased.
 
-QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1) with seven levels of either sign, and a lossless code behind as
-there (§3.2). What the rounding loses is returned, to be added to the device's next update (error feedback: Karimireddy
+QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1) with seven levels of either sign, followed by a lossless code as
+there (§3.2). The rounding error is returned, to be added to the device's next update (error feedback: Karimireddy
 et al. 2019, arXiv 1901.09847, Algorithm 2).
 """
 
@@ -18,7 +18,7 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors
 
 MEASURED_BITS = {"tensor": 1.4, "channel": 2.2}
-"""Bits a parameter, means over updates of a small CNN, by what has a scale; a tensor of one scale counts as such."""
+"""Bits a parameter, means over updates of a small CNN, by the granularity of the scales."""
 
 
 class Int4(Streamed, frozen=True, tag="int4"):

@@ -1,7 +1,7 @@
-"""One signed byte a parameter, rounded at random so that the mean is right.
+"""One signed byte a parameter with stochastic rounding, which is unbiased.
 
-The rounding is that of QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1). What it loses is returned, to be added to
-the device's next update (error feedback: Seide et al. 2014, doi 10.21437/Interspeech.2014-274; Karimireddy et al. 2019,
+The rounding is that of QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1). Its error is returned, to be added to the
+device's next update (error feedback: Seide et al. 2014, doi 10.21437/Interspeech.2014-274; Karimireddy et al. 2019,
 arXiv 1901.09847, Algorithm 2).
 """
 

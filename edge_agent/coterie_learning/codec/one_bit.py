@@ -24,14 +24,14 @@ from coterie_wire.tensors import Array, Float32, Tensors
 
 SEED = "seed"
 LARGEST_NUMBER = np.float32(2.0**100)
-"""What a payload can stand for, at most; updates of a hundredth of it are refused when they are merged."""
+"""Largest magnitude that a payload can encode; merges refuse updates of a hundredth of it."""
 
 
 class OneBit(Codec, frozen=True, tag="one_bit"):
     """A block is its signs times its scale, rotated back; blocks follow the order of the tensors' names.
 
     The payload holds the signs in one tensor uint8, eight in a byte, the scales of the blocks in one tensor ``scale``
-    float32, and what the rotations are drawn from in one tensor ``seed`` int64.
+    float32, and the seed of the rotations in one tensor ``seed`` int64.
     """
 
     feedback: Annotated[
@@ -65,7 +65,7 @@ class OneBit(Codec, frozen=True, tag="one_bit"):
         return Encoded(self.pack(tensors), unflat(rest, specs))
 
     def _block(self, numbers: Float32, seed: int, index: int) -> tuple[np.float32, NDArray[np.uint8]]:
-        """The scale (DRIVE, Theorem 3 and Lemma 2), and which of the rotated numbers are negative."""
+        """The scale (DRIVE, Theorem 3 and Lemma 2), and a mask of the negative rotated numbers."""
         largest = float(np.abs(numbers).max())
         if not largest:
             return np.float32(0), np.zeros(numbers.size, np.uint8)
@@ -122,7 +122,7 @@ class _Signs(Payload):
         return found
 
     def _block(self, index: int, block: BlockSpan) -> Float32:
-        """The last one is kept: spans are read one after the other."""
+        """The last block is cached: spans are read one after the other."""
         if self._kept[0] != index:
             begin, end = block.start // 8, (block.stop + 7) // 8
             packed = cast(NDArray[np.uint8], self._stored.read(self._name, begin, end))

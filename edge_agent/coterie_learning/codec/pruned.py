@@ -1,8 +1,8 @@
-"""Each tensor without its small parameters; those that are kept rounded to levels, and all of it entropy-coded.
+"""Magnitude pruning in each tensor; the remaining parameters are quantised, and everything is entropy-coded.
 
-Pruning by magnitude, quantisation and a Huffman code, one behind the other: Deep Compression (Han et al. 2016, arXiv
-1510.00149, §2 to §4), here of an update. What is pruned is added to the device's next update (Stich et al. 2018, arXiv
-1809.07599, Algorithm 1). Unlike `top_k`, every tensor keeps its share, so that no layer waits for another.
+Pruning by magnitude, then quantisation, then a Huffman code: Deep Compression (Han et al. 2016, arXiv 1510.00149, §2 to
+§4), applied to an update. What is pruned is added to the device's next update (error feedback: Stich et al. 2018, arXiv
+1809.07599, Algorithm 1). Unlike in `top_k`, the same share of every tensor is sent.
 """
 
 import math
@@ -18,15 +18,15 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 SENT_BITS = 2
-"""Bits of a parameter that is kept, beside those of its place; measured on updates of a small CNN."""
+"""Bits of a parameter that is kept, without those of its position; measured on updates of a small CNN."""
 
 
 class Pruned(Streamed, frozen=True, tag="pruned"):
-    """Of each tensor the largest magnitudes, of equal ones the earlier, at least one; all others are zero.
+    """Keeps the largest magnitudes of each tensor, at least one; ties go to the earlier. All others are zero.
 
-    A scale is the smallest magnitude that is kept, or the largest divided by 127 if that is more; numbers go to the
-    nearest multiple. The payload holds the scales, in the order of the names, in one tensor ``scale`` float32, and the
-    codes as `coterie_learning.code_streams` deflates them.
+    A scale is the smallest magnitude that is kept, or the largest divided by 127 if that is more; numbers are rounded
+    to the nearest multiple. The payload holds the scales, in the order of the names, in one tensor ``scale`` float32,
+    and the codes as `coterie_learning.code_streams` deflates them.
     """
 
     share: Annotated[float, Meta(gt=0, le=1, description="of each tensor's parameters, those that are kept")] = 0.05
@@ -48,7 +48,7 @@ class Pruned(Streamed, frozen=True, tag="pruned"):
         return Rounded(codes, scales, rest + (tensor - kept))
 
     def _kept(self, tensor: Float32) -> Float32:
-        """With zeros for the rest."""
+        """The largest magnitudes of `tensor`, with zeros for the rest."""
         magnitudes = np.abs(tensor.reshape(-1))
         count = _count(self.share, tensor.size)
         if count == tensor.size:
@@ -59,7 +59,7 @@ class Pruned(Streamed, frozen=True, tag="pruned"):
         return np.where(chosen.reshape(tensor.shape), tensor, np.float32(0))
 
     def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
-        """Of each that is kept its sign, its level, and its place."""
+        """Sign, level and position of each parameter that is kept."""
         return self.most_nonzero(expected) * (SENT_BITS - math.log2(self.share))
 
     def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:

@@ -1,8 +1,8 @@
-"""Whole numbers of a wide step, most of them zero, entropy-coded: a tenth of a bit to a bit a parameter.
+"""Uniform quantisation with a wide step, most codes zero, entropy-coded: a tenth of a bit to a bit a parameter.
 
-A uniform step and an entropy code beat schemes of a fixed rate (Mitchell et al. 2022, arXiv 2201.02664). What the
-rounding loses is added to the device's next update (error feedback: Karimireddy et al. 2019, arXiv 1901.09847,
-Algorithm 2), which wide steps need.
+A uniform step and an entropy code beat fixed-rate schemes (Mitchell et al. 2022, arXiv 2201.02664). The rounding error
+is added to the device's next update (error feedback: Karimireddy et al. 2019, arXiv 1901.09847, Algorithm 2), which
+wide steps need.
 """
 
 import math
@@ -19,7 +19,7 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 SHORT = 256
-"""Parameters; a tensor of fewer, such as a bias, is rounded to levels of int8: its mean square tells little."""
+"""Parameters; smaller tensors, such as biases, are rounded to int8 levels: their mean square is a poor estimate."""
 SHORT_BITS = 8
 MEASURED_BITS = {0.25: 2.75, 0.5: 2.0, 1: 1.35, 2: 0.77, 4: 0.34, 8: 0.1, 16: 0.02}
 """Bits a parameter of longer tensors by step, means over updates of a small CNN."""
@@ -63,7 +63,7 @@ class SparseLevels(Streamed, frozen=True, tag="sparse_levels"):
         return sum(size * (SHORT_BITS if size < SHORT else bits) for size in sizes)
 
     def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:
-        """Those above half a step are so many at most that their squares do not exceed the mean square (Chebyshev)."""
+        """Upper bound of the number of parameters above half a step, from the mean square (Chebyshev's inequality)."""
         sizes = [math.prod(spec.shape) for spec in expected]
         share = min(1.0, 4 / self.step**2)
         return min(parameters_of(expected), sum(size if size < SHORT else math.ceil(share * size) for size in sizes))

@@ -1,8 +1,8 @@
-"""Only the parameters that have changed most; the others wait on the device until they have.
+"""Top-k sparsification: only the largest changes are sent; the rest accumulate on the device (error feedback).
 
-Sparsification with memory (Stich et al. 2018, arXiv 1809.07599, Algorithm 1), which of an update is the same as pruning
-it by magnitude. With ``sign`` it is the sparse ternary compression of Sattler et al. 2019 (arXiv 1903.02891, Algorithm
-1), with one magnitude for each tensor.
+Sparsification with memory (Stich et al. 2018, arXiv 1809.07599, Algorithm 1), which for an update equals pruning by
+magnitude. With ``sign`` it is the sparse ternary compression of Sattler et al. 2019 (arXiv 1903.02891, Algorithm 1),
+with one magnitude for each tensor.
 """
 
 import math
@@ -20,14 +20,14 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 SENT_BITS = {"sign": 1, "int8": 7}
-"""Bits of a parameter that is sent, by its value, beside those of its place; measured on updates of a small CNN."""
+"""Bits of the value of a parameter that is sent, without those of its position; measured on updates of a small CNN."""
 
 
 class TopK(Streamed, frozen=True, tag="top_k"):
-    """The largest magnitudes of the whole update, of equal ones the earlier, at least one; all others are zero.
+    """Sends the largest magnitudes of the whole update, at least one; ties go to the earlier. All others are zero.
 
     The payload holds the scales, in the order of the names, in one tensor ``scale`` float32, and the codes as
-    `coterie_learning.code_streams` deflates them, which codes where the others are by the runs of zeros between.
+    `coterie_learning.code_streams` deflates them, which encodes positions as runs of zeros.
     """
 
     share: Annotated[float, Meta(gt=0, le=1, description="of the update's parameters, those that are sent")] = 0.025
@@ -71,7 +71,7 @@ def _count(share: float, parameters: int) -> int:
 
 
 def _largest(update: Tensors, share: float) -> Mapping[str, NDArray[np.bool_]]:
-    """Where each tensor has one of the `share` of largest magnitudes; of equal ones the first in the names' order."""
+    """A mask by tensor of the `share` of largest magnitudes of the update; ties go to the first in the names' order."""
     magnitudes = np.abs(flat(update, np.float32))
     chosen = np.zeros(magnitudes.size, np.bool_)
     if magnitudes.size:

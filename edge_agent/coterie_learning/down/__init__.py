@@ -5,8 +5,8 @@ from coterie_learning.kinds import Kind
 
 
 class Down(Kind, frozen=True):
-    """What a device downloads of a version when it holds the one before."""
+    """What a device downloads of a version when it has the previous one."""
 
     def codec(self) -> Codec | None:
-        """What encodes the difference from the version before; None: there is none, the version travels whole."""
+        """The codec of the difference from the previous version; None: versions are sent in full."""
         return None

@@ -1,8 +1,8 @@
-"""A device that holds the version before downloads an encoded difference, where that is smaller.
+"""A device that has the previous version downloads an encoded difference, where that is smaller.
 
-The platform publishes what the difference decodes to, and adds what the encoding has lost to the next difference
+The platform publishes the version that the difference decodes to, and adds the encoding error to the next difference
 (error feedback at the server, as in Tang et al. 2019, DoubleSqueeze, arXiv 1905.05957, Algorithm 1). So every device
-trains from the same bits, however it came by them, and the version's hash tells whether it has them.
+trains from the same bits, whether it downloaded the difference or the whole version, and checks them by the hash.
 """
 
 from functools import reduce
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
     AnyCodec: TypeAlias = Codec
-else:  # as msgspec reads them: by their tags
+else:  # the form that msgspec decodes by tag
     AnyCodec = reduce(or_, CODEC.kinds.values())
 
 
 class Difference(Down, frozen=True, tag="difference"):
-    """A version is the one before and a decoded difference; what else belongs to it travels whole."""
+    """A version is the previous one plus a decoded difference; everything else that belongs to it is sent in full."""
 
     encoding: Annotated[AnyCodec, Meta(description="what encodes the difference, a kind of slot codec")] = CODEC.parse(
         {"kind": "sparse_levels", "step": 2.0, "feedback": True}
@@ -37,7 +37,7 @@ class Difference(Down, frozen=True, tag="difference"):
         return self.encoding
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """Versions must be made of the ones before, by rounds."""
+        """Versions must be made from the previous ones, by rounds."""
         if plan.merge.reads == "models":
             sentence = f"merge {plan.merge.name} trains each version anew instead of adding to the one before"
             return Reason("plan.no_difference", f"{sentence}; take down whole")

@@ -1,4 +1,4 @@
-"""Every version travels whole."""
+"""Every version is sent in full."""
 
 from coterie_learning.down import Down
 

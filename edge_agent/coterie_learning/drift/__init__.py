@@ -1,4 +1,4 @@
-"""Drift detectors: when does a model's error rise? One module a detector; they read error rates, never a clock."""
+"""Drift detectors: when does a model's error rate rise? One module a detector; they read error rates, never a clock."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ class Observed(NamedTuple):
 
 
 class DriftState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="detector"):
-    """A detector's state with its settings, so that a stored one continues unchanged; it has its detector's tag."""
+    """A detector's state with its settings, so that a stored state continues unchanged; it has its detector's tag."""
 
     settings: "Detector"
 
     def observe(self, wrong: int, samples: int) -> Observed:
-        """The state after a batch of `samples`, of which the model had `wrong` before it trained on them.
+        """The state after a batch of `samples`, of which the model predicted `wrong` wrongly before it trained on them.
 
         Raises ValueError unless 0 <= wrong <= samples and samples > 0.
         """
@@ -28,7 +28,7 @@ class DriftState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
 
 class Detector(Kind, frozen=True):
-    """Settings of one way to tell that errors have become more frequent."""
+    """Settings of one method to detect that errors have become more frequent."""
 
     def begin(self) -> DriftState:
         """The state before any batch."""

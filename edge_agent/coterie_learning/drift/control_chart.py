@@ -1,7 +1,7 @@
-"""A control chart of the device's own errors: drift is an error beyond the limits that its own past draws.
+"""A control chart of the device's error rate: drift is an error rate above the limit computed from its own past.
 
 The p' chart (Laney 2002, doi 10.1081/QEN-120006555): Shewhart's limits for a share, widened by as much as past batches
-varied more than chance explains. Labels come in bouts, so that batches of one person differ by far more than chance.
+varied more than chance explains. Labels arrive in bursts, so that batches of one person vary far more than chance.
 """
 
 import math
@@ -13,7 +13,7 @@ from coterie_learning.drift import Detector, DriftState, Observed, error_rate
 
 
 class ControlChart(Detector, frozen=True, tag="control_chart"):
-    """Drift is a mean error of the newest batches above that of the batches before, by more than these usually vary."""
+    """Drift is a mean error of the newest batches above that of the earlier ones by more than usual variation."""
 
     since: ClassVar[str] = "0.2"
 

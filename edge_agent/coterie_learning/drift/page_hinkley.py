@@ -8,7 +8,7 @@ from coterie_learning.drift import Detector, DriftState, Observed, error_rate
 
 
 class PageHinkley(Detector, frozen=True, tag="page_hinkley"):
-    """Drift is a sum of errors beyond the mean so far and `slack` that exceeds `threshold`; it begins anew after it."""
+    """Drift is a sum of errors beyond the mean so far and `slack` that exceeds `threshold`; the test then restarts."""
 
     slack: Annotated[float, Meta(ge=0, le=1, description="rise of the error rate that is tolerated for ever")] = 0.01
     threshold: Annotated[

@@ -1,4 +1,4 @@
-"""Slot `fallback`: who answers where a device's own model does not? One module a kind."""
+"""Slot `fallback`: who answers where a device's own model cannot? One module a kind."""
 
 from typing import NamedTuple
 
@@ -6,22 +6,22 @@ from coterie_learning.kinds import Kind
 
 
 class Bounds(NamedTuple):
-    """How much the platform answers for devices."""
+    """Limits on the predictions that the platform makes for devices."""
 
     samples: int
-    """Of one request."""
+    """Samples in one request."""
     per_device: int
-    """Requests a minute."""
+    """Requests of one device a minute."""
     per_minute: int
-    """Requests a minute of all devices together."""
+    """Requests of all devices together a minute."""
 
 
 class Fallback(Kind, frozen=True):
-    """What becomes of samples that a device's own model does not answer in time, or does not answer at all.
+    """How samples are handled that a device's own model cannot predict, or not in time.
 
-    The owner of each device decides about its samples: no kind sends any without.
+    The owner of each device decides about its samples: no kind sends any without consent.
     """
 
     def platform_bounds(self) -> Bounds | None:
-        """How much the platform answers; None: nothing."""
+        """The limits under which the platform answers; None: it does not."""
         return None

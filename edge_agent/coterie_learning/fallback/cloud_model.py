@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CloudModel(Fallback, frozen=True, tag="cloud_model"):
-    """Devices whose owners allow it send such samples to the platform, which answers and keeps none of them."""
+    """Devices whose owners allow it send such samples to the platform, which answers and stores none of them."""
 
     samples: Annotated[int, Meta(ge=1, le=MAX_SAMPLES, description="samples of one request at most")] = 8
     per_device: Annotated[int, Meta(ge=1, le=6000, description="requests a minute of one device at most")] = 30

@@ -1,4 +1,4 @@
-"""Nobody else: samples stay on their device, answered or not."""
+"""No fallback: samples stay on their device, answered or not."""
 
 from coterie_learning.fallback import Fallback
 

@@ -1,4 +1,4 @@
-"""What neither a repeated merge nor another beginning reaches."""
+"""Plans whose updates spread to where neither repeated merges nor a restart can remove them."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def out_of_reach(plan: "Plan") -> Reason | None:
-    """Where a device's update goes that the platform cannot take it out of again; None: into one lineage alone."""
+    """Where a device's update goes from which the platform cannot remove it; None: into one lineage alone."""
     if plan.help.rules() is not None:
         return _not_kept(f"help {plan.help.name} gives portions of a device's model to other devices, which keep them")
     if plan.topology.meeting_rules() is not None:

@@ -1,7 +1,7 @@
-"""Versions stay as they are; the device's receipt names those that hold it."""
+"""No unlearning: versions stay as they are; the device's receipt names those that contain its updates."""
 
 from coterie_learning.forgetting import Forgetting
 
 
 class NoRebuild(Forgetting, frozen=True, tag="none"):
-    """Versions that hold updates of the device stay, and its owner is told which."""
+    """Versions that contain updates of the device stay, and its owner is told which."""

@@ -1,9 +1,9 @@
 """Merges are repeated without the device: approximate unlearning from stored updates.
 
-As FedEraser (Liu et al. 2021, "FedEraser: Enabling Efficient Client-Level Data Removal from Federated Learning Models",
-IWQoS) does before it recalibrates. Other devices' updates are taken as they were sent, although they were computed from
-versions that held the device; FedEraser has devices train a little again to correct their directions, which nobody here
-is asked to do.
+As in FedEraser (Liu et al. 2021, "FedEraser: Enabling Efficient Client-Level Data Removal from Federated Learning
+Models", IWQoS) without its calibration: other devices' updates are used as they were sent, although they were computed
+from versions that contain the device. FedEraser has devices train a little more to correct the directions of their
+updates, which no device does here.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Replay(Forgetting, frozen=True, tag="replay"):
-    """Merges since the device's first update are repeated without it; what others learned from it meanwhile stays."""
+    """Merges since the device's first update are repeated without it; its influence on others' updates stays."""
 
     rebuilds: ClassVar[bool] = True
 
@@ -36,7 +36,7 @@ class Replay(Forgetting, frozen=True, tag="replay"):
     ] = 30
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What cannot be repeated without one device."""
+        """Merges that cannot be repeated without one device."""
         found = out_of_reach(plan)
         if found is not None:
             return found

@@ -1,7 +1,7 @@
-"""Rounds begin again from the version before the device: exact unlearning.
+"""Rounds restart from the last version without the device: exact unlearning.
 
-As retraining from the last checkpoint that does not hold a sample, in SISA (Bourtoule et al. 2021, "Machine
-Unlearning", IEEE S&P, §IV).
+As SISA retrains from the last checkpoint that does not contain a sample (Bourtoule et al. 2021, "Machine Unlearning",
+IEEE S&P, §IV).
 """
 
 from typing import TYPE_CHECKING, ClassVar
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Restart(Forgetting, frozen=True, tag="restart"):
-    """The newest version that is kept from before the device's first update is used again; rounds go on from it."""
+    """Rounds continue from the newest stored version before the device's first update."""
 
     rebuilds: ClassVar[bool] = True
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What devices remember of versions that are to be forgotten."""
+        """State on devices that derives from versions to be unlearned."""
         found = out_of_reach(plan)
         if found is not None:
             return found

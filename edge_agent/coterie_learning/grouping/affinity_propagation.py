@@ -10,7 +10,7 @@ MAX_STEPS = 300
 SETTLED_STEPS = 15
 """Iterations with the same exemplars after which the messages have converged."""
 JITTER = 1e-5
-"""Share of the largest similarity; without noise the exemplars of equal models would oscillate."""
+"""Noise as a share of the largest similarity; without it the exemplars of equal models would oscillate."""
 
 
 class Messages(NamedTuple):
@@ -39,7 +39,7 @@ def jittered(similarities: Float) -> Float:
 
 
 def propagate(similarities: Float, preference: float, *, damping: float, begin: Messages) -> Clustering | None:
-    """Pass messages until the exemplars converge; a higher `preference` gives more of them. None: no convergence.
+    """Pass messages until the exemplars converge; a higher `preference` gives more exemplars. None: no convergence.
 
     `similarities` [n, n] are `jittered`; `begin` may be the messages of another preference, which saves iterations.
     """

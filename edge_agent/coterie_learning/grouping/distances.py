@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 ModelOutputs: TypeAlias = NDArray[np.float16] | NDArray[np.float32]
-"""Probabilities that models give for the same samples: [models, samples, classes]; they may lie in a mapped file."""
+"""Probabilities that models give for the same samples: [models, samples, classes]; may be memory-mapped."""
 Distances = NDArray[np.float32]
 """[models, models], symmetric, zero on the diagonal, in nats."""
 FLOOR = 1e-3
-"""Share of the uniform distribution that is mixed in: a class that a model lacks is unlikely, not impossible."""
+"""Share of the uniform distribution mixed in, so that a class that a model lacks has a nonzero probability."""
 BLOCK_BYTES = 16 << 20
 """Bytes of outputs held as float32 at once."""
 
@@ -18,7 +18,7 @@ BLOCK_BYTES = 16 << 20
 def model_distances(outputs: ModelOutputs) -> Distances:
     """Half the sum of both Kullback-Leibler divergences, averaged over the samples.
 
-    `outputs` are read in blocks of samples: beside the result, memory does not grow with their number.
+    `outputs` are read in blocks of samples: except for the result, memory does not grow with their number.
     """
     models, samples, classes = outputs.shape
     if not models:
@@ -39,7 +39,7 @@ def model_distances(outputs: ModelOutputs) -> Distances:
 
 
 def group_distances(distances: Distances, labels: NDArray[np.int64]) -> Distances:
-    """Mean distance of the models of two groups, [groups, groups]; on the diagonal of two different ones of a group.
+    """Mean distance of models of two groups, [groups, groups]; on the diagonal, of two different models of a group.
 
     `labels` [models] are the groups, numbered from 0; a group of one model is at distance 0 from itself.
     """

@@ -1,4 +1,4 @@
-"""Names for new groups: a group keeps its name where most of its members are still together."""
+"""Names for new groups: a group keeps its name if most of its members are still together."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ def name_groups(labels: Sequence[int], former: Sequence[str], *, named: int) -> 
     """The name of each new group, by its number.
 
     `labels` are the new groups of models, `former` the names of the groups that they were in, blank for none; `named`
-    groups have had a name before. Names are assigned by decreasing overlap, each once. A group that keeps no former
-    name gets a new one.
+    groups already have a name. Names are assigned by decreasing overlap, each once. A group that keeps no former name
+    gets a new one.
     """
     count = max(labels, default=-1) + 1
     overlaps = Counter((label, name) for label, name in zip(labels, former, strict=True) if name)

@@ -7,7 +7,7 @@ from coterie_learning.grouping.distances import Distances
 
 
 def mean_silhouette(distances: Distances, labels: NDArray[np.int64]) -> float:
-    """From -1 to 1; a group of one point counts 0. There must be at least two groups."""
+    """The mean silhouette, from -1 to 1; a group of one point counts 0. There must be at least two groups."""
     groups = int(labels.max()) + 1
     member = np.zeros((len(labels), groups), np.float32)
     member[np.arange(len(labels)), labels] = 1

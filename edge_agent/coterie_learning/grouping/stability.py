@@ -1,7 +1,7 @@
-"""Whether halves of the models are divided alike: prediction strength (Tibshirani and Walther 2005).
+"""Whether two halves of the models are divided alike: prediction strength (Tibshirani and Walther 2005).
 
-doi 10.1198/106186005X59243. A cloud of models without groups can be divided too, and often with a fair silhouette, but
-each half of it elsewhere.
+doi 10.1198/106186005X59243. Models without any group structure can be divided too, often with a good silhouette, but
+each half of them differently.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from coterie_learning.grouping.distances import Distances
 
 HALVINGS = 5
 MOST_OF_A_GROUP = 40
-"""Members of one group in one half, at most: the cost does not grow with the fleet."""
+"""At most so many members of a group are used in each half, so that the cost does not grow with the fleet."""
 
 
 class Divided(NamedTuple):
-    """A part of the models in groups."""
+    """A subset of the models, divided into groups."""
 
     labels: NDArray[np.int64]
     """The group of each model."""
@@ -30,11 +30,11 @@ Divide: TypeAlias = Callable[[Distances], Divided | None]
 
 
 def prediction_strength(distances: Distances, labels: NDArray[np.int64], divide: Divide) -> float:
-    """From 0 to 1: how surely two models that one half puts together are together by the other half's groups too.
+    """From 0 to 1: how often two models grouped together by one half are also together by the other half's groups.
 
-    `distances` [models, models] and `labels` [models] are those of the division in question; `divide` divides a part of
-    the models into as many groups, or gives None. As in the paper the least sure group of a half counts, and halvings
-    are averaged; each half has half of every group.
+    `distances` [models, models] and `labels` [models] are those of the division to be judged; `divide` divides a subset
+    of the models into as many groups, or returns None. As in the paper, the group with the lowest strength of a half
+    counts, and several halvings are averaged; each half has half of every group.
     """
     generator = np.random.default_rng(0)
     found = []
@@ -52,7 +52,7 @@ def prediction_strength(distances: Distances, labels: NDArray[np.int64], divide:
 
 
 def _halve(labels: NDArray[np.int64], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The odd one of a group goes to either half."""
+    """Two random halves; the odd member of a group goes to either."""
     halves: tuple[list[int], list[int]] = ([], [])
     for group in range(int(labels.max()) + 1):
         members = generator.permutation(np.flatnonzero(labels == group))
@@ -63,7 +63,7 @@ def _halve(labels: NDArray[np.int64], generator: np.random.Generator) -> tuple[N
 
 
 def _least_agreement(labels: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
-    """Share of the pairs in a group of `labels` that `predicted` has together, of the group where it is least."""
+    """Share of the pairs in a group of `labels` that are together in `predicted`, for the group where it is least."""
     least = 1.0
     for group in range(int(labels.max()) + 1):
         together = np.bincount(predicted[labels == group])

@@ -8,18 +8,18 @@ from coterie_learning.kinds import Kind
 
 
 class Grouping(NamedTuple):
-    """Devices' models divided into groups, and why so."""
+    """Devices' models divided into groups, with the reason."""
 
     labels: tuple[int, ...]
     """The group of each model; groups are numbered from 0 in the order of their first model."""
     exemplars: tuple[int, ...]
-    """For each group, the model in its middle."""
+    """The exemplar of each group."""
     silhouettes: Mapping[int, float]
-    """By number of groups, how well the best division into so many separates them, -1 to 1."""
+    """By number of groups, the silhouette of the best division, -1 to 1."""
     reason: str
-    """Why there are so many groups, in a sentence."""
+    """The reason for the number of groups, as a sentence."""
     distances: tuple[tuple[float, ...], ...] = ()
-    """[groups, groups]: how far apart models are on average, of two groups or of one; empty: it was not measured."""
+    """[groups, groups]: mean distance of models, between groups or within one; empty: not measured."""
 
 
 class Groups(Kind, frozen=True):
@@ -29,5 +29,5 @@ class Groups(Kind, frozen=True):
     """Whether there may be several groups."""
 
     def split(self, outputs: ModelOutputs) -> Grouping:
-        """Divide the models that give `outputs` for the cloud data."""
+        """Divide the models, given their `outputs` for the cloud data."""
         raise NotImplementedError

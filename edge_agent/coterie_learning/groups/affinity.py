@@ -1,8 +1,9 @@
-"""Colla's groups: affinity propagation on what models say about the cloud data (Lu et al. 2019, SEC, grouping).
+"""Colla's groups: affinity propagation on the models' outputs for the cloud data (Lu et al. 2019, SEC, grouping).
 
 The paper chooses among 2, 3, 5 and 10 groups by the highest silhouette. Affinity propagation takes no number of
-groups, so its preference is swept. One group is the answer where no division has silhouette enough, or where halves of
-the models would be divided otherwise: what personal habits and noise make of a single behaviour looks like groups too.
+groups, so its preference is swept. The result is one group where no division has a sufficient silhouette, or where
+halves of the models would be divided differently: personal variation and noise around a single behaviour also look like
+groups.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 SWEEP_FACTOR = 1.5
-"""Between one preference and the next."""
+"""Step between one preference and the next."""
 
 
 class Affinity(Groups, frozen=True, tag="affinity"):
-    """Devices whose models say the same about the same samples share a model."""
+    """Devices whose models give similar outputs for the same samples share a model."""
 
     most_groups: Annotated[int, Meta(ge=1, le=100, description="groups at most")] = 10
     damping: Annotated[
@@ -87,7 +88,7 @@ class Affinity(Groups, frozen=True, tag="affinity"):
         return None if division is None else Divided(division.labels, division.exemplars)
 
     def _divisions(self, distances: Distances, *, least_members: int) -> "Iterator[_Division]":
-        """By falling preference, each from where the last one settled, until one group is left."""
+        """Divisions by falling preference, each starting from the previous messages, until one group is left."""
         if len(distances) < 2:
             return
         similarities = jittered(-distances)
@@ -107,7 +108,7 @@ class Affinity(Groups, frozen=True, tag="affinity"):
                 yield division
 
     def _division(self, distances: Distances, exemplars: NDArray[np.int64], least_members: int) -> "_Division | None":
-        """The groups around `exemplars`, without those that are too small; None if that leaves one, or too many."""
+        """The groups around `exemplars`, without those that are too small; None if one or too many remain."""
         while len(exemplars) > 1:
             labels = distances[:, exemplars].argmin(axis=1)
             labels[exemplars] = np.arange(len(exemplars))
@@ -122,7 +123,7 @@ class Affinity(Groups, frozen=True, tag="affinity"):
 
 
 class _Division(NamedTuple):
-    """One way to divide, by the place of each model's exemplar."""
+    """One division, by the place of each model's exemplar."""
 
     labels: NDArray[np.int64]
     exemplars: NDArray[np.int64]
@@ -130,7 +131,7 @@ class _Division(NamedTuple):
 
 
 def _best(divisions: Iterable[_Division]) -> dict[int, _Division]:
-    """By number of groups, the one with the highest silhouette."""
+    """By number of groups, the division with the highest silhouette."""
     found: dict[int, _Division] = {}
     for division in divisions:
         count = len(division.exemplars)

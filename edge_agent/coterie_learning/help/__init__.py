@@ -1,7 +1,6 @@
 """Slot `help`: who helps a device whose model fails? One module a kind.
 
-A kind gives the rules that devices and the platform go by. What they do by these rules (watch, match, send, judge) is
-the same whatever the kind.
+A kind provides rules for devices and the platform. The protocol (watch, match, send, judge) is the same for every kind.
 """
 
 from typing import Protocol
@@ -12,15 +11,15 @@ from coterie_learning.portions.rules import PortionRules
 
 
 class WatchRules(Protocol):
-    """How a device evaluates its personal model batch by batch, what it reports of its data, and when it asks."""
+    """How a device evaluates its personal model batch by batch, what it reports, and when it asks for help."""
 
     @property
     def detector(self) -> AnyDetector:
-        """How it tells that its model has begun to fail."""
+        """The drift detector by which it notices that its model fails."""
 
     @property
     def cool_down_batches(self) -> int:
-        """Batches after a help request in which it makes no other."""
+        """Batches after a help request during which it makes no other."""
 
     @property
     def recent_batches(self) -> int:
@@ -32,21 +31,21 @@ class WatchRules(Protocol):
 
     @property
     def prior_shift(self) -> float:
-        """Jensen-Shannon divergence, in bits, by which class shares move before they are told."""
+        """Jensen-Shannon divergence of class shares from the last report, in bits, that triggers a new report."""
 
     @property
     def report_batches(self) -> int:
-        """Batches after which its profile is told even if nothing moved."""
+        """Batches after which its profile is reported even if nothing has changed."""
 
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise on each count that leaves the device, in times √2; 0: none. With noise,
-        profiles are told every `report_batches` alone, since when class shares move would tell, too."""
+        """Standard deviation, divided by √2, of the noise on each count that leaves the device; 0: none. With noise,
+        profiles are reported only every `report_batches`, since the time of an extra report would reveal a change."""
 
     @property
     def troubled_recall(self) -> float:
-        """Share of a class's samples found, below which the device asks for help with the class: for a model that
-        usually has all samples right, and lower in proportion for one that does not."""
+        """Recall of a class below which the device asks for help with it. It applies to a model that usually predicts
+        all samples correctly, and is lower in proportion for one that does not."""
 
     @property
     def troubled_samples(self) -> int:
@@ -54,7 +53,7 @@ class WatchRules(Protocol):
 
 
 class MatchRules(Protocol):
-    """Who may help, how many are asked in turn, and how long each step may take."""
+    """Which devices may help, how many are asked in turn, and how long each step may take."""
 
     @property
     def largest_divergence(self) -> float:
@@ -62,11 +61,11 @@ class MatchRules(Protocol):
 
     @property
     def helper_recall(self) -> float:
-        """Least share that a helper finds of each class that help is asked for; more than the device that asks."""
+        """Least recall of a helper for each requested class; it must also exceed that of the requesting device."""
 
     @property
     def helper_error(self) -> float:
-        """Largest error rate of a helper over all classes; not above that of the device that asks."""
+        """Largest error rate of a helper over all classes; also at most that of the requesting device."""
 
     @property
     def serves_at_once(self) -> int:
@@ -90,12 +89,12 @@ class MatchRules(Protocol):
 
 
 class HelpRules(WatchRules, MatchRules, PortionRules, Protocol):
-    """All that devices and the platform go by where devices help each other."""
+    """All rules for devices and the platform where devices help each other."""
 
 
 class Help(Kind, frozen=True):
     """How devices ask each other for help."""
 
     def rules(self) -> HelpRules | None:
-        """What devices that help each other go by; None: they do not."""
+        """The rules by which devices help each other; None: they do not."""
         return None

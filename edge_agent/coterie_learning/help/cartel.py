@@ -1,4 +1,4 @@
-"""Cartel: a device whose model fails asks the most similar devices that do well on the classes it fails on.
+"""Cartel: a device whose model fails asks the most similar devices whose models do well on those classes.
 
 Daga, Nicholson, Gavrilovska, Lugones 2019, doi 10.1145/3357223.3362708; portions of neural classifiers as in its
 successor Canoe (arXiv 2108.12124).
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Cartel(Help, frozen=True, tag="cartel"):
-    """Knowledge passes straight between devices, on demand; each trains alone before, meanwhile and after.
+    """Model portions are sent directly between devices, on demand; each device otherwise trains alone.
 
-    A batch is the model's batch size of newest samples, judged before the model trains on them.
+    A batch is the model's batch size of newest samples, evaluated before the model trains on them.
     """
 
     detector: Annotated[AnyDetector, Meta(description="how a device tells that its model has begun to fail")] = (

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 GRADIENT_RATE = 2.0**20
-"""The learning rate of a run that is for its gradient: the step is so long that nothing of it is lost in rounding."""
+"""The learning rate of runs that compute a gradient: large enough that rounding loses nothing of it."""
 STEP = "step"
-"""The scalar that counts the steps done before; no weight of a plan."""
+"""The scalar with the number of steps done before; not a weight of a plan."""
 
 
 class StepScalars(msgspec.Struct, frozen=True):
@@ -34,24 +34,24 @@ class StepScalars(msgspec.Struct, frozen=True):
     momentum: float = 0.0
     weight_decay: float = 0.0
     clip_norm: float = math.inf
-    """Longest gradient that is followed, its L2 norm over all parameters."""
+    """Gradients are clipped to this L2 norm over all parameters."""
     proximal_weight: float = 0.0
     distillation_weight: float = 0.0
 
     def scalars(self, names: Sequence[str], *, step: int) -> Mapping[str, float]:
         """The scalars `names` of optimisation step `step` (0-based).
 
-        Raises WireError ``plan.does_not_fit`` where a weight that matters is not among them.
+        Raises WireError ``plan.does_not_fit`` where a weight that changes the step is not among them.
         """
         self.check(names)
         return {name: float(step) if name == STEP else getattr(self, name) for name in names}
 
     def needed(self) -> frozenset[str]:
-        """Those that change a step, beside the learning rate: scalars that the train step graph must have."""
+        """Scalars that change a step, beside the learning rate: the train step graph must have them."""
         return frozenset(name for name, default in _defaults() if getattr(self, name) != default) - {"learning_rate"}
 
     def check(self, names: Sequence[str]) -> None:
-        """Raises WireError ``plan.does_not_fit`` where a weight that matters is not among the scalars `names`."""
+        """Raises WireError ``plan.does_not_fit`` where a weight that changes the step is not in the scalars `names`."""
         for name, default in _defaults():
             given = getattr(self, name)
             if name not in names and given != default:
@@ -62,12 +62,12 @@ class StepScalars(msgspec.Struct, frozen=True):
 
 @cache
 def _defaults() -> Sequence[tuple[str, object]]:
-    """Of the weights, by name; every step asks, and reading a struct's fields is slow."""
+    """Defaults of the weights, by name; cached, since every step needs them and reading a struct's fields is slow."""
     return [(field.name, field.default) for field in msgspec.structs.fields(StepScalars)]
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What of a model a device trains, and therefore uploads."""
+    """The part of a model that a device trains, and therefore uploads."""
 
     head: Literal["all", "seen"] = "all"
     """Every row of the output layer, or only those of the classes that the device has samples of."""
@@ -76,7 +76,7 @@ class Scope(msgspec.Struct, frozen=True):
     personal: tuple[str, ...] = ()
     """Parameters that are trained and never uploaded: shell patterns of their names, or ``head``, the output layer."""
     share: float = 1.0
-    """Of each tensor's parameters those that are trained and uploaded: a random subset, another one each time."""
+    """Share of each tensor's parameters that is trained and uploaded: a new random subset each time."""
 
     @property
     def is_whole(self) -> bool:
@@ -85,7 +85,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def is_sent(self) -> bool:
-        """Whether all that is trained is uploaded, so that a version is a model by itself."""
+        """Whether everything that is trained is uploaded, so that a version is a complete model."""
         return not self.personal
 
     @property
@@ -106,11 +106,11 @@ class Scope(msgspec.Struct, frozen=True):
 
 WHOLE = Scope()
 Layers = Literal["personal", "shared"]
-"""Parameters that stay on the device, and those that travel."""
+"""Parameters that stay on the device, and those that are sent."""
 
 
 def lacking_head(model: ModelSpec) -> str:
-    """What `model`, whose head has no bias or which has no head, lacks for its rows to be trained one by one."""
+    """What a `model` without a head, or whose head has no bias, lacks for training single rows."""
     lacks = "output layer of one row for each class" if model.head is None else "bias in its output layer"
     return f"the model has no {lacks}, so the plan must train all of it"
 
@@ -119,22 +119,22 @@ class Stopping(msgspec.Struct, frozen=True):
     """When training ends before its last epoch."""
 
     patience: int
-    """Epochs without a lower loss on the samples held back after which it ends."""
+    """Training ends after so many epochs without a lower loss on the validation samples."""
     validation_share: float
-    """Share of the device's samples that is held back."""
+    """Share of the device's samples that is held out for validation."""
 
 
 ANCHOR = "anchor"
 """The input by parameter at which the graph's proximal term is centred."""
 DELTA = "delta"
-"""The part of an update that every kind sends: the difference of the parameters from those received."""
+"""The part of an update that every kind sends: trained parameters minus received parameters."""
 
 
 class GraphNeeds(NamedTuple):
-    """What a kind asks of the train step graph, beside the learning rate."""
+    """What a kind requires of the train step graph, beside the learning rate."""
 
     scalars: frozenset[str] = frozenset()
-    """Of `StepScalars`, those that it sets to what changes a step."""
+    """The `StepScalars` that it sets to values that change a step."""
     per_parameter: frozenset[str] = frozenset()
     """Inputs ROLE.NAME that the graph must have for each parameter NAME, by their roles, e.g. ``anchor``."""
     plain_descent: bool = False
@@ -155,34 +155,34 @@ class GraphNeeds(NamedTuple):
 
 
 class Broadcast(NamedTuple):
-    """What a round gives to every device of its cohort."""
+    """What a round sends to every device of its cohort."""
 
     received: Tensors
-    """The version's parameters, as the part of the model begins that the device trains."""
+    """The version's parameters, prepared for the part of the model that the device trains."""
     server: Mapping[str, Tensors] = MappingProxyType({})
-    """Of the merge's state what it `sends`, by what it is; empty before its first merge."""
+    """The part of the merge's state that it `sends`, by kind of tensor; empty before its first merge."""
     round: int = 0
     """The round's number in its federation, from 1; 0 in training between rounds."""
 
 
 class Trained(NamedTuple):
-    """What the steps of a round came to."""
+    """The result of the steps of a round."""
 
     parameters: Tensors
-    """As received wherever the plan trains nothing."""
+    """As received where the plan trains nothing."""
     steps: int
-    """How many were done."""
+    """Number of steps done."""
     loss: float | None = None
     """Mean loss of the received parameters over the training samples, where the kind `needs_loss`."""
 
 
 class Ended(NamedTuple):
-    """What a kind makes of the steps."""
+    """What a kind computes from the steps."""
 
     parts: Mapping[str, Tensors]
     """The update by the names of `Local.parts`, each part with one tensor a parameter."""
     state: State
-    """What the kind remembers once the update is accepted, unless `remember` says otherwise."""
+    """The state stored once the update is accepted, unless `remember` replaces it."""
     scalars: Mapping[str, float] = MappingProxyType({})
     """By the names of `Local.scalars`."""
 
@@ -190,30 +190,30 @@ class Ended(NamedTuple):
 class Local(Kind, frozen=True):
     """How a device turns the parameters it received and its own samples into new parameters.
 
-    A round calls `begin`, then `weights` for each step, then `end`; what `end` gives as state reaches the next `begin`
-    if the platform accepted the update, else that gets the state it got before. A round that is resumed from a
-    checkpoint calls `begin` again, with the same arguments.
+    A round calls `begin`, then `weights` for each step, then `end`. The next `begin` gets the state from `end` if the
+    platform accepted the update, else the earlier state. A round that is resumed from a checkpoint calls `begin` again,
+    with the same arguments.
     """
 
     parts: ClassVar[tuple[str, ...]] = (DELTA,)
-    """The parts of its updates, in the order in which they travel."""
+    """The parts of its updates, in the order in which they are sent."""
     scalars: ClassVar[tuple[str, ...]] = ()
-    """What its updates hold besides as one number each, not negative; their weighted means reach the merge."""
+    """Nonnegative scalars that its updates also contain; the merge gets their weighted means."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Of the scalars those that, like norms, must not be far above the others' of a cohort."""
+    """Scalars that, like norms, must not be far above those of the rest of the cohort."""
     moves_together: ClassVar[bool] = False
-    """Whether what devices remember moves by their updates as the platform's state does, so that none may be stale."""
+    """Whether device state and server state must advance together, so that no update may be stale."""
     remembers: ClassVar[bool] = False
     """Whether a device keeps a state from round to round."""
     trains: ClassVar[bool] = True
-    """Whether a device's steps make its model better by themselves, rather than the merge of what they sum."""
+    """Whether a device's steps improve its model; False: they only compute sums from which the merge solves for it."""
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""
         return GraphNeeds(self.step_scalars(0).needed())
 
     def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:  # noqa: ARG002
-        """The inputs of every step by parameter: for each role of `needs`, one tensor a parameter."""
+        """The per-parameter inputs of every step: for each role of `needs`, one tensor a parameter."""
         return {}
 
     def end(self, broadcast: Broadcast, trained: Trained, state: State) -> Ended:
@@ -222,26 +222,26 @@ class Local(Kind, frozen=True):
         return Ended({DELTA: difference}, state)
 
     def remember(self, ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:  # noqa: ARG002
-        """What is remembered once the update is accepted; `sent` gives its parts as the platform reads them."""
+        """The state stored once the update is accepted; `sent` returns its parts as the platform decodes them."""
         return ended.state
 
     def scale(self, scalars: Mapping[str, float]) -> float:  # noqa: ARG002 - most send what they learned as it is
-        """By what the parts of an update with these `scalars` were multiplied: norms are compared without it.
+        """The factor of the parts of an update with these `scalars`; norms are compared without it.
 
         Raises WireError ``update.out_of_range`` where the scalars contradict one another.
         """
         return 1.0
 
     def files(self) -> int:
-        """Tensor files that its updates consist of, beside the running statistics."""
+        """The number of tensor files in its updates, beside the running statistics."""
         return len(self.parts) + bool(self.scalars) + (self.scope().share < 1)
 
     def needs_loss(self) -> bool:
-        """Whether it wants to know the loss of the received parameters."""
+        """Whether it needs the loss of the received parameters."""
         return False
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
-        """What the merge, the graph, the output layer or the teacher lacks of what the kind says that it needs."""
+        """What the merge, the graph, the output layer or the teacher lacks of the kind's requirements."""
         if self.half_of != plan.merge.half_of:
             algorithm = self.half_of or plan.merge.half_of
             detail = f"{algorithm} is a kind of local and a kind of merge, and the plan has only one of them"
@@ -274,7 +274,7 @@ class Local(Kind, frozen=True):
         raise NotImplementedError
 
     def steps_wanted(self, epoch: int) -> int:
-        """Runs of the graph in a round, where a pass over the device's samples takes `epoch`."""
+        """Runs of the graph in a round, where an epoch takes `epoch` runs."""
         return self.epochs_wanted() * epoch
 
     def step_scalars(self, step: int) -> StepScalars:
@@ -282,56 +282,56 @@ class Local(Kind, frozen=True):
         raise NotImplementedError
 
     def batch_share(self, samples: int, of: int) -> float:  # noqa: ARG002
-        """By what the step of a batch of `samples` is multiplied, `of` all that the device trains on."""
+        """Factor of the step of a batch of `samples`, out of `of` samples that the device trains on."""
         return 1.0
 
     def runs(self) -> int:
-        """Times that the graph is run for one step; where more than once, for gradients, from which `move` steps."""
+        """Runs of the graph for one step; several runs give gradients from which `move` computes the step."""
         return 1
 
     def batch(self, run: int) -> int:
-        """Which batch of a round the graph gets in its run `run` (0-based), which `step_scalars` calls a step."""
+        """The number of the batch in run `run` (0-based) of a round; `step_scalars` calls a run a step."""
         return run
 
     def move(self, begun: Tensors, gradients: Sequence[Tensors]) -> Tensors:
-        """Where the next gradient of a step is taken, or after the last where the step ends.
+        """The parameters at which the next gradient of a step is taken, or after the last the result of the step.
 
-        The step began with the parameters `begun`, where the first of `gradients` was taken.
+        The step started from the parameters `begun`, at which the first of `gradients` was taken.
         """
         raise NotImplementedError
 
     def adapts_by(self) -> float | None:
-        """The size of the step by which a device is to adapt a version to its data before it uses it, if any."""
+        """The learning rate of the step by which a device adapts a version to its data before using it, if any."""
         return None
 
     def scope(self) -> Scope:
-        """What of the model is trained."""
+        """The part of the model that is trained."""
         return WHOLE
 
     def frozen_layers(self, step: int, epoch: int) -> Layers | None:  # noqa: ARG002
-        """Which layers step `step` (0-based) leaves as they are, where a pass over the samples takes `epoch` steps."""
+        """The layers that step `step` (0-based) does not change, where an epoch takes `epoch` steps."""
         return None
 
     def stopping(self) -> Stopping | None:
-        """When training stops early, keeping its best epoch; None: it goes on to the last epoch and keeps that."""
+        """When training stops early and keeps its best epoch; None: it runs to the last epoch and keeps that."""
         return None
 
     def period_s(self) -> float | None:
-        """Seconds back from now within which samples must have come to be learned from; None: all are."""
+        """Age in seconds up to which samples are trained on; None: all are."""
         return None
 
     def trains_personal_model(self) -> bool:
-        """Whether a round trains the device's personal model on, rather than the version that it received.
+        """Whether a round continues training the device's personal model, rather than the received version.
 
-        The output rows of classes that are new to it begin as the version has them. What a device keeps *beside* the
-        version that it trains in rounds is for slot `personal` to say.
+        The output rows of classes that are new to it begin as in the version. A personal model *beside* the version is
+        a matter of slot `personal`.
         """
         return False
 
     def between_rounds(self) -> "Local":
-        """How the device learns a batch of new samples by itself: local training."""
+        """The kind for local training on batches of new samples, between rounds."""
         return self
 
     def needs_teacher(self) -> bool:
-        """Whether the device learns from the cloud model's probabilities too."""
+        """Whether the device also learns from the cloud model's probabilities."""
         return False

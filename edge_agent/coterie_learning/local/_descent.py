@@ -1,4 +1,4 @@
-"""What kinds share that descend by mini-batches, each step weighed as the one before: hyperparameters and scalars."""
+"""Shared by kinds of mini-batch descent with the same scalars in every step: hyperparameters and scalars."""
 
 import math
 from typing import Annotated

@@ -1,8 +1,8 @@
-"""A linear term ⟨d, w⟩ in a device's loss, by way of the train step's proximal term.
+"""A linear term ⟨d, w⟩ in a device's loss, implemented with the train step's proximal term.
 
 The graph adds μ·(w - anchor) to the gradient. With anchor = w_t - d/μ that is d + μ·(w - w_t). μ is 2^-100: scaling by
-a power of two rounds nothing, w is far too small beside d/μ to be seen, and where d is zero what is left vanishes
-beside every gradient and every parameter. What the graph adds is d, to the last bit.
+a power of two is exact, w is negligible beside d/μ in float32, and where d is zero the remaining term is negligible
+beside every gradient and every parameter. The graph therefore adds exactly d.
 """
 
 import numpy as np

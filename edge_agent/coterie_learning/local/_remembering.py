@@ -1,4 +1,4 @@
-"""What devices remember of their own updates from round to round, one tensor a parameter, until it is too old."""
+"""Device state derived from a device's own updates, one tensor a parameter, discarded when it is too old."""
 
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -13,7 +13,7 @@ ROUND = "round"
 
 
 def remembered(state: State, broadcast: Broadcast, *, keep_rounds: int) -> Tensors:
-    """What `remembering` stored; zeros where it is nothing, of another model, or more than `keep_rounds` old."""
+    """The tensors stored by `remembering`; zeros where there are none, of another model, or over `keep_rounds` old."""
     received = broadcast.received
     found = {name: (tensor.shape, tensor.dtype) for name, tensor in state.tensors.items()}
     fits = found == {name: (tensor.shape, np.dtype(np.float32)) for name, tensor in received.items()}
@@ -24,11 +24,11 @@ def remembered(state: State, broadcast: Broadcast, *, keep_rounds: int) -> Tenso
 
 
 def remembering(tensors: Mapping[str, object], broadcast: Broadcast) -> State:
-    """The state that holds `tensors` as of this round."""
+    """The state with `tensors` as of this round."""
     return State(cast(Tensors, tensors), {ROUND: broadcast.round})
 
 
 def less_what_was_sent(ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:
-    """The state that a round ended with, its tensors less the difference that was sent, as the platform reads it."""
+    """The state at the end of a round, its tensors minus the difference that was sent, as the platform decodes it."""
     update = sent()[DELTA]
     return State({name: own - update[name] for name, own in ended.state.tensors.items()}, ended.state.values)

@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 class Distill(Local, frozen=True, tag="distill"):
     """Learns from the device's latest samples and from the cloud model's probabilities for them.
 
-    With λ_d = 1 there is no teacher: the device fine-tunes its personal model, which began as the first it received.
+    With λ_d = 1 there is no teacher: the device fine-tunes its personal model, initially the first version received.
     """
 
     lambda_d: Annotated[
@@ -65,7 +65,7 @@ class Distill(Local, frozen=True, tag="distill"):
         return True
 
     def between_rounds(self) -> "Distill":
-        """Once through and from labels only: between rounds is no teacher, and too little to stop early by."""
+        """One epoch, from labels only: between rounds there is no teacher, and too few samples for early stopping."""
         return msgspec.structs.replace(self, lambda_d=1.0, epochs=1)
 
     def needs_teacher(self) -> bool:

@@ -1,7 +1,7 @@
 """FedDyn, on the device: minimise F_k(y) - ⟨g_k, y⟩ + (α/2)·||y - w||² (Acar et al. 2021, arXiv 2111.04263).
 
-Algorithm 1. Afterwards g_k ← g_k - α·(y - w). What is kept is g_k/α, minus the sum of the device's updates, so that the
-gradient is ∇F_k(y) + α·(y - (w + g_k/α)): FedProx around an anchor of the device's own.
+Algorithm 1. Afterwards g_k ← g_k - α·(y - w). The state stored is g_k/α, which is minus the sum of the device's
+updates; the gradient is ∇F_k(y) + α·(y - (w + g_k/α)): FedProx around a device-specific anchor.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from coterie_wire.tensors import Tensors
 
 
 class FedDyn(Descent, frozen=True, tag="fed_dyn"):
-    """Descent on a loss whose optimum is the fleet's; goes with the merge of the same name."""
+    """Descent on a dynamically regularised loss, whose optimum is the fleet's; used with the merge of the same name."""
 
     alpha: Annotated[
         float, Meta(gt=0, le=1000, description="α: pull to the anchor, which is to follow from the curvature of losses")

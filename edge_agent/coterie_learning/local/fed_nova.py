@@ -1,6 +1,6 @@
 """FedNova, on the device: Δ_k/‖a_k‖₁ and ‖a_k‖₁ are sent (Wang et al. 2020, arXiv 2007.07481, equations 5 and 13).
 
-a_k says by how much each gradient moved the device: ‖a_k‖₁ is τ for τ plain steps, (τ - ρ(1 - ρ^τ)/(1 - ρ))/(1 - ρ)
+a_k holds the weight of each gradient in the update: ‖a_k‖₁ is τ for τ plain steps, (τ - ρ(1 - ρ^τ)/(1 - ρ))/(1 - ρ)
 with momentum ρ, and (1 - (1 - lr·μ)^τ)/(lr·μ) with the proximal term.
 """
 
@@ -18,9 +18,9 @@ NORMALISER = "normaliser"
 
 
 class FedNova(Local, frozen=True, tag="fed_nova"):
-    """Descent whose update is sent by the step; goes with the merge of the same name.
+    """Descent whose update is normalised by the number of steps; used with the merge of the same name.
 
-    A device that makes more steps than others weighs no more for it.
+    A device that makes more steps than others does not weigh more.
     """
 
     epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples in one round")] = 1
@@ -59,7 +59,7 @@ class FedNova(Local, frozen=True, tag="fed_nova"):
         return Ended(parts, state, {NORMALISER: float(normaliser)})
 
     def normaliser(self, steps: int) -> float:
-        """‖a‖₁ of so many steps."""
+        """‖a‖₁ of this number of steps."""
         if self.momentum:
             kept = self.momentum
             return (steps - kept * (1 - kept**steps) / (1 - kept)) / (1 - kept)

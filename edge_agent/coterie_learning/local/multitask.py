@@ -1,14 +1,13 @@
 """Federated multi-task learning, on the device: its own model, regularised by how the tasks are related.
 
 Smith, Chiang, Sanjabi, Talwalkar 2017, arXiv 1705.10467 (MOCHA): min Σ_t F_t(w_t) + λ·tr(W·Ω·Wᵀ), Ω learned from the
-models W = [w_1 … w_m]. There the losses are convex, devices solve the dual and the platform holds W and Ω. Here losses
-are those of any network, so it is the primal: each device makes as many steps on F_t(w) + (μ/2)·||w - c_t||² as it has
-time for (the paper's approximate solutions θ), with c_t what the others' models say of its own.
-
-Ω has the low rank of the paper's clustered tasks: with w̄ the mean and U `DIRECTIONS` orthonormal directions in which
-models differ most, deviations from w̄ along U are free and all others cost: c_t = w̄ + U·Uᵀ·(w_t - w̄). U follows from
-sums alone, by orthogonal iteration: each device sends v·(v·u_k) of its deviation v, and Σ_t of that is V·Vᵀ·u_k. No
-device's model, and no pair's relationship, is seen by anybody else.
+models W = [w_1 … w_m]. In the paper losses are convex, devices solve the dual, and the platform stores W and Ω. Here
+losses are those of any network, so the primal is solved: each device makes as many steps on F_t(w) + (μ/2)·||w - c_t||²
+as it has time for (the paper's θ-approximate solutions), where c_t is the prediction of its model from the others'.  Ω
+has the low rank of the paper's clustered tasks: with w̄ the mean and U `DIRECTIONS` orthonormal directions in which
+models differ most, deviations from w̄ along U are free and all others are penalised: c_t = w̄ + U·Uᵀ·(w_t - w̄). U is
+computed from sums alone, by orthogonal iteration: each device sends v·(v·u_k) of its deviation v, and Σ_t of that is
+V·Vᵀ·u_k. No device's model and no pairwise relationship is visible to anybody else.
 """
 
 from collections.abc import Mapping
@@ -26,9 +25,9 @@ from coterie_wire.tensors import Tensors
 
 
 class MultiTask(Local, frozen=True, tag="multitask"):
-    """Each device trains a model of its own, which may differ from the others' only as they differ from one another.
+    """Each device trains a personal model, regularised towards the directions in which all devices' models differ.
 
-    That model answers on the device. A version is the mean of the models of a round, from where new devices begin.
+    The device predicts with that model. A version is the mean of a round's models, from which new devices start.
     """
 
     epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples in one round")] = 3

@@ -1,4 +1,4 @@
-"""Per-FedAvg: a model from which one step on a device's own data leads far (Fallah et al. 2020, arXiv 2002.07948).
+"""Per-FedAvg: meta-learning of a model that one step on a device's data adapts (Fallah et al. 2020, arXiv 2002.07948).
 
 Algorithm 1: w ← w - β·(I - α·∇²f(w; D''))·∇f(w - α·∇f(w; D); D') with three batches a step. First-order: the second
 derivative is left out. Hessian-free: its product with v is [∇f(w + δ·v; D'') - ∇f(w - δ·v; D'')]/(2δ) (section 5).
@@ -15,9 +15,9 @@ from coterie_wire.tensors import Tensors
 
 
 class PerFedAvg(Local, frozen=True, tag="per_fedavg"):
-    """Descent on the loss after a step of size alpha; the model is meant to be used after such a step, not as it is.
+    """Descent on the loss after a step of size alpha (MAML); devices adapt the model by such a step before they use it.
 
-    Any merge of models goes with it; the paper's counts every device once.
+    Works with any merge of models; the paper's weighs all devices equally.
     """
 
     steps: Annotated[int, Meta(ge=1, le=100_000, description="steps in one round, the paper's τ")] = 4
@@ -54,7 +54,7 @@ class PerFedAvg(Local, frozen=True, tag="per_fedavg"):
 
     def batch(self, run: int) -> int:
         step, place = divmod(run, self.runs())
-        return step * min(self.runs(), 3) + min(place, 2)  # both gradients that are compared are of the third batch
+        return step * min(self.runs(), 3) + min(place, 2)  # both gradients of the difference are of the third batch
 
     def move(self, begun: Tensors, gradients: Sequence[Tensors]) -> Tensors:
         match gradients:

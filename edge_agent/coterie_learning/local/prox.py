@@ -1,10 +1,10 @@
 """FedProx: descent on the local loss plus (mu/2)·||w - w_t||² (Li et al. 2020, arXiv 1812.06127, Algorithm 2).
 
-The anchor w_t is the global model that the device received, wherever its training starts. The paper adds the term so
-that local updates stay close to the global model when data are unlike (§3.2), and its analysis counts how well a device
-solves h_k(w; w_t) (Definition 2), not from where: w_t is the same for all devices of a round, and that is what bounds
-how far they part. Portions that a device got from its peers belong to its own start. Were they part of the anchor, each
-device would be held to a model of its own, and the term would hold the cohort together no more.
+The anchor w_t is the global model that the device received, whatever its training starts from. The paper adds the term
+so that local updates stay close to the global model when data are heterogeneous (§3.2), and its analysis depends on how
+well a device solves h_k(w; w_t) (Definition 2), not on its start: w_t is the same for all devices of a round, which
+bounds how far they diverge. Portions that a device received from peers are part of its start only. If they were part of
+the anchor, each device would have a different anchor, and the term would no longer keep the cohort together.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from coterie_wire.tensors import Tensors
 
 
 class Prox(Descent, frozen=True, tag="prox"):
-    """Mini-batch descent that is held near the parameters that the device received; mu = 0 is `sgd`."""
+    """Mini-batch descent with a proximal term around the received parameters; mu = 0 is `sgd`."""
 
     mu: Annotated[float, Meta(ge=0, le=1000, description="weight of the proximal term")] = 0.1
 

@@ -2,7 +2,7 @@
 
 F_k is the loss of the received model over the device's training samples, plus 10^-10. The paper sends
 L·F_k^q·(w - w_k) and q·F_k^(q-1)·‖L·(w - w_k)‖² + L·F_k^q with L = 1/lr; both are divided by L here, which changes no
-result, and F_k^q goes along so that updates can be compared by what their devices have learned.
+result, and F_k^q is sent too, so that updates can be compared without this weight.
 """
 
 import math
@@ -19,11 +19,11 @@ from coterie_wire.errors import WireError
 WEIGHT, CURVATURE = "weight", "curvature"
 LEAST_LOSS = 1e-10
 LEAST_WEIGHT = 1e-20
-"""A device that has nothing left to learn counts so much, which float32 can still hold."""
+"""Least weight of a device, for losses near zero; representable in float32."""
 
 
 class QFedAvg(Local, frozen=True, tag="q_fed_avg"):
-    """Descent whose update weighs by the device's loss to the power of q; goes with the merge of the same name."""
+    """Descent whose update is weighted by the device's loss to the power of q; used with the merge of the same name."""
 
     q: Annotated[
         float, Meta(ge=0, le=20, description="how much devices with a high loss count; 0: all the same, as in FedAvg")

@@ -1,10 +1,10 @@
-"""A random subset of the parameters is trained and sent: a structured update by a random mask.
+"""A random subset of the parameters is trained and sent: a structured update with a random mask.
 
-Konečný et al. 2016 (arXiv 1610.05492, §2): each device draws a subset of its own in each round, trains it alone, and
-sends its numbers and a seed. What is sent is multiplied by the number of parameters over that of the chosen, as the
-paper's subsampled updates are (§3), so that the mean over devices is right. Federated Dropout (Caldas et al. 2018,
-arXiv 1812.07210) leaves out whole units instead, which also shortens steps and the way down, and needs a model whose
-layers are known to follow one another.
+Konečný et al. 2016 (arXiv 1610.05492, §2): each device draws its own subset in each round, trains only that, and
+sends its values and a seed. Values are multiplied by the number of parameters over that of the chosen, like the paper's
+subsampled updates (§3), so that the mean over devices is unbiased. Federated Dropout (Caldas et al. 2018, arXiv
+1812.07210) instead leaves out whole units, which also reduces computation and download, but needs a model with a known
+sequence of layers.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 SUMMED = ("sums", "norms")
-"""What merges read to which zeros between the numbers of an update do no harm."""
+"""Values of `Merge.reads` for which zeros in place of the other parameters are harmless."""
 
 
 class RandomSubset(Descent, frozen=True, tag="random_subset"):
-    """Descent on a random share of each tensor's parameters, another one each time; share 1 is `sgd`.
+    """Descent on a random share of each tensor's parameters, a new one in each round; share 1 is `sgd`.
 
-    A step computes all gradients, so that only the way up becomes shorter. A parameter learns from the devices that
-    have drawn it: with few devices in a round the mean of its updates is uncertain.
+    A step still computes all gradients: only the upload becomes smaller. Each parameter is updated only by the devices
+    that drew it, so that with few devices in a round the mean of its updates is noisy.
     """
 
     share: Annotated[
@@ -51,7 +51,7 @@ class RandomSubset(Descent, frozen=True, tag="random_subset"):
         return ended._replace(parts={DELTA: difference})
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
-        """What looks at each device's update by itself, of which most numbers are zero here."""
+        """Kinds that use single devices' updates, most of whose values are zero here."""
         alone = None
         if plan.merge.reads not in SUMMED:
             alone = f"merge {plan.merge.name} looks at each update by itself"

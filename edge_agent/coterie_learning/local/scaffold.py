@@ -1,8 +1,8 @@
 """SCAFFOLD, on the device: y ← y - lr·(∇F_k(y) + c - c_k) (Karimireddy et al. 2020, arXiv 1910.06378, Algorithm 1).
 
-Afterwards c_k ← c_k - c + (w - y)/(K·lr), option II. What is kept and sent down is K·lr·c, the control as the update
-that it makes of a round. Then C_k ← C_k - C - Δ_k, and the platform knows the sum of the changes from the sum of the
-updates: they are no larger than FedAvg's, where the paper's devices send c_k besides.
+Afterwards c_k ← c_k - c + (w - y)/(K·lr), option II. Control variates are stored and sent as C = K·lr·c, the update
+that they amount to in a round. Then C_k ← C_k - C - Δ_k, and the platform derives the sum of the changes from the sum
+of the updates: uploads are no larger than FedAvg's, where the paper's devices also send c_k.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ CONTROL = "control"
 
 
 class Scaffold(Local, frozen=True, tag="scaffold"):
-    """Descent corrected by how the device's gradients differ from the fleet's; goes with the merge of the same name.
+    """Descent corrected by control variates for client drift; used with the merge of the same name.
 
-    All devices make the same number of steps, however many samples they have. The update of a device that had no time
-    for all of them is as long as if it had gone on at its pace: c_k is the mean of its steps.
+    All devices make the same number of steps, however many samples they have. The update of a device that ran out of
+    time is extrapolated to the full number of steps: c_k is the mean of its steps.
     """
 
     steps: Annotated[int, Meta(ge=1, le=100_000, description="optimisation steps in one round, the paper's K")] = 10
@@ -65,7 +65,7 @@ class Scaffold(Local, frozen=True, tag="scaffold"):
         return less_what_was_sent(ended, sent)
 
     def _ahead(self, broadcast: Broadcast, state: State) -> Tensors:
-        """C_k - C: how much further the device goes in a round than the fleet does, with the sign of a gradient."""
+        """C_k - C: the difference of the device's and the fleet's control variates, with the sign of a gradient."""
         own = remembered(state, broadcast, keep_rounds=self.keep_rounds)
         control = broadcast.server.get(CONTROL)
         return own if control is None else {name: tensor - control[name] for name, tensor in own.items()}

@@ -1,8 +1,8 @@
 """Sums of first and second derivatives instead of steps, for merges that solve: boosted trees, Newton's method.
 
 The device's half of federated histogram boosting and of federated Newton: one pass over the samples, each batch
-weighed by its share of them, leaves the means of all derivatives in the tables that `coterie_learning.second_order`
-names, and everything else as it was received.
+weighted by its share of them, writes the means of all derivatives to the tables that `coterie_learning.second_order`
+names, and leaves everything else as received.
 """
 
 from typing import TYPE_CHECKING, ClassVar
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SecondOrder(Local, frozen=True, tag="second_order"):
-    """One pass over the device's own samples; nothing of the model changes but its tables."""
+    """One pass over the device's own samples; only the tables of the model change."""
 
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "solving by second-order sums"
@@ -34,7 +34,7 @@ class SecondOrder(Local, frozen=True, tag="second_order"):
         return samples / of
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
-        """What needs a device's own steps, or mixes sums of different versions."""
+        """Kinds that need local optimisation steps, or mix sums of different versions."""
         if (own := _needs_steps(plan)) is not None:
             return Reason("plan.needs_steps", f"local {self.name} only sums, and the merge solves; {own}")
         if plan.pace.staleness_allowed() is not None:

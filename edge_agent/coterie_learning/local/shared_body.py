@@ -1,8 +1,8 @@
-"""A shared body and layers of one's own: FedPer and FedRep.
+"""A shared body and personal layers: FedPer and FedRep.
 
 FedPer (Arivazhagan et al. 2019, arXiv 1912.00818, Algorithm 1) trains both together. FedRep (Collins et al. 2021, arXiv
-2102.07089, Algorithm 1) first trains the personal layers on the body as it was received, then the body under the new
-layers. Either way the body alone is uploaded.
+2102.07089, Algorithm 1) first trains the personal layers on the received body, then the body under the new layers. In
+both, only the body is uploaded.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class SharedBody(Local, frozen=True, tag="shared_body"):
-    """Some layers stay on the device, from round to round, and answer with the body that all devices share.
+    """Personal layers stay on the device from round to round, on top of a body that all devices share.
 
-    They are never uploaded: in a version they are as in the first one, from where a new device's begin. Running
-    statistics, where a model gathers some, travel as under every kind.
+    They are never uploaded: every version contains those of the first, from which new devices start. Running
+    statistics, if the model has some, are sent as under every kind.
     """
 
     personal: Annotated[
@@ -53,7 +53,7 @@ class SharedBody(Local, frozen=True, tag="shared_body"):
         return StepScalars(learning_rate=self.learning_rate)
 
     def needs(self) -> GraphNeeds:
-        # What an adaptive optimiser remembers would move in the passes in which its parameters do not.
+        # The state of an adaptive optimiser would change in the epochs in which its parameters are frozen.
         return super().needs()._replace(plain_descent=self.head_epochs > 0)
 
     def scope(self) -> Scope:
@@ -68,7 +68,7 @@ class SharedBody(Local, frozen=True, tag="shared_body"):
         return True
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
-        """What needs whole models of devices, or a version that is a model by itself."""
+        """Kinds that need devices' whole models, or versions that are complete models."""
         whole = _needs_whole(plan)
         if whole is not None:
             return Reason("plan.layers_stay", f"{whole}, and under local {self.name} layers stay on the devices")

@@ -20,16 +20,16 @@ NO_NOTES: Mapping[str, Note] = MappingProxyType({})
 
 
 class ServerState(NamedTuple):
-    """What an algorithm remembers from round to round, beside the version that it made."""
+    """An algorithm's server state from round to round, beside the version."""
 
     tensors: Mapping[str, Tensors] = NOTHING
-    """By what they are, e.g. ``momentum``: one tensor for each parameter, in its shape."""
+    """By kind of state, e.g. ``momentum``: one tensor for each parameter, in its shape."""
     notes: Mapping[str, Note] = NO_NOTES
-    """What belongs to no parameter, e.g. how many rounds there were."""
+    """Values that belong to no parameter, e.g. the number of rounds."""
 
 
 class Cohort(NamedTuple):
-    """How many updates are merged, and of how many devices."""
+    """How many updates are merged, and from how many devices."""
 
     updates: int
     fleet: int
@@ -37,7 +37,7 @@ class Cohort(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the fleet, those whose updates are merged."""
+        """Share of the fleet whose updates are merged."""
         return self.updates / self.fleet
 
 
@@ -46,7 +46,7 @@ class Aggregate(Mapping[str, Float64]):
     """By the names of a block's parameters, the mean or combined update."""
 
     numbers: Mapping[str, Float64]
-    """Besides, as ``PART.NAME``, those of the parts that devices send beyond the difference (`Local.parts`)."""
+    """Also, as ``PART.NAME``, those of the parts that devices send beyond the difference (`Local.parts`)."""
     cohort: Cohort
     scalars: Mapping[str, float] = field(default_factory=dict)
     """The weighted means of `Local.scalars`."""
@@ -62,80 +62,80 @@ class Aggregate(Mapping[str, Float64]):
 
 
 class Finished(NamedTuple):
-    """What a merge has made of a block of parameters."""
+    """The result of a merge for a block of parameters."""
 
     parameters: Mapping[str, Float32 | Float64]
-    """They may be not finite, which the caller checks."""
+    """May contain numbers that are not finite, for which the caller checks."""
     state: ServerState = ServerState()
 
 
 class Geometry(NamedTuple):
-    """Where the updates of a round lie, all parameters together."""
+    """Norms and distances of a round's updates, over all parameters together."""
 
     norms: Float64
     """[updates], L2."""
     squared_distances: Float64
-    """[updates, updates] between them, symmetric and zero on the diagonal; [0, 0] where a merge reads ``norms``."""
+    """[updates, updates], symmetric and zero on the diagonal; [0, 0] where a merge reads ``norms``."""
 
 
 class Vote(NamedTuple):
-    """What a merge that compares updates makes of them."""
+    """The weights that a merge derives from comparing updates."""
 
     weights: Float64
-    """[updates], at least 0, which leaves an update out; the merge is their weighted sum divided by `divisor`."""
+    """[updates], at least 0; an update of weight 0 is left out. The merge is the weighted sum divided by `divisor`."""
     distances: Float64
-    """[updates], how far each lies from the others, as the kind measures it; what stands out is named by it."""
+    """[updates], the distance of each from the others as the kind measures it; outliers are reported by it."""
     divisor: float | None = None
     """None: the sum of the weights, which makes the weighted sum a mean."""
 
 
 class Merge(Kind, frozen=True):
-    """How what devices have learned becomes the next version.
+    """How updates become the next version.
 
     A kind says what it `reads`:
 
     - ``sums``: the weighted mean of the updates, whose sums are exact;
-    - ``columns``: of each parameter, the numbers of all updates in ascending order, through `combine`;
-    - ``norms`` or ``distances``: how large the updates are, or also how far from one another, through `weigh`; then the
-      sum with these weights, exact as under ``sums``;
-    - ``models``: each device's model by itself; none of the methods below are asked, the merge is a job of its own.
+    - ``columns``: for each parameter, the values of all updates in ascending order, through `combine`;
+    - ``norms`` or ``distances``: the norms of the updates, or also their pairwise distances, through `weigh`; then the
+    sum with these weights, exact as under ``sums``;
+    - ``models``: each device's model by itself; the methods below are not called, as the merge is a separate job.
 
-    `finish` and `combine` are asked a block of parameters at a time, in which tensors may be flat and parts of tensors:
-    what they make of a parameter depends on nothing but that parameter's numbers and the notes, and they make the same
-    notes in every block. A kind that is `whole`, which remembers nothing, is asked once instead.
+    `finish` and `combine` are called for a block of parameters at a time, in which tensors may be flat and partial: the
+    result for a parameter depends only on that parameter's values and the notes, and every block gives the same notes.
+    For a kind that is `whole`, which has no state, they are called once instead.
     """
 
     reads: ClassVar[Reads]
     trains_cloud_model: ClassVar[bool] = False
-    """Whether the cloud model learns too, on the cloud data, where the devices' models are compared."""
+    """Whether the cloud model is also trained, on the cloud data, on which the devices' models are compared."""
     compares_with_root: ClassVar[bool] = False
-    """Whether `weigh` gets, as the last of the updates, one that the platform computes from samples of its own."""
+    """Whether `weigh` gets, as the last update, one that the platform computes from its own samples."""
     whole: ClassVar[bool] = False
-    """Whether `finish` gets the whole model at once, tensors in their shapes, because one is made of several others."""
+    """Whether `finish` gets the whole model at once, tensors in their shapes, as each depends on several others."""
     sends: ClassVar[tuple[str, ...]] = ()
-    """The tensors of its state that devices of a round get with the version; where there are some, they get all."""
+    """The tensors of its state that devices of a round receive with the version, all of them where there are any."""
 
     def counted(self, samples: Sequence[int]) -> Sequence[int]:
-        """How often each of the updates counts, by the `samples` it was computed from; once, if a kind says no more."""
+        """The count of each update, given the `samples` it was computed from; once by default."""
         return [1 for _ in samples]
 
     def too_few(self, updates: int) -> Reason | None:  # noqa: ARG002 - most take any number
-        """Why so few cannot be merged; None: they can."""
+        """Why this number of updates is too small to merge; None: it is not."""
         return None
 
     def root_samples(self) -> int:
-        """How many samples the platform computes its own update from at most, where it `compares_with_root`."""
+        """Largest number of samples for the platform's own update, where it `compares_with_root`."""
         raise NotImplementedError
 
     def weigh(self, found: Geometry) -> Vote:
-        """By what each update counts, whichever order they are listed in: sums are by ``math.fsum``.
+        """The weight of each update, independent of their order: sums are by ``math.fsum``.
 
-        The vote is on the devices' updates alone.
+        The vote covers the devices' updates alone.
         """
         raise NotImplementedError
 
     def init(self, parameters: Tensors) -> ServerState:  # noqa: ARG002 - most remember nothing
-        """What is remembered before the first merge; without `parameters`, which tensors there will be."""
+        """The state before the first merge; without `parameters`, which tensors there will be."""
         return ServerState()
 
     def combine(self, columns: Float32) -> Float64:
@@ -143,5 +143,5 @@ class Merge(Kind, frozen=True):
         raise NotImplementedError
 
     def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
-        """The new parameters: `base` and the mean or combined update `aggregate`, if a kind does no more."""
+        """The new parameters; by default the sum of `base` and the mean or combined update `aggregate`."""
         return Finished({name: tensor + aggregate[name] for name, tensor in base.items()}, state)

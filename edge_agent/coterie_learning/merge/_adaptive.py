@@ -1,7 +1,7 @@
-"""What adaptive server optimisers share: the mean update is a gradient, of which two moments are remembered.
+"""Shared by adaptive server optimisers: the mean update is a pseudo-gradient, with two moments as state.
 
-Reddi et al. 2021, arXiv 2003.00295, Algorithm 2: m ← β₁m + (1-β₁)Δ, w ← w + η·m/(√v + τ); they differ in how v moves.
-As there, v begins with τ² and neither moment is corrected for its beginning.
+Reddi et al. 2021, arXiv 2003.00295, Algorithm 2: m ← β₁m + (1-β₁)Δ, w ← w + η·m/(√v + τ); kinds differ in the update of
+v. As in the paper, v starts at τ² and there is no bias correction of the moments.
 """
 
 from typing import Annotated
@@ -15,7 +15,7 @@ from coterie_wire.tensors import Tensors
 
 
 class AdaptiveServer(MeanUpdate, frozen=True):
-    """A step along the mean of the updates, as long in each parameter as its second moment lets it be."""
+    """A step along the mean of the updates, scaled in each parameter by the root of its second moment."""
 
     learning_rate: Annotated[
         float, Meta(gt=0, le=1e6, description="η: how far a parameter moves whose moments agree")

@@ -1,4 +1,4 @@
-"""What merges of the mean update share: by what an update counts."""
+"""Shared by merges of the mean update: the weights of updates."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
@@ -9,7 +9,7 @@ from coterie_learning.merge import Merge, Reads
 
 
 class MeanUpdate(Merge, frozen=True):
-    """Reads the mean of the updates, weighted by their samples or not."""
+    """Reads the mean of the updates, weighted by samples or equally."""
 
     weight_by: Annotated[
         Literal["samples", "uniform"], Meta(description="whether an update counts by its training samples or once")

@@ -1,6 +1,6 @@
-"""What robust merges share: how many of a round's updates a share of them is, and how many they can compare.
+"""Shared by robust merges: a share of a round's updates as a count, and the largest number they can compare.
 
-They count each device once, whatever samples it claims: else one of them could buy the votes of many.
+They weigh all devices equally, whatever samples they claim: otherwise one device could claim the weight of many.
 """
 
 import math
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 MOST_COMPARED = 2000
-"""Updates of a round whose distances are taken: with n of them, n² numbers are held and n² products added."""
+"""Largest number of updates whose distances are computed: n updates take n² numbers and n² products."""
 
 
 def at_most(share: float, updates: int) -> int:
-    """The largest whole number of `updates` that is no more than `share` of them."""
+    """The largest integer that is at most `share` of `updates`."""
     return math.floor(round(share * updates, 6))  # 0.29 · 100 is 28.999999999999996, and means 29
 
 
 class Comparing(Merge, frozen=True):
-    """Reads how far updates are from one another."""
+    """Reads the pairwise distances of updates."""
 
     reads: ClassVar[Reads] = "distances"
     since: ClassVar[str] = "0.2"

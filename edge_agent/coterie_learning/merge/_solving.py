@@ -1,4 +1,4 @@
-"""What merges share that solve for a model by the sums of its tables."""
+"""Shared by merges that solve for a model from the sums of its tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 MOST_NUMBERS = 1 << 20
-"""Of a model that is solved: it is in memory as a whole, several times."""
+"""Largest size of a model that is solved: the whole model is in memory several times."""
 
 
 class Solving(Merge, frozen=True):
-    """Reads the tables' means over all samples; of the rest of the model nothing but the version itself."""
+    """Reads the tables' means over all samples; the rest of the model is taken from the version."""
 
     reads: ClassVar[Reads] = "sums"
     whole: ClassVar[bool] = True
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "solving by second-order sums"
     takes: ClassVar[frozenset[str]]
-    """What the parameters are called that it solves for, beside the tables."""
+    """Names of the parameters that it solves for, beside the tables."""
 
     def counted(self, samples: Sequence[int]) -> Sequence[int]:
         return samples
 
     def solve(self, model: Tensors, gradients: Float64, curvatures: Float64) -> Mapping[str, Float32 | Float64]:
-        """Of the parameters of `model` those that change, by the means of its tables, in their shapes."""
+        """The parameters of `model` that change, from the means of its tables, in their shapes."""
         raise NotImplementedError
 
     def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
-        """Each of the models that `base` has tables for, solved; its tables stay as they were received."""
+        """Solve each of the models that `base` has tables for; its tables stay as they were received."""
         found: dict[str, Float32 | Float64] = dict(base)
         for begin in solved_models(base):
             named = {name.removeprefix(begin): tensor for name, tensor in base.items() if name.startswith(begin)}
@@ -46,7 +46,7 @@ class Solving(Merge, frozen=True):
         return Finished(found, state)
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """A model that is none of its own, or too large."""
+        """Models that it cannot solve, or that are too large."""
         if model is None:
             return None
         names = {spec.name for spec in model.parameters}

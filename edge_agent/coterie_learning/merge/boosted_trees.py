@@ -1,12 +1,11 @@
 """Gradient-boosted trees, one level a round, by histograms of derivatives that devices sum over their samples.
 
 Splits and leaves are those of XGBoost (Chen and Guestrin 2016, arXiv 1603.02754, equations 5 to 7), summed over the
-outputs, with leaves of one number for each output. Trees grow a layer at a time and every layer is a boosting step,
-whose derivatives are taken anew (Ponomareva et al. 2017, arXiv 1710.11547, section 2.3). Before the first tree some
-rounds move the common bins' edges to the quantiles of the samples weighed by their curvature, as XGBoost's sketch does
-(appendix A), by the histogram that is there anyway. It loses to a network where what matters is a sum of many columns.
-
-Everything is a mean over samples: `l2` and `min_curvature` are shares of them, and mean the same for any fleet.
+outputs, with leaves of one value for each output. Trees grow a level at a time and every level is a boosting step with
+newly computed derivatives (Ponomareva et al. 2017, arXiv 1710.11547, section 2.3). Before the first tree, some rounds
+move the common bin edges to the quantiles of the samples weighted by their curvature, as XGBoost's sketch does
+(appendix A), using the same histograms. It loses to a network where the target depends on a sum of many columns.
+Everything is a mean over samples: `l2` and `min_curvature` are relative to it, and mean the same for any fleet.
 """
 
 from collections.abc import Mapping
@@ -20,13 +19,13 @@ from coterie_learning.merge._solving import Solving
 from coterie_wire.tensors import Float32, Tensors
 
 EVEN_SHARE = 0.1
-"""Of the samples, as if they lay evenly between the edges, so that some edges stand between values that are few."""
+"""Share of the samples taken as evenly spread between the edges, so that some edges lie between rare values."""
 ALIKE = 1 - 1e-6
-"""Share of the best gain from which a split is as good: of these the first is taken, whatever rounding made of them."""
+"""Splits with at least this share of the best gain are ties: the first is taken, so that rounding does not matter."""
 
 
 class Split(NamedTuple):
-    """Where a node's samples part: to the left those whose `feature` is at most edge `edge`."""
+    """A split of a node: samples whose `feature` is at most edge `edge` go left."""
 
     feature: int
     edge: int
@@ -34,12 +33,12 @@ class Split(NamedTuple):
 
 
 class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
-    """Rounds that place the edges, then one round for each level of each tree; a full ensemble stays as it is.
+    """Rounds that place the edges, then one round for each level of each tree; a complete ensemble no longer changes.
 
     The model's parameters, for T trees of D levels, F features, B bins and K outputs: ``feature`` and ``threshold``
     [T, 2^D - 1] in the order of a heap, ``value`` [T, 2^D, K], ``base`` [K], ``edges`` [F, B - 1], and ``place`` [3]:
-    how often edges were placed, and the tree and the level that grow next. A node without a split has the threshold it
-    began with, to the left of which everything is. The tables are [2^(D - 1) nodes · F · B, K].
+    how often edges were placed, and the tree and the level that grow next. A node without a split keeps its initial
+    threshold, which sends every sample left. The tables are [2^(D - 1) nodes · F · B, K].
     """
 
     learning_rate: Annotated[float, Meta(gt=0, le=1, description="share of a leaf's best step that is taken")] = 0.3
@@ -72,11 +71,11 @@ class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
         return {**grown, "place": place}
 
     def leaf(self, gradients: Float64, curvatures: Float64) -> Float64:
-        """What a leaf with these sums [..., K] adds to its outputs."""
+        """The values of a leaf with these sums [..., K]."""
         return -self.learning_rate * _quotient(gradients, curvatures + self.l2)
 
     def best_split(self, gradients: Float64, curvatures: Float64) -> Split | None:
-        """Of a node with the histograms [F, B, K]; None where it is better left whole."""
+        """The best split of a node with the histograms [F, B, K]; None where no split is worth it."""
         whole = [histogram[0].sum(axis=0) for histogram in (gradients, curvatures)]
         left = [np.cumsum(histogram, axis=1)[:, :-1] for histogram in (gradients, curvatures)]
         right = [all_of - part for all_of, part in zip(whole, left, strict=True)]
@@ -99,7 +98,7 @@ class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
         gradients: Float64,
         curvatures: Float64,
     ) -> None:
-        """Split `node` of the level, or else only correct what it adds."""
+        """Split `node` of the level, or only update its leaf values."""
         leaves = grown["value"].shape[1] >> level
         first, middle = node * leaves, node * leaves + leaves // 2
         own = grown["value"][tree, first].astype(np.float64)
@@ -115,12 +114,12 @@ class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
             grown["value"][tree, leaf] = own + self.leaf(*sums)
 
     def _score(self, gradients: Float64, curvatures: Float64) -> Float64:
-        """Twice what the loss of samples with these sums [..., K] falls by with a leaf of their own."""
+        """Twice the reduction of the loss by a leaf for samples with these sums [..., K]."""
         found: Float64 = _quotient(gradients**2, curvatures + self.l2).sum(axis=-1)
         return found
 
     def _start(self, model: Tensors, gradients: Float64, curvatures: Float64) -> Mapping[str, Float32 | Float64]:
-        """Edges at the quantiles, and what all samples have in common."""
+        """Edges at the quantiles, and the common base value of all samples."""
         mass = curvatures[0].sum(axis=-1)
         edges = [quantiles(*one) for one in zip(model["edges"], np.maximum(mass, 0), strict=True)]
         step = _quotient(gradients[0, 0].sum(axis=0), curvatures[0, 0].sum(axis=0) + self.l2)
@@ -129,9 +128,9 @@ class BoostedTrees(Solving, frozen=True, tag="boosted_trees"):
 
 
 def quantiles(edges: Float32, mass: Float64) -> Float64:
-    """As many edges as there were, with as much of `mass` [bins] between any two as can be told from the bins.
+    """The same number of edges, at quantiles of `mass` [bins] as estimated from the bins.
 
-    Within a bin samples are taken to lie evenly; the bins at the ends reach as far again as all others together.
+    Within a bin samples are taken as evenly spread; the bins at the ends are as wide as all others together.
     """
     bounds = np.concatenate([[2 * edges[0] - edges[-1]], edges, [2 * edges[-1] - edges[0]]]).astype(np.float64)
     widths = np.diff(bounds)
@@ -146,7 +145,7 @@ def quantiles(edges: Float32, mass: Float64) -> Float64:
 
 
 def _quotient(numbers: Float64, by: Float64 | np.float64) -> Float64:
-    """0 where there is nothing to divide by."""
+    """The quotient; 0 where the divisor is zero."""
     safe = np.where(by > 0, by, 1.0)
     found: Float64 = np.where(by > 0, numbers / safe, 0.0)
     return found

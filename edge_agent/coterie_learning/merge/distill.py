@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DistillMerge(Merge, frozen=True, tag="distill"):
-    """The cloud model learns from the mean output of devices' models; the device model is distilled from it anew."""
+    """The cloud model learns from the mean output of devices' models; the device model is then distilled from it."""
 
     lambda_c: Annotated[
         float, Meta(ge=0, le=1, description="weight of the cloud data's labels; the rest is the devices'")
@@ -61,10 +61,10 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
         return None
 
     def kept(self, accuracies: Sequence[float]) -> tuple[int, ...]:
-        """Which of the models count, by their accuracies on the cloud data: all but the worst share, at least one.
+        """The models that count, by their accuracies on the cloud data: all but the worst share, at least one.
 
-        The share is rounded to the nearest number of models. Of equals the earlier one stays; a model whose outputs are
-        not finite has accuracy NaN and is dropped whatever the share, so that none may be left.
+        The share is rounded to the nearest number of models. Ties go to the earlier model. A model whose outputs are
+        not finite has accuracy NaN and is always dropped, so that none may be left.
         """
         sound = [index for index, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
         unsound = len(accuracies) - len(sound)

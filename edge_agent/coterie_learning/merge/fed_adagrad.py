@@ -5,9 +5,9 @@ from coterie_learning.merge._adaptive import AdaptiveServer
 
 
 class FedAdagrad(AdaptiveServer, frozen=True, tag="fed_adagrad"):
-    """Steps that shrink with what a parameter has moved so far; it remembers two numbers for each parameter.
+    """A step of Adagrad along the mean of the updates; its state is two numbers for each parameter.
 
-    The paper's Adagrad keeps nothing of the first moment: `beta_1` = 0.
+    The paper's FedAdagrad has no momentum: `beta_1` = 0.
     """
 
     def second_moment(self, former: Float64, square: Float64) -> Float64:

@@ -9,7 +9,7 @@ from coterie_learning.merge._adaptive import AdaptiveServer
 
 
 class FedAdam(AdaptiveServer, frozen=True, tag="fed_adam"):
-    """A step of Adam along the mean of the updates; it remembers two numbers for each parameter."""
+    """A step of Adam along the mean of the updates; its state is two numbers for each parameter."""
 
     beta_2: Annotated[float, Meta(ge=0, lt=1, description="share of the second moment that is kept")] = 0.99
 

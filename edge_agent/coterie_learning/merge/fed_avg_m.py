@@ -11,7 +11,7 @@ from coterie_wire.tensors import Tensors
 
 
 class FedAvgM(MeanUpdate, frozen=True, tag="fed_avg_m"):
-    """The mean of the updates, with a share of the former steps; it remembers one number for each parameter."""
+    """A step of SGD with momentum along the mean of the updates; its state is one number for each parameter."""
 
     learning_rate: Annotated[float, Meta(gt=0, le=10, description="η: share of the step that is taken")] = 1.0
     momentum: Annotated[float, Meta(ge=0, lt=1, description="β: share of the last step that is kept; 0 is none")] = 0.9

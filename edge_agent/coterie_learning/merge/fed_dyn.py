@@ -1,7 +1,7 @@
 """FedDyn, on the platform: h ← h - (α/N)·ΣΔ_k, w ← mean w_k - h/α (Acar et al. 2021, arXiv 2111.04263, Algorithm 1).
 
-What is remembered is h/α, the fleet's mean of what devices remember (see `local.fed_dyn`); α is theirs alone. N is the
-fleet, not the round.
+The state is h/α, the fleet's mean of the devices' states (see `local.fed_dyn`); α is a hyperparameter of the local kind
+only. N is the size of the fleet, not of the round.
 """
 
 from typing import ClassVar
@@ -15,7 +15,7 @@ DUAL = "dual"
 
 
 class FedDyn(Merge, frozen=True, tag="fed_dyn"):
-    """The mean update, each device counted once, and besides the sum of all updates so far over the fleet."""
+    """The mean update, all devices weighted equally, plus the sum of all updates so far divided by the fleet's size."""
 
     reads: ClassVar[Reads] = "sums"
     since: ClassVar[str] = "0.2"

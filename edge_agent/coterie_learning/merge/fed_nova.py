@@ -10,7 +10,7 @@ NORMALISER = "normaliser"
 
 
 class FedNova(MeanUpdate, frozen=True, tag="fed_nova"):
-    """The mean update by the step, times the mean number of steps, so that all devices' losses weigh as they should."""
+    """The mean normalised update, times the mean number of steps, which removes objective inconsistency."""
 
     since: ClassVar[str] = "0.2"
     half_of: ClassVar[str | None] = "FedNova"

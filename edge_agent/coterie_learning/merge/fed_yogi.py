@@ -10,7 +10,7 @@ from coterie_learning.merge._adaptive import AdaptiveServer
 
 
 class FedYogi(AdaptiveServer, frozen=True, tag="fed_yogi"):
-    """A step of Yogi along the mean of the updates: v moves slowly also where updates become small."""
+    """A step of Yogi along the mean of the updates: v changes slowly even when updates suddenly become small."""
 
     beta_2: Annotated[float, Meta(ge=0, lt=1, description="how slowly the second moment moves")] = 0.99
 

@@ -1,9 +1,9 @@
 """The geometric median, by smoothed Weiszfeld steps: the point with the smallest sum of distances to all updates.
 
 RFA, robust federated aggregation: Pillutla, Kakade, Harchaoui 2022, arXiv 1912.13445, Algorithm 2. z is the mean of the
-updates with weights β_i = 1 / max(ν, |u_i - z|), anew in each turn, and at first with equal ones. With weights that sum
-to one the distances to z follow from those between updates: |u_i - z|² = Σ_j β_j d_ij² - ½ Σ_jk β_j β_k d_jk². The
-paper weighs devices by their samples; here each counts once, whatever samples it claims.
+updates with weights β_i = 1 / max(ν, |u_i - z|), recomputed in each iteration from initially equal weights. With
+weights that sum to one, the distances to z follow from those between updates: |u_i - z|² = Σ_j β_j d_ij² - ½ Σ_jk β_j
+β_k d_jk². The paper weighs devices by their samples; here all weigh equally, whatever samples they claim.
 """
 
 import math
@@ -17,7 +17,7 @@ from coterie_learning.merge._robust import Comparing
 
 
 class GeometricMedian(Comparing, frozen=True, tag="geometric_median"):
-    """The mean of the updates, in which one counts the less the farther it lies from where the others are."""
+    """The smoothed geometric median: a mean of the updates that weighs distant ones less."""
 
     turns: Annotated[int, Meta(ge=0, le=100, description="Weiszfeld steps from the mean; 0 is the mean itself")] = 8
     smoothing: Annotated[
@@ -36,7 +36,7 @@ class GeometricMedian(Comparing, frozen=True, tag="geometric_median"):
 
 
 def _distances_to_mean(between: Float64, weights: Float64) -> Float64:
-    """[updates], of each to the mean that has the `weights`, whose sum is one."""
+    """[updates], the distance of each to the mean with `weights`, whose sum is one."""
     to_all = np.array([math.fsum((row * weights).tolist()) for row in between])
     spread = math.fsum((to_all * weights).tolist())
     distances: Float64 = np.sqrt(np.maximum(to_all - spread / 2, 0))

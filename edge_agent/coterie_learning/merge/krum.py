@@ -1,9 +1,9 @@
 """Krum: the update with the smallest sum of squared distances to its n - f - 2 nearest; multi-Krum: the mean of n - f.
 
 Blanchard et al. 2017, Machine Learning with Adversaries: Byzantine Tolerant Gradient Descent, NeurIPS, §4 and §5. Of n
-updates f may be corrupted, and n must be more than 2f + 2. Each device counts once, whatever samples it claims. Of
-updates whose sums are equal all count, or none, so that their order has no effect: two that are each other's nearest
-are both merged where one is asked for.
+updates f may be corrupted, and n must be more than 2f + 2. All devices weigh equally, whatever samples they claim. Of
+updates with equal scores all count, or none, so that their order has no effect: two that are each other's nearest are
+both merged where one is asked for.
 """
 
 import math
@@ -18,7 +18,7 @@ from coterie_wire.conditions import Reason
 
 
 class Krum(Comparing, frozen=True, tag="krum"):
-    """Merges the updates that have the most others near them, and leaves out as many as may be corrupted."""
+    """Merges the updates with the lowest Krum scores, and leaves out as many as may be corrupted."""
 
     corrupted: Annotated[
         float, Meta(ge=0, lt=0.5, description="f: share of the updates that may be corrupted, rounded down")

@@ -1,7 +1,7 @@
 """The coordinate-wise median: w + lr · median_k Δ_k.
 
-Yin et al. 2018, arXiv 1803.01498, Algorithm 1, option I. Fewer than half of the devices cannot move a parameter beyond
-what the others say. Each device counts once, whatever samples it claims.
+Yin et al. 2018, arXiv 1803.01498, Algorithm 1, option I. Fewer than half of the devices cannot move a parameter outside
+the range of the others. All devices weigh equally, whatever samples they claim.
 """
 
 from typing import Annotated, ClassVar

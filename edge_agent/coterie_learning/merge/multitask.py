@@ -2,7 +2,7 @@
 
 Smith et al. 2017, arXiv 1705.10467 (MOCHA), in the primal and with a relationship of low rank; see `local.multitask`.
 One merge is one step of orthogonal iteration (Golub, Van Loan, Matrix Computations, section 8.2.4) on V·Vᵀ/N, the
-second moment of the fleet's deviations from their mean: devices send v·(v·u_k), and make what comes back orthonormal.
+second moment of the fleet's deviations from their mean: devices send v·(v·u_k), and orthonormalise what they receive.
 """
 
 from typing import ClassVar
@@ -15,9 +15,9 @@ from coterie_wire.tensors import Tensors
 
 
 class MultiTask(Merge, frozen=True, tag="multitask"):
-    """The mean of the round's models, each device counted once, and the directions in which models differ.
+    """The mean of the round's models, all devices weighted equally, and the directions in which models differ.
 
-    Of a fleet of which a share takes part, directions move by that share: those that were not asked count as before.
+    Where only a share of the fleet takes part, directions change by that share: the other devices count as before.
     """
 
     reads: ClassVar[Reads] = "sums"

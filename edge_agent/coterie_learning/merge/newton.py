@@ -1,9 +1,9 @@
-"""Newton's method on a linear model: W ← W - η·(H + λI)⁻¹(G + λW), with G and H the means over everybody's samples.
+"""Newton's method on a linear model: W ← W - η·(H + λI)⁻¹(G + λW), with G and H the means over all samples.
 
-With a squared error the first round is ridge regression's exact solution (Hoerl and Kennard 1970): the devices' Gram
-matrices are summed. With cross-entropy or binary cross-entropy rounds are those of iteratively reweighted least
-squares, of which a few suffice; of more than two classes each is solved by itself with a bound of the curvature
-(Krishnapuram et al. 2005, section 3). It loses where columns are so many that their square is too much to send.
+With squared error, the first round is the exact solution of ridge regression (Hoerl and Kennard 1970): the devices'
+Gram matrices are summed. With cross-entropy or binary cross-entropy, rounds are those of iteratively reweighted least
+squares, of which a few suffice; with more than two classes, each is solved separately with a bound of the curvature
+(Krishnapuram et al. 2005, section 3). It loses where there are so many columns that their square is too large to send.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from coterie_wire.tensors import Float32, Tensors
 
 
 class Newton(Solving, frozen=True, tag="newton"):
-    """One step of all devices together in each round.
+    """One Newton step over the data of all devices in each round.
 
     The model's parameters, for K outputs of D columns: ``weight`` [K, D] and ``bias`` [K]; the tables are ``gradients``
     [K, D + 1] and ``curvatures`` [K · (D + 1), D + 1], the column of ones last.
@@ -36,7 +36,7 @@ class Newton(Solving, frozen=True, tag="newton"):
         ridge = self.l2 * np.append(np.ones(columns - 1), 0.0)
         systems = curvatures.reshape(outputs, columns, columns) + np.diag(ridge)
         slopes = gradients + ridge * now
-        # Columns that are the same everywhere, or no data: of all solutions the one of least norm.
+        # Constant columns, or no data: the minimum-norm solution.
         steps = [np.linalg.lstsq(system, slope, rcond=None)[0] for system, slope in zip(systems, slopes, strict=True)]
         solved = now - self.learning_rate * np.stack(steps)
         return {"weight": solved[:, :-1], "bias": solved[:, -1]}

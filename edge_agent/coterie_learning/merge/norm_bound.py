@@ -1,8 +1,8 @@
 """Norm bounding: the mean of the updates, each scaled down to a bound: (1/n) Σ u_i · min(1, c / |u_i|).
 
 Sun et al. 2019, arXiv 1911.07963, §5. The bound c is a multiple of the median norm of the round, so that it means the
-same for any model and at any time. Each device counts once, whatever samples it claims. An update that exceeds what no
-honest one does is left out before (see `coterie_learning.cohort`).
+same for any model and at any time. All devices weigh equally, whatever samples they claim. Updates larger than any
+honest one are left out before (see `coterie_learning.cohort`).
 """
 
 import statistics
@@ -15,7 +15,7 @@ from coterie_learning.merge import Geometry, Merge, Reads, Vote
 
 
 class NormBound(Merge, frozen=True, tag="norm_bound"):
-    """Bounds how far a single device moves the version, and leaves nobody out."""
+    """Bounds the influence of a single device on the version, and leaves no device out."""
 
     times_median: Annotated[
         float, Meta(gt=0, le=10, description="c: the longest update that counts whole, in median norms of its round")

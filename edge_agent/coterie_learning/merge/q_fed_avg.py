@@ -1,6 +1,6 @@
 """q-FedAvg, on the platform: w ← w - Σ F_k^q·L·(w - w_k) / Σ h_k (Li et al. 2020, arXiv 1905.10497, Algorithm 2).
 
-Its objective is Σ F_k^(q+1)/(q+1): the larger q, the less losses differ between devices.
+Its objective is Σ F_k^(q+1)/(q+1): the larger q, the more uniform the devices' losses.
 """
 
 from typing import ClassVar
@@ -12,9 +12,10 @@ CURVATURE = "curvature"
 
 
 class QFedAvg(Merge, frozen=True, tag="q_fed_avg"):
-    """The mean of the updates that devices have weighed themselves, over the mean of their curvatures.
+    """The mean of the updates, weighted by the devices themselves, over the mean of their h_k.
 
-    Who claims a high loss has a large say in the direction of the step, and none in its length beyond its update's.
+    A device that claims a high loss has a large influence on the direction of the step, but cannot make it longer than
+    its update.
     """
 
     reads: ClassVar[Reads] = "sums"
@@ -22,5 +23,5 @@ class QFedAvg(Merge, frozen=True, tag="q_fed_avg"):
     half_of: ClassVar[str | None] = "q-FedAvg"
 
     def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
-        curvature = aggregate.scalars[CURVATURE] or 1.0  # zero where no device has anything left to learn
+        curvature = aggregate.scalars[CURVATURE] or 1.0  # zero where all devices' losses are zero
         return Finished({name: tensor + aggregate[name] / curvature for name, tensor in base.items()}, state)

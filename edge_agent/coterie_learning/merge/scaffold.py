@@ -1,7 +1,7 @@
 """SCAFFOLD, on the platform: w ← w + η·mean Δ_k, c ← c + Σ(c_k⁺ - c_k)/N (Karimireddy et al. 2020, arXiv 1910.06378).
 
-Algorithm 1. With controls in the form of updates (see `local.scaffold`) the sum is -n·C - ΣΔ_k for n devices of N:
-C ← (1 - n/N)·C - (n/N)·mean Δ_k. N is the fleet, not the round.
+Algorithm 1. With control variates in the form of updates (see `local.scaffold`) the sum is -n·C - ΣΔ_k for n devices of
+N: C ← (1 - n/N)·C - (n/N)·mean Δ_k. N is the size of the fleet, not of the round.
 """
 
 from typing import Annotated, ClassVar
@@ -16,7 +16,7 @@ CONTROL = "control"
 
 
 class Scaffold(Merge, frozen=True, tag="scaffold"):
-    """The mean update, each device counted once, and the fleet's control, which devices get with the version."""
+    """The mean update, all devices weighted equally, and the server's control variate, sent with the version."""
 
     learning_rate: Annotated[float, Meta(gt=0, le=10, description="η: share of the mean update that is applied")] = 1.0
     reads: ClassVar[Reads] = "sums"

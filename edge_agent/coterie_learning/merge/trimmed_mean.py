@@ -1,7 +1,7 @@
 """The coordinate-wise trimmed mean: w + of each parameter, the mean of the updates without the extreme ones.
 
-Yin et al. 2018, arXiv 1803.01498, Algorithm 1, option II. Each device counts once, whatever samples it claims: else one
-of them could buy the votes of many.
+Yin et al. 2018, arXiv 1803.01498, Algorithm 1, option II. All devices weigh equally, whatever samples they claim:
+otherwise one device could claim the weight of many.
 """
 
 from typing import Annotated, ClassVar
@@ -15,7 +15,7 @@ from coterie_wire.tensors import Float32
 
 
 class TrimmedMean(Merge, frozen=True, tag="trimmed_mean"):
-    """Drops a share of each parameter's numbers at either end, and adds the mean of the rest to the base."""
+    """Drops a share of each parameter's values at either end, and adds the mean of the rest to the base."""
 
     share: Annotated[
         float,
@@ -32,6 +32,6 @@ class TrimmedMean(Merge, frozen=True, tag="trimmed_mean"):
         dropped = at_most(self.share, len(columns))
         kept = columns[dropped : len(columns) - dropped]
         total = np.zeros(columns.shape[1])
-        for row in kept:  # one after the other: a sum by NumPy has another order for other widths of a block
+        for row in kept:  # one after the other: NumPy's order of summation depends on the width of a block
             total += row
         return total / len(kept)

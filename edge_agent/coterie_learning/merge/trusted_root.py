@@ -1,9 +1,9 @@
-"""Trust by direction: what the platform learns from samples of its own says how far each update is believed.
+"""FLTrust: updates are weighted by their cosine similarity to an update that the platform computes from root samples.
 
-FLTrust: Cao, Fang, Liu, Gong 2021, arXiv 2012.13995, Algorithm 2. With g the update that the platform computes from its
-root samples, update u_i has the trust max(0, cos(u_i, g)), is scaled to the length of g, and the version moves by the
-mean by trust: Σ t_i · |g| / |u_i| · u_i / Σ t_i. Nobody votes, so that even a majority of attackers does not win; what
-they can do is what the root samples do not tell from learning. Each device counts once, whatever samples it claims.
+Cao, Fang, Liu, Gong 2021, arXiv 2012.13995, Algorithm 2. With g the update that the platform computes from its root
+samples, update u_i has the trust score t_i = max(0, cos(u_i, g)) and is scaled to the norm of g; the version moves by
+Σ t_i · |g| / |u_i| · u_i / Σ t_i. There is no majority vote, so that even a majority of attackers does not win; they
+can only do what the root samples do not distinguish from learning. Devices' claimed numbers of samples have no effect.
 """
 
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TrustedRoot(Comparing, frozen=True, tag="trusted_root"):
-    """Trains on samples of the federation's cloud data as devices do, and believes the updates that point that way."""
+    """Trains on samples of the federation's cloud data as devices do, and trusts updates of a similar direction."""
 
     samples: Annotated[
         int, Meta(ge=1, le=1_000_000, description="root samples: the first of the cloud data, all where it has fewer")

@@ -1,4 +1,4 @@
-"""Slot `pace`: who is asked, when are updates merged? One module a kind; pure functions of counts and seconds."""
+"""Slot `pace`: when are devices invited, and when are updates merged? One module a kind; pure functions."""
 
 from typing import Literal, NamedTuple
 
@@ -7,16 +7,16 @@ from coterie_wire.conditions import Reason
 
 
 class View(NamedTuple):
-    """A round that has opened, as its pace sees it."""
+    """The state of an open round, as input of its pace."""
 
     live: int
-    """Assignments that may still deliver, those of earlier rounds too where they are carried on."""
+    """Assignments that may still deliver, including those of earlier rounds where these are carried over."""
     delivered: int
-    """Updates that are in."""
+    """Number of updates received."""
     elapsed_s: float
-    """Since the round opened."""
+    """Seconds since the round opened."""
     is_open: bool = True
-    """Whether it takes updates still."""
+    """Whether it still accepts updates."""
 
 
 FULL_WEIGHT = 1 << 10
@@ -25,66 +25,66 @@ Act = Literal["invite", "merge", "close", "wait"]
 
 
 class Decision(NamedTuple):
-    """What becomes of a round now, and why."""
+    """The next action for a round, with the reason."""
 
     act: Act
-    """``invite``: ask so many `devices` more, as they become ready; ``merge``: take no more updates, and merge those
-    that are in; ``close``: take no more, and merge nothing; ``wait``: leave it as it is."""
+    """``invite``: invite so many more `devices`, as they become ready; ``merge``: accept no more updates, merge those
+    received; ``close``: accept no more, merge none; ``wait``: do nothing."""
     reason: Reason
     devices: int = 0
 
     @property
     def ends(self) -> bool:
-        """Whether the round takes no more updates."""
+        """Whether the round accepts no more updates."""
         return self.act in ("merge", "close")
 
 
 class Pace(Kind, frozen=True):
-    """When rounds open and close, and how many devices they ask."""
+    """When rounds open and close, and how many devices they invite."""
 
     def holds_rounds(self) -> bool:
-        """Whether there are rounds at all; where there are none, nothing else is asked of the kind."""
+        """Whether there are rounds; where there are none, the other methods are not called."""
         return True
 
     def rest_s(self) -> float:
-        """Seconds from one training of a device to its next at least, where there are no rounds."""
+        """Least seconds from one training of a device to its next, where there are no rounds."""
         raise NotImplementedError
 
     def devices_needed(self) -> int:
-        """Eligible devices without which a round does not open."""
+        """Least number of eligible devices for a round to open."""
         raise NotImplementedError
 
     def updates_wanted(self) -> int:
-        """Updates with which a round closes at once."""
+        """Number of updates at which a round closes immediately."""
         raise NotImplementedError
 
     def staleness_allowed(self) -> int | None:
-        """Versions by which the base of an update may be older than that of its merge, in asynchronous rounds.
+        """Largest staleness of an update in versions, in asynchronous rounds; None: rounds are synchronous.
 
-        There, assignments are carried on when a round ends, and the update goes into whichever round is open when it
-        comes. None: rounds are synchronous. An assignment ends with its round, and all updates have the round's base.
+        In asynchronous rounds, assignments are carried over when a round ends, and an update goes into the round that
+        is open when it arrives. In synchronous ones, an assignment ends with its round, and all updates have its base.
         """
         return None
 
     def discount(self, staleness: int) -> int:
-        """What an update weighs whose base is older by so many versions, where a fresh one weighs `FULL_WEIGHT`.
+        """The weight of an update whose base is older by so many versions, where a fresh one weighs `FULL_WEIGHT`.
 
         0: it is left out.
         """
         return 0 if staleness else FULL_WEIGHT
 
     def decide(self, view: View) -> Decision:
-        """What becomes of a round now; of one that takes no more updates either ``merge`` or ``close``."""
+        """The next action for a round; ``merge`` or ``close`` for one that accepts no more updates."""
         raise NotImplementedError
 
     def deadline_after_s(self) -> float:
-        """Seconds from a round's opening to its closing at the latest; also a device has no longer for an update."""
+        """Most seconds from a round's opening to its closing; also the limit for a device's update."""
         raise NotImplementedError
 
     def pause_after_s(self) -> float:
-        """Seconds from a round's end to the next one's opening at the earliest."""
+        """Least seconds from a round's end to the next one's opening."""
         raise NotImplementedError
 
     def absence_after_s(self) -> float:
-        """Seconds of silence after which a device's assignment is dropped and another may be invited."""
+        """Seconds without contact after which a device's assignment is dropped and another device may be invited."""
         raise NotImplementedError

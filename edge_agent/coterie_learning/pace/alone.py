@@ -8,7 +8,7 @@ from coterie_learning.pace import Pace
 
 
 class Alone(Pace, frozen=True, tag="alone"):
-    """Nobody is asked; a device trains on what is new as soon as it may."""
+    """No device is invited; each trains on new samples as soon as its conditions allow."""
 
     period_s: Annotated[
         float, Meta(ge=0, le=3650 * 86_400, description="seconds between two trainings at least; 0: on every new batch")

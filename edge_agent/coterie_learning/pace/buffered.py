@@ -1,8 +1,9 @@
 """Asynchronous rounds with buffered aggregation: FedBuff (Nguyen et al. 2022, arXiv 2106.06639, Algorithm 1).
 
-A device gets an assignment as soon as it is free, against the newest version. K updates make a version, whichever
-versions they are differences from: w + η·(1/K)·Σ s(τ)·Δ, where τ is by how many versions an update's base is older than
-w, and s(τ) = (1 + τ)^-1/2 (§5). The sum is divided by K, not by Σ s(τ): stale updates make a smaller step.
+A device gets an assignment as soon as it is free, based on the newest version. K updates make a version, whatever
+versions they are differences from: w + η·(1/K)·Σ s(τ)·Δ, where the staleness τ is the number of versions by which an
+update's base is older than w, and s(τ) = (1 + τ)^-1/2 (§5). The sum is divided by K, not by Σ s(τ): stale updates make
+a smaller step.
 """
 
 import math
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Buffered(Pace, frozen=True, tag="buffered"):
-    """Keeps a number of devices at work, and merges whenever enough updates have come; no device waits for another."""
+    """Keeps a number of devices training, and merges when the buffer is full; no device waits for another."""
 
     since: ClassVar[str] = "0.2"
 
@@ -85,7 +86,7 @@ class Buffered(Pace, frozen=True, tag="buffered"):
     def discount(self, staleness: int) -> int:
         if staleness > self.max_staleness:
             return 0
-        # Of integers alone, so that no machine rounds it otherwise.
+        # In integers, so that every machine rounds it alike.
         return FULL_WEIGHT if self.staleness == "none" else math.isqrt(FULL_WEIGHT**2 // (1 + staleness))
 
     def decide(self, view: View) -> Decision:

@@ -1,23 +1,22 @@
-"""Pace steering: when devices come back, so that rounds find enough of them and the platform can answer them all.
+"""Pace steering: when devices check in, so that rounds find enough of them and the platform can serve them all.
 
 Source: K. Bonawitz et al., *Towards Federated Learning at Scale: System Design*, 2019, arXiv 1902.01046, §2.3: the
-platform suggests to each device when to come back; a small population is made to come together, so that enough are
-there at a time, and a large one to spread, so that none are there beyond need.
-
-Of N devices that come once in T seconds each, a share a of them eligible, N·a·w/T eligible ones come in w seconds. So a
-round that wants K within w seconds asks for
+platform suggests to each device when to reconnect. Devices of a small population check in at the same time, so that
+enough are present; those of a large one are spread, so that no more than needed are present.  Of N devices that check
+in once every T seconds each, a share a of them eligible, N·a·w/T eligible ones check in within w seconds. So a round
+that needs K within w seconds requires
 
     T ≤ N·a·w/K,
 
-and a platform that answers R check-ins a second for
+and a platform that serves R check-ins a second requires
 
     T ≥ N/R.
 
-Where both can hold, T is the least that R pays for: silence is noticed by check-ins that do not come. Where they
-cannot, load wins, and the choice of devices takes longer. Populations whose rounds want more than the common interval
-gives share at most `FOR_GOALS` of the load, the least demand first: one whose goal is out of reach takes nothing from
-those that need little. Where N·a < `FEW`·K, devices that nobody can wake meet: all are told the same instant, of
-those that are a period apart, and come within `MEETING_S` around it.
+Where both can hold, T is the least that R allows, since lost devices are noticed by missing check-ins. Where they
+cannot, the load limit has priority, and selecting devices takes longer. Populations whose rounds need more than the
+common interval provides share at most `FOR_GOALS` of the load, the least demand first: one with an unreachable goal
+takes nothing from those that need little. Where N·a < `FEW`·K, devices that cannot be woken meet: all get the same
+instant, one of a series that is a period apart, and check in within `MEETING_S` around it.
 """
 
 import math
@@ -32,13 +31,13 @@ SHORTEST_S = 15.0
 """No device is told to come more often, and periods are this, doubled any number of times: so the instants of one are
 instants of all that are shorter."""
 FEW = 3.0
-"""A round of a population with fewer eligible devices for each that it wants would mostly wait."""
+"""With fewer eligible devices for each device needed, a round would mostly wait."""
 MEETING_S = 20.0
-"""Devices that meet come within so many seconds: ± 10 s."""
+"""Devices that meet check in within so many seconds: ± 10 s."""
 FOR_GOALS = 0.5
-"""Share of the load."""
+"""Share of the load that is reserved for populations with a goal."""
 HALVED_IN = 60
-"""Observations of an hour after which what was known of it before counts half."""
+"""Observations of an hour after which earlier ones count half."""
 
 
 class Shares(NamedTuple):
@@ -47,14 +46,14 @@ class Shares(NamedTuple):
     by_hour: tuple[float | None, ...] = (None,) * HOURS
 
     def noted(self, share: float, *, at_s: float) -> "Shares":
-        """With one more observation; older ones are forgotten, each at the same rate."""
+        """With one more observation; older ones decay exponentially."""
         hour, kept = hour_of_week(at_s), 0.5 ** (1 / HALVED_IN)
         before = self.by_hour[hour]
         after = share if before is None else kept * before + (1 - kept) * share
         return Shares((*self.by_hour[:hour], after, *self.by_hour[hour + 1 :]))
 
     def at(self, at_s: float) -> float:
-        """In the hour of `at_s` (Unix time); where it was not observed, the mean of those that were; 0 without any."""
+        """The share in the hour of `at_s` (Unix time); if not observed, the mean of the observed hours, or 0."""
         share = self.by_hour[hour_of_week(at_s)]
         if share is not None:
             return share
@@ -67,18 +66,18 @@ class Population(NamedTuple):
 
     devices: int
     eligible: float
-    """The share of them that could take part when they come."""
+    """The share of them that is eligible at a check-in."""
     goal: int
-    """Devices that a round wants; 0: there are no rounds."""
+    """Devices that a round needs; 0: there are no rounds."""
     selection_s: float
-    """Seconds in which they should have come."""
+    """Seconds within which these should have checked in."""
 
     def is_few(self) -> bool:
-        """Whether so few are eligible for a round that they had better meet."""
+        """Whether so few are eligible that they should meet."""
         return 0 < self.devices * self.eligible < FEW * self.goal
 
     def longest_s(self) -> float:
-        """The longest interval at which rounds find their devices in time, whatever the load; inf: any does."""
+        """The longest interval at which rounds find their devices in time, ignoring the load; inf: any."""
         if not self.goal or not self.eligible:
             return math.inf
         if self.is_few():
@@ -87,18 +86,18 @@ class Population(NamedTuple):
 
 
 class Pacing(NamedTuple):
-    """How the devices of a population come back."""
+    """When the devices of a population check in."""
 
     interval_s: float
-    """From one check-in of a device to its next, on average."""
+    """Mean seconds from one check-in of a device to its next."""
     meets: bool
-    """Whether those come together that nobody can wake."""
+    """Whether devices that cannot be woken check in at the same time."""
 
 
 def steer(populations: Sequence[Population], *, devices: int, load: float) -> tuple[Sequence[Pacing], float]:
-    """How each population comes back in a fleet of so many `devices`, and the interval of the devices in none.
+    """The pacing of each population in a fleet of so many `devices`, and the interval of the devices in none.
 
-    Together they check in at most `load` times a second, but each at least as often as the interval of the others is.
+    Together they check in at most `load` times a second, and each population at least as often as devices in none.
     """
     common_s = max(SHORTEST_S, devices / load)
     served = {index: one for index, one in enumerate(populations) if one.longest_s() < common_s}
@@ -106,14 +105,14 @@ def steer(populations: Sequence[Population], *, devices: int, load: float) -> tu
     while served:
         wanted = [one.devices / one.longest_s() for one in served.values()]
         rates = dict(zip(served, divide(wanted, FOR_GOALS * load), strict=True))
-        # Where populations share devices, these count as often.
+        # A device in several populations counts in each.
         unserved = sum(one.devices for index, one in enumerate(populations) if index not in served)
         others = max(unserved, devices - sum(one.devices for one in served.values()))
         common_s = max(SHORTEST_S, others / (load - math.fsum(rates.values())))
         least = min(served, key=lambda index: rates[index] / served[index].devices)
         if rates[least] * common_s >= served[least].devices:
             break
-        # What is left of the load for its goal would have it come more seldom than the others do.
+        # The load left for its goal would make it check in more rarely than the others.
         del served[least], rates[least]
         common_s = max(SHORTEST_S, devices / load)
     paces = [
@@ -124,7 +123,7 @@ def steer(populations: Sequence[Population], *, devices: int, load: float) -> tu
 
 
 def divide(wanted: Sequence[float], amount: float) -> Sequence[float]:
-    """Shares of `amount`, none more than what is wanted: those that want least get it all, the others equally much."""
+    """Max-min fair shares of `amount`: the smallest demands are met in full, the others get equal shares."""
     granted = [0.0] * len(wanted)
     left = amount
     for done, index in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
@@ -134,20 +133,20 @@ def divide(wanted: Sequence[float], amount: float) -> Sequence[float]:
 
 
 def spread(interval_s: float) -> CheckInWindow:
-    """Any moment from half of the interval to one and a half."""
+    """The window from half of the interval to one and a half."""
     return CheckInWindow(after_s=interval_s / 2, within_s=interval_s)
 
 
 def meet(interval_s: float, *, devices: int, load: float, phase: int, now_s: float) -> CheckInWindow:
-    """The next instant at which all of so many `devices` come; spread, where their load forbids to come together.
+    """The window of the next meeting of so many `devices`; spread where a meeting would exceed the `load`.
 
-    `phase` is the population's own number, so that populations do not meet at the same instants.
+    `phase` is a number of the population, so that populations do not meet at the same instants.
     """
     period_s = _period_of(interval_s)
     within_s = max(MEETING_S, devices / load)
     if 2 * within_s > period_s:
         return spread(period_s)
-    # A device that comes to a meeting early is not told the same one again.
+    # A device that is early for a meeting is not given the same one again.
     next_s = period_s * (math.floor((now_s + within_s - phase % period_s) / period_s) + 1) + phase % period_s
     return CheckInWindow(after_s=next_s - now_s - within_s / 2, within_s=within_s)
 
@@ -163,5 +162,5 @@ def _period_of(interval_s: float) -> float:
 
 
 def _period_within(selection_s: float) -> float:
-    """The longest period that is no longer than the seconds in which devices should have come."""
+    """The longest period that is no longer than `selection_s`."""
     return SHORTEST_S * 2.0 ** max(0, math.floor(math.log2(max(SHORTEST_S, selection_s) / SHORTEST_S)))

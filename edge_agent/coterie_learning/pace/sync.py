@@ -10,7 +10,7 @@ from coterie_wire.conditions import Reason
 
 
 class Sync(Pace, frozen=True, tag="sync"):
-    """Asks more devices than it wants, takes the first updates that arrive, and goes on without the rest."""
+    """Invites more devices than needed, takes the first updates that arrive, and continues without stragglers."""
 
     target_updates: Annotated[
         int, Meta(ge=1, le=1_000_000, description="updates wanted; with so many the round closes at once")
@@ -45,7 +45,7 @@ class Sync(Pace, frozen=True, tag="sync"):
         if not is_open or delivered >= self.target_updates or nobody_left or elapsed_s >= self.deadline_s:
             return self._end(delivered)
         collecting = Reason("rounds.collecting", f"{delivered} of {self.target_updates} updates are in")
-        # Rounded first: 10 · 1.3 is 13.000000000000002 for some factors, and must not become 14.
+        # Rounded first: products such as 10 · 1.3 may be 13.000000000000002, and must not become 14.
         wanted = math.ceil(round(self.target_updates * self.over_selection, 6)) - live - delivered
         return Decision("invite", collecting, wanted) if wanted > 0 else Decision("wait", collecting)
 

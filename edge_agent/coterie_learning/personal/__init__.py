@@ -1,7 +1,7 @@
-"""Slot `personal`: does a device keep a model of its own beside the version, and how is it trained? One module a kind.
+"""Slot `personal`: does a device have a personal model beside the version, and how is it trained? One module a kind.
 
-A kind gives the rules; what devices do by them is the same whatever the kind (`coterie_learning.client.personal`): a
-device trains, holds samples out, and answers with the model of its own only where that is not worse on these.
+A kind provides the rules; the procedure is the same for every kind (`coterie_learning.client.personal`): a device
+trains, holds samples out, and uses the personal model only where it is not worse on these.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -20,17 +20,17 @@ class PersonalRules(NamedTuple):
     """How a device trains its personal model."""
 
     epochs: int
-    """Passes over its samples, at most."""
+    """Most epochs over its samples."""
     patience: int
-    """Epochs without a lower loss on the samples held out after which it ends."""
+    """Training ends after so many epochs without a lower loss on the samples held out."""
     scalars: StepScalars
-    """Of every step."""
+    """Scalars of every step."""
     starts_from: Literal["version", "personal model"]
-    """The personal model is where training goes on, once there is one."""
+    """Whether training starts from the version or from the personal model, once there is one."""
     again_share: float
-    """Share of the samples that must be new before it trains again under the same version."""
+    """Share of the samples that must be new for another training under the same version."""
     steps: int | None = None
-    """Steps at most, however many the epochs have; None: as many as they have."""
+    """Most steps; None: those of all epochs."""
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""
@@ -38,14 +38,14 @@ class PersonalRules(NamedTuple):
 
 
 class Personal(Kind, frozen=True):
-    """Whether a device keeps a model of its own."""
+    """Whether a device has a personal model."""
 
     def rules(self, local: Local) -> PersonalRules | None:  # noqa: ARG002
-        """How it is trained, where rounds train by `local`; None: there is none."""
+        """How the personal model is trained, where rounds train by `local`; None: there is none."""
         return None
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What already trains a personal model, or what the graph lacks."""
+        """Kinds that already train a personal model, or what the graph lacks."""
         rules = self.rules(plan.local)
         if rules is None:
             return None

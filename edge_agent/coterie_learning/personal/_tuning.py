@@ -1,4 +1,4 @@
-"""What kinds share that train a personal model by descent: their hyperparameters, and the scalars of a step."""
+"""Shared by kinds that train a personal model by descent: their hyperparameters, and the scalars of a step."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ AgainShare = Annotated[
 
 
 def tuning_scalars(local: Local, *, learning_rate: float | None, proximal_weight: float) -> StepScalars:
-    """Those of the rounds' first step, without a teacher."""
+    """The scalars of the rounds' first step, without a teacher."""
     scalars = msgspec.structs.replace(local.step_scalars(0), proximal_weight=proximal_weight, distillation_weight=0.0)
     rate = local.adapts_by() if learning_rate is None else learning_rate
     return scalars if rate is None else msgspec.structs.replace(scalars, learning_rate=rate)

@@ -1,6 +1,6 @@
-"""Ditto: each device's own model v solves min F(v) + (mu/2)·||v - w||² beside the version w (Li et al. 2021).
+"""Ditto: each device's personal model v minimises F(v) + (mu/2)·||v - w||², beside the version w (Li et al. 2021).
 
-arXiv 2012.04221, Algorithm 1: v goes on from round to round, held near each new w; rounds train w as without it.
+arXiv 2012.04221, Algorithm 1: v persists from round to round, regularised towards each new w; rounds train w as usual.
 """
 
 from typing import Annotated, ClassVar
@@ -13,10 +13,10 @@ from coterie_learning.personal._tuning import AgainShare, Patience, StepSize, tu
 
 
 class Ditto(Personal, frozen=True, tag="ditto"):
-    """The personal model goes on where it was, held near the newest version; mu = 0 is training alone.
+    """Training continues from the personal model, regularised towards the newest version; mu = 0 is local training.
 
-    The larger mu, the nearer to the version: for people who differ little. It takes rounds to move away from a poor
-    start, where fine-tuning starts from the version each time.
+    The larger mu, the nearer to the version: for data that differ little. It takes rounds to move away from a poor
+    start, whereas fine-tuning starts from the version each time.
     """
 
     since: ClassVar[str] = "0.2"

@@ -1,6 +1,6 @@
 """Local fine-tuning: each version is trained further on the device's own samples (Wang et al. 2019, arXiv 1910.10252).
 
-The baseline that personalised methods are to beat (Yu, Bagdasaryan, Shmatikov 2020, arXiv 2002.04758, section 3).
+The baseline for personalised methods (Yu, Bagdasaryan, Shmatikov 2020, arXiv 2002.04758, section 3).
 """
 
 from typing import Annotated, ClassVar
@@ -13,9 +13,9 @@ from coterie_learning.personal._tuning import AgainShare, Patience, StepSize, tu
 
 
 class FineTuned(Personal, frozen=True, tag="fine_tuned"):
-    """A device trains each version on its own samples, and answers with the better of the two on samples held out.
+    """A device trains each version on its own samples, and uses the better of the two on samples held out.
 
-    Little is gained where devices' data are alike; where they are also few, what is held out may choose wrongly.
+    The gain is small where devices' data are similar; with few samples, the choice by those held out may be wrong.
     """
 
     since: ClassVar[str] = "0.2"

@@ -1,7 +1,7 @@
-"""No model beside the version: every device answers with what the federation has learned."""
+"""No personal model: every device predicts with the federation's version."""
 
 from coterie_learning.personal import Personal
 
 
 class NoPersonal(Personal, frozen=True, tag="none"):
-    """Devices answer with the version, unless local training, rounds or help give them a personal model."""
+    """Devices predict with the version, unless local training, rounds or help give them a personal model."""

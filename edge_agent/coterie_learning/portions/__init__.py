@@ -1,1 +1,1 @@
-"""What a helper sends to a device that asked for help: one module for each way to extract and merge a portion."""
+"""Portions: the parts of a model that a helper sends on request; one module for each way to extract and merge one."""

@@ -1,8 +1,8 @@
-"""A helper's whole model as an extra learner beside the target's own, for bodies that are not alike.
+"""A helper's whole model as an extra learner in an ensemble with the target's, for models with different bodies.
 
 The learners are weighted on the newest samples by multi-class boosting (SAMME: Zhu et al. 2009,
-doi 10.4310/SII.2009.v2.n3.a8), as in Canoe (Daga et al. 2021, arXiv 2108.12124). An extra learner predicts the classes
-that were asked for; the probability of all others is divided as the target's personal model divides it.
+doi 10.4310/SII.2009.v2.n3.a8), as in Canoe (Daga et al. 2021, arXiv 2108.12124). An extra learner predicts the
+requested classes; the probability of all others is divided as by the target's personal model.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from coterie_wire.tensors import Float32
 
 LEAST_WEIGHT = 0.05
-"""Share of all weight under which an extra learner is dropped."""
+"""Share of the total weight below which an extra learner is dropped."""
 _SMALLEST_ERROR = 1e-3
-"""Least error rate, so that a learner without errors does not get all the weight."""
+"""Least error rate, so that the weight of a learner without errors is finite."""
 
 
 def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
     """The output [n, classes] of an extra learner, from its probabilities `extra` and the target's `own`.
 
-    Its probabilities of `classes` are kept; the rest is divided as the target's model divides it. This is also the
-    teacher's output where the target distils the extra learner into its model instead of keeping it.
+    Its probabilities of `classes` are used; the rest is divided as by the target's model. This is also the teacher's
+    output where the target distils the extra learner into its model instead of keeping it.
     """
     asked = np.zeros(own.shape[1], bool)
     asked[list(classes)] = True
@@ -30,7 +30,7 @@ def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
     others = np.where(asked, 0, own)
     mass = others.sum(axis=1, keepdims=True)
     rest = 1 - claimed.sum(axis=1, keepdims=True)
-    # A model with no probability left for the other classes does not order them: they share it equally.
+    # Where the target's model gives the other classes no probability, they share the rest equally.
     divided = np.where(mass > 0, others / np.where(mass > 0, mass, 1), ~asked / max(1, (~asked).sum()))
     together: Float32 = (claimed + rest * divided).astype(np.float32)
     return together
@@ -39,8 +39,8 @@ def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
 def boost_weights(learners: Sequence[Float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The weight of each learner, summing to 1, from its probabilities [n, classes] of samples with `labels` [n].
 
-    Each is judged on the samples that those before it had wrong; one that is no better than chance has no weight. The
-    first is the target's personal model, which has all weight where none is better than chance.
+    Samples that earlier learners misclassified weigh more for the next; a learner no better than chance has no weight.
+    The first is the target's personal model, which has all weight where none is better than chance.
     """
     classes = max(2, len(np.unique(labels)))
     samples = np.full(len(labels), 1 / len(labels))
@@ -63,6 +63,6 @@ def worth_keeping(weights: NDArray[np.float64]) -> tuple[bool, ...]:
 
 
 def vote(learners: Sequence[Float32], weights: Sequence[float] | NDArray[np.float64]) -> Float32:
-    """The learners' probabilities [n, classes] together."""
+    """The weighted mean of the learners' probabilities [n, classes]."""
     together: Float32 = np.tensordot(np.asarray(weights, np.float32), np.stack(learners), axes=1).astype(np.float32)
     return together

@@ -1,4 +1,4 @@
-"""A portion as it travels: privacy-clipped and encoded like an update, and refused where it is not what was agreed."""
+"""The encoding of portions: clipped and encoded like an update, and refused where it violates the agreed terms."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensors import Tensors
 
 _HEADER_BYTES = 1 << 12
-"""Bytes; more than names, shapes and the codec's settings take."""
+"""Bytes allowed for names, shapes and the codec's settings."""
 
 
 class PortionTerms(NamedTuple):
@@ -23,7 +23,7 @@ class PortionTerms(NamedTuple):
 
     model: ModelSpec
     classes: tuple[int, ...]
-    """Those that the target has trouble with, ascending."""
+    """The target's troubled classes, ascending."""
     rules: PortionRules
     """Which part of a model is sent, and how much of it."""
     codec: Codec
@@ -44,9 +44,9 @@ class PortionTerms(NamedTuple):
 
 
 def encode_portion(terms: PortionTerms, parameters: Tensors, *, reference: Tensors, seed: int) -> bytes:
-    """What the helper with `parameters` sends; the same seed gives the same bytes.
+    """The payload of a helper with `parameters`; the same seed gives the same bytes.
 
-    A whole model travels as its difference from `reference`, the version that both sides hold.
+    A whole model is sent as its difference from `reference`, the version that both sides have.
 
     Raises WireError ``portion.unsupported``, ``portion.unknown_class`` or ``update.not_finite``.
     """
@@ -71,9 +71,9 @@ def decode_portion(terms: PortionTerms, payload: bytes | memoryview) -> Tensors:
 
 
 def merge_portion(terms: PortionTerms, parameters: Tensors, portion: Tensors, *, known: Sequence[int]) -> Tensors:
-    """The target's parameters with the portion in them; `known` are the classes that the target has seen.
+    """The target's parameters with the portion merged; `known` are the classes that the target has seen.
 
-    A whole model is not merged but kept beside the target's own, see `learner_parameters`.
+    A whole model is not merged but stored beside the target's own, see `learner_parameters`.
     """
     match terms.rules.portion:
         case "head":

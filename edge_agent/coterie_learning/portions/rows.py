@@ -1,7 +1,7 @@
 """The output rows of some classes: of one-vs-rest linear models, and of neural classifiers on the same body.
 
-Cartel's portion of a linear model (Daga et al. 2019, doi 10.1145/3357223.3362708); for neural networks the classifier's
-rows play the same part.
+Cartel's portion of a linear model (Daga et al. 2019, doi 10.1145/3357223.3362708), applied to the output layer of
+neural networks.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ BIASES = "biases"
 
 
 def head_of(model: ModelSpec) -> Head:
-    """Which parameters belong to single classes.
+    """The parameters that belong to single classes.
 
-    Raises WireError ``portion.unsupported`` where that cannot be told.
+    Raises WireError ``portion.unsupported`` where they cannot be identified.
     """
     if model.head is None:
         raise WireError("portion.unsupported", "the model does not end in a linear layer with a row for each class")
@@ -27,7 +27,7 @@ def head_of(model: ModelSpec) -> Head:
 
 
 def row_specs(model: ModelSpec, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """What `partition_rows` gives: rows [classes, features] and, where the head has them, biases [classes].
+    """Specs of the result of `partition_rows`: rows [classes, features] and, where the head has them, biases [classes].
 
     Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
     """
@@ -54,10 +54,10 @@ def partition_rows(parameters: Tensors, model: ModelSpec, classes: Sequence[int]
 def merge_rows(
     parameters: Tensors, model: ModelSpec, portion: Tensors, classes: Sequence[int], known: Sequence[int]
 ) -> Tensors:
-    """The target's parameters with the rows of `classes` from `portion`, as long as its own of `known` are on average.
+    """The target's parameters with the rows of `classes` from `portion`, rescaled to the mean norm of those of `known`.
 
-    `known` are the classes that the target has seen; those of `classes` do not count, and without any the rows keep
-    their length. Rows and biases are rescaled alike, so that where they cut the space does not move.
+    `known` are the classes that the target has seen, without those in `classes`; if there are none, the rows keep
+    their norm. Rows and biases are rescaled alike, so that decision boundaries do not move.
     """
     head = head_of(model)
     weight = parameters[head.weight].copy()
@@ -73,7 +73,7 @@ def merge_rows(
 
 
 def scale_to(received: Float32, own: Float32) -> np.float32:
-    """What makes rows `received` [k, ...] as long on average as rows `own` [n, ...]; 1 where either has no length."""
+    """The factor that gives rows `received` [k, ...] the mean norm of rows `own` [n, ...]; 1 where either is zero."""
     lengths = [
         float(np.linalg.norm(rows.reshape(len(rows), -1), axis=1).mean()) if len(rows) else 0.0
         for rows in (received, own)

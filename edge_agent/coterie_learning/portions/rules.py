@@ -9,23 +9,23 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
 
 Portion = Literal["head", "head_and_units", "learner"]
-"""Rows of the output layer; rows and the body units that they lean on; the whole model."""
+"""Rows of the output layer; rows and the body units that they depend on; the whole model."""
 
 
 class PortionRules(Protocol):
-    """What a helper sends."""
+    """The rules for portions."""
 
     @property
     def portion(self) -> Portion:
-        """Which part of its model."""
+        """Which part of its model a helper sends."""
 
     @property
     def share(self) -> float:
-        """Share of body units, or of a forest's trees, that a portion holds."""
+        """Share of body units, or of a forest's trees, in a portion."""
 
 
 def portion_specs(rules: PortionRules, model: ModelSpec, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
-    """The tensors of a portion of `model` that serves `classes`, which are ascending.
+    """The tensors of a portion of `model` for `classes`, which are ascending.
 
     Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
     """

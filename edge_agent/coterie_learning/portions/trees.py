@@ -1,6 +1,7 @@
-"""Decision trees of an online forest: a helper's best for some classes take the place of the target's worst.
+"""Decision trees of an online forest: a helper's best trees for some classes replace the target's worst.
 
-Cartel's portion of an online random forest (Daga et al. 2019, doi 10.1145/3357223.3362708). Votes make it safe.
+Cartel's portion of an online random forest (Daga et al. 2019, doi 10.1145/3357223.3362708). Majority votes limit the
+influence of bad trees.
 """
 
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, encode_tensors, read_header, view_tensors
 
 DEEPEST = 64
-"""Levels of a tree that is read."""
+"""Greatest depth of a received tree."""
 _NODES = "nodes"
 _THRESHOLDS = "thresholds"
 
 
 class Tree(NamedTuple):
-    """A tree in preorder: the child for smaller values follows its parent, `right` says where the other one is."""
+    """A tree in preorder: the child for smaller values follows its parent, `right` is the index of the other."""
 
     code: NDArray[np.int16]
-    """[nodes]: the feature that is compared, or -1 - class at a leaf."""
+    """[nodes]: the feature compared, or -1 - class at a leaf."""
     threshold: Float32
     """[nodes]: samples whose feature is at most this go left; 0 at a leaf."""
     right: NDArray[np.int32]
@@ -32,7 +33,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def from_preorder(cls, code: NDArray[np.int16], threshold: Float32) -> Self:
-        """The tree with exactly the given nodes.
+        """The tree with exactly these nodes.
 
         Raises WireError ``portion.malformed``.
         """
@@ -59,7 +60,7 @@ class Tree(NamedTuple):
 
 
 def vote_trees(trees: Sequence[Tree], x: Float32) -> NDArray[np.int64]:
-    """The class that each tree takes each sample of `x` [n, features] for: [trees, n]."""
+    """The class that each tree predicts for each sample of `x` [n, features]: [trees, n]."""
     size = max(len(tree.code) for tree in trees)
     code, threshold, right = (np.zeros((len(trees), size), dtype) for dtype in (np.int64, np.float32, np.int64))
     for row, tree in enumerate(trees):
@@ -79,10 +80,9 @@ def vote_trees(trees: Sequence[Tree], x: Float32) -> NDArray[np.int64]:
 def best_trees(
     trees: Sequence[Tree], x: Float32, labels: NDArray[np.int64], classes: Sequence[int], count: int
 ) -> tuple[Tree, ...]:
-    """The helper's `count` trees that find most of its samples `x` [n, features] of `classes`.
+    """The helper's `count` trees with the best recall of `classes` on its samples `x` [n, features].
 
-    Among trees that find equally many of them, those that are right more often over all. Without samples of `classes`
-    only that counts.
+    Ties are broken by overall accuracy; without samples of `classes` only that counts.
     """
     right = vote_trees(trees, x) == labels
     asked = np.isin(labels, list(classes))
@@ -93,16 +93,16 @@ def best_trees(
 def replace_worst(
     trees: Sequence[Tree], received: Sequence[Tree], x: Float32, labels: NDArray[np.int64]
 ) -> tuple[Tree, ...]:
-    """The target's trees with `received` in place of as many that are wrong most often on its samples `x`."""
+    """The target's trees, with `received` in place of the least accurate ones on its samples `x`."""
     right = (vote_trees(trees, x) == labels).sum(axis=1)
     worst = set(np.argsort(right, kind="stable")[: len(received)].tolist())
     return (*(tree for index, tree in enumerate(trees) if index not in worst), *received)
 
 
 def encode_trees(trees: Sequence[Tree], codec: Codec, *, seed: int) -> bytes:
-    """The nodes exactly, two bytes each, and the thresholds as `codec` encodes an update.
+    """The nodes exactly, two bytes each, and the thresholds encoded by `codec`.
 
-    The norm of a tree does not bound its influence, so there is nothing to clip: plans that clip do not fit forests.
+    The norm of a tree does not bound its influence, so clipping is meaningless: plans that clip do not fit forests.
 
     Raises WireError ``update.not_finite``.
     """
@@ -135,7 +135,7 @@ def decode_trees(
     inner = TensorSpec(_THRESHOLDS, "float32", (int((code >= 0).sum()),))
     threshold = np.zeros(len(code), np.float32)
     threshold[code >= 0] = codec.decode(stored[_THRESHOLDS].tobytes(), expected=(inner,))[_THRESHOLDS]
-    # A tree is complete where its leaves are one more than its inner nodes.
+    # A tree is complete when it has one more leaf than inner nodes.
     balance = np.cumsum(np.where(code < 0, 1, -1))
     ends = np.flatnonzero(balance == np.maximum.accumulate(np.append(0, balance))[:-1] + 1) + 1
     if not 1 <= len(ends) <= most or ends[-1] != len(code):

@@ -1,8 +1,8 @@
-"""The output rows of some classes and the body units they depend on most, put where the target needs units least.
+"""The output rows of some classes and the units they depend on most, which replace the target's least needed units.
 
 Canoe's significant parameters (Daga et al. 2021, arXiv 2108.12124) for classifiers whose last hidden layer is linear or
-convolutional. Units replace those that the target's own classes depend on least, so that bodies need not be aligned
-unit by unit; the layers below must be alike.
+convolutional. Units replace those that the target's own classes depend on least, so that units need not be aligned
+between the models; the layers below must be similar.
 """
 
 import math
@@ -47,13 +47,13 @@ def body_of(model: ModelSpec) -> Body:
 
 
 def unit_count(model: ModelSpec, share: float) -> int:
-    """Units in a portion: `share` of those that feed the head, at least one."""
+    """Number of units in a portion: `share` of those that feed the head, at least one."""
     weight = head_of(model).weight
     return math.ceil(share * next(spec.shape[1] for spec in model.parameters if spec.name == weight))
 
 
 def unit_specs(model: ModelSpec, classes: Sequence[int], share: float) -> tuple[TensorSpec, ...]:
-    """What `partition_units` gives: rows [classes, units], biases, and the units' own weights and biases.
+    """Specs of the result of `partition_units`: rows [classes, units], biases, and the units' weights and biases.
 
     Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
     """
@@ -67,7 +67,7 @@ def unit_specs(model: ModelSpec, classes: Sequence[int], share: float) -> tuple[
 
 
 def partition_units(parameters: Tensors, model: ModelSpec, classes: Sequence[int], share: float) -> Tensors:
-    """The helper's rows of `classes` on the units that matter most to them, and those units.
+    """The helper's rows of `classes` on the units most significant to them, and those units.
 
     Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
     """
@@ -84,9 +84,9 @@ def partition_units(parameters: Tensors, model: ModelSpec, classes: Sequence[int
 def merge_units(
     parameters: Tensors, model: ModelSpec, portion: Tensors, classes: Sequence[int], known: Sequence[int]
 ) -> Tensors:
-    """The target's parameters with the received units in place of those that its `known` classes need least.
+    """The target's parameters with the received units in place of those least significant to its `known` classes.
 
-    The received classes depend on the received units only, all others no longer on them.
+    The received classes depend only on the received units, and all others no longer depend on these.
     """
     check_classes(classes, model.classes)
     head, body = head_of(model), body_of(model)
@@ -113,7 +113,7 @@ def merge_units(
 
 
 def _significance(parameters: Tensors, body: Body, rows: Float32) -> NDArray[np.float32]:
-    """How much `rows` [k, features] depend on each unit: its output weights times its input weights, in size."""
+    """Significance of each unit to `rows` [k, features]: magnitude of its output weights times its input weights."""
     incoming = np.linalg.norm(parameters[body.weight].reshape(rows.shape[1], -1), axis=1)
     significance: Float32 = np.abs(rows).sum(axis=0) * incoming
     return significance

@@ -1,4 +1,4 @@
-"""Slot `privacy`: what hides one device's update. One module a kind; the device's half and the platform's."""
+"""Slot `privacy`: what protects a single device's update? One module a kind; the device's half and the platform's."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
@@ -18,42 +18,42 @@ Released = Literal["nothing", "updates", "sums", "masked_sums"]
 
 
 class Spend(NamedTuple):
-    """What a release costs each device in it, in the terms of an accountant: one Gaussian mechanism.
+    """The privacy cost of a release to each device in it: one Gaussian mechanism.
 
-    The unit of privacy is the device; neighbouring fleets differ in one device's contribution, which is there or zero
-    (for what is released of an update by itself: is any other).
+    The unit of privacy is the device; neighbouring fleets differ in whether one device's contribution is zero (where
+    single updates are released: in its value).
     """
 
     noise_multiplier: float
     """Standard deviation of the noise over the L2 sensitivity to one contribution."""
     participations: int = 1
-    """Contributions of the same device to it, at most; the sensitivity is as many times that to one."""
+    """Most contributions of one device to it; multiplies the sensitivity."""
 
 
 class ReleasedElements(NamedTuple):
-    """Which elements of a sum are released, and what a contribution is to them."""
+    """The elements of a sum that are released, and the scale of a contribution."""
 
     name: str
     """The tensor, as ``PART.NAME``."""
     start: int
-    """Of the first of them, in the flattened tensor."""
+    """Index of the first of them in the flattened tensor."""
     unit: int
-    """What 1.0 in an update that counts in full adds to the whole numbers of the sum."""
+    """The integer that 1.0 in an update of full weight adds to the sum."""
 
 
 class Masking(NamedTuple):
-    """How updates are summed so that none of them can be read."""
+    """Settings of secure aggregation."""
 
     terms: SumTerms
-    """What the sum promises to each device."""
+    """What the sum guarantees to each device."""
     bits: int
-    """Of a number of the sum."""
+    """Bits of a number of the sum."""
     norm: float
-    """Of an update, at most."""
+    """Largest L2 norm of an update."""
     full_samples: int | None
-    """Samples from which on an update counts in full; None: each does."""
+    """Number of samples from which an update has full weight; None: all have."""
     step_s: float
-    """Seconds that each step waits for devices at most."""
+    """Most seconds that each step waits for devices."""
     noise_multiplier: float | None = None
     """Standard deviation, in sensitivities, of the noise that devices add to the sum; None: they add none.
 
@@ -61,9 +61,9 @@ class Masking(NamedTuple):
     """
 
     def grid(self, parameters: int, members: int, *, seed: int) -> Grid:
-        """What whole numbers stand for in a sum of so many `members`, of updates of so many `parameters`.
+        """The integer grid of a sum of this number of `members`, for updates of this number of `parameters`.
 
-        Raises WireError ``secure_sum.too_few`` where too few of them would add noise.
+        Raises WireError ``secure_sum.too_few`` where too few of them add noise.
         """
         noise = None
         if self.noise_multiplier is not None:
@@ -72,58 +72,58 @@ class Masking(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """The releases of a federation under noise that depends on that of the releases before."""
+    """The releases of a federation whose noise is correlated."""
 
     apart: int
-    """Two releases with parts of the same device are at least so many apart; a device sees to it, too."""
+    """Least number of releases between two parts of the same device, which devices also enforce."""
     rounds: int
-    """Releases that its guarantee is stated for; there are no more."""
+    """Number of releases that the guarantee is stated for; there are no more."""
 
 
 class Privacy(Kind, frozen=True):
-    """What is done to an update on the device before the codec sees it, and to the sum of updates at the platform.
+    """How an update is protected on the device before encoding, and the sum of updates at the platform.
 
-    `protect` sees every part of the update at once. Running statistics are not covered: they leave as they are, unless
+    `protect` gets all parts of the update at once. Running statistics are not covered: they are sent unchanged, unless
     they are hidden in a sum (`masking`).
 
-    A kind says what it `releases` with a guarantee that is spent: each of the ``updates`` by itself, by the device that
-    sends it; their ``sums``, by the platform, between the exact sum and `Merge.finish`; or ``masked_sums``, by the
-    devices together, of which nobody has seen one without noise.
+    A kind states what it `releases` at a privacy cost: single ``updates``, by the device that sends them; their
+    ``sums``, by the platform, between the exact sum and `Merge.finish`; or ``masked_sums``, by the devices together, so
+    that nobody sees a sum without noise.
     """
 
     releases: ClassVar[Released] = "nothing"
     readability: ClassVar[Readability] = "readable"
-    """How updates can be read that leave a device under it, as its owner agrees to it."""
+    """How updates sent under it can be read, as its owner agrees to it."""
     leaves_as_is: ClassVar[bool] = False
-    """Whether it changes nothing, so that what is no tensors may leave too, and covers nothing."""
+    """Whether it changes and protects nothing, so that data other than tensors may be sent too."""
     is_summed_by_others: ClassVar[bool] = True
-    """Whether another device may sum updates, as supernodes do: one that is given them can read and add them."""
+    """Whether another device, such as a supernode, may read and sum updates."""
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:
-        """The update that may leave the device; the same update and seed give the same."""
+        """The update that may leave the device; the same update and seed give the same result."""
         raise NotImplementedError
 
     def masking(self) -> Masking | None:
-        """How updates and all that devices measure are hidden in their sum; None: each is sent to be read."""
+        """How updates and figures are hidden in their sum; None: they are sent individually."""
         return None
 
     def bound(self) -> float | None:
-        """The L2 norm, over all parts, that the platform holds each decoded update to; None: it does not."""
+        """The L2 norm, over all parts, to which the platform clips each decoded update; None: it does not clip."""
         return None
 
     def bounded_by(self, norm: float) -> "Privacy":  # noqa: ARG002
-        """The same with another `bound`, where that follows the updates' norms; else the kind itself."""
+        """The same kind with another `bound`, where the bound adapts to the updates' norms; else the kind itself."""
         return self
 
     def next_bound(self, norms: Sequence[float], *, seed: bytes) -> float | None:  # noqa: ARG002
-        """The bound of the next round, where it follows the norms of the updates whose sum is released with `seed`.
+        """The bound of the next round, where it adapts to the norms of the updates whose sum is released with `seed`.
 
-        What `norms` tell of a device is part of what `spend` counts. None: the bound stays as it is.
+        The cost of using `norms` is included in `spend`. None: the bound stays as it is.
         """
         return None
 
     def stream(self) -> "Stream | None":
-        """What binds the releases of a federation together; None: each is by itself."""
+        """The stream of correlated releases of a federation; None: releases are independent."""
         return None
 
     def release(
@@ -135,17 +135,17 @@ class Privacy(Kind, frozen=True):
         cohort: Cohort,  # noqa: ARG002
         earlier: Sequence[bytes] = (),  # noqa: ARG002
     ) -> Int64:
-        """The sum [elements] that the rest of the merge may see.
+        """The sum [elements] that the rest of the merge gets.
 
-        `seed` is secret: 32 bytes that belong to this sum of these updates alone. `earlier` are the seeds of the
-        releases before it, oldest first, where the kind has a `stream`. An element gets the same in whatever span it is
+        `seed` is secret: 32 bytes for this sum of these updates alone. `earlier` are the seeds of the earlier releases,
+        oldest first, where the kind has a `stream`. The noise of an element does not depend on the span in which it is
         released.
         """
         return total
 
     def spend(self, cohort: Cohort) -> Spend | None:  # noqa: ARG002
-        """What one release costs each device in it; None: nothing is guaranteed, so nothing is spent.
+        """The cost of one release to each device in it; None: there is no guarantee, and so no cost.
 
-        Where releases are a stream, what a device spends on its parts adds up to what the whole stream tells of it.
+        Where releases are a stream, the costs of a device's parts add up to the cost of the whole stream.
         """
         return None

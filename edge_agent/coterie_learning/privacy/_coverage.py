@@ -1,4 +1,4 @@
-"""What noise on updates does not cover, so that a plan which needs it to is refused."""
+"""Information that noise on updates does not cover; plans that would send it are refused."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None:
-    """What leaves devices under `plan` beside their updates, where privacy `kind` gives only these noise."""
+    """What devices send under `plan` beside their updates, where privacy `kind` adds noise only to these."""
     if plan.help.rules() is not None:
         detail = f"privacy {kind} covers updates, and help {plan.help.name} sends profiles and portions besides"
         return Reason("plan.not_covered", f"{detail}; take help none")
@@ -26,7 +26,7 @@ def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None
 
 
 def unsummed(plan: "Plan") -> Reason | None:
-    """What under `plan` sees updates without the noise on their sum, or counts one for more than another."""
+    """Parts of `plan` that use updates without the noise on their sum, or weigh them unequally."""
     if plan.merge.reads != "sums":
         detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, and noise is on their sum"
         return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg")

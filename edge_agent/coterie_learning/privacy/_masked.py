@@ -1,4 +1,4 @@
-"""What secure sums of clipped updates have in common: their promises, and what they refuse."""
+"""Shared by secure sums of clipped updates: their guarantees, and the plans that they refuse."""
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -23,7 +23,7 @@ _SOME_MODEL = 1 << 20
 
 
 class Masked(Privacy, frozen=True):
-    """Has the platform learn the sum of clipped updates, and nothing of any by itself."""
+    """The platform learns the sum of clipped updates, and no single update."""
 
     min_devices: Annotated[
         int, Meta(ge=3, le=MOST_MEMBERS, description="devices whose updates are summed at least, as each checks")
@@ -47,21 +47,21 @@ class Masked(Privacy, frozen=True):
     is_summed_by_others: ClassVar[bool] = False
     readability: ClassVar[Readability] = "summed"
     weights_advice: ClassVar[str] = "set weight_by to uniform"
-    """What makes a merge count as devices do."""
+    """Advice on how to make a merge weigh updates as the sum does."""
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - the masks come later
         return clipped(update, self.norm)
 
     @property
     def terms(self) -> SumTerms:
-        """What a sum promises."""
+        """The guarantees of a sum."""
         return SumTerms(self.min_devices, self.corrupted, self.dropped, self.adversary)
 
     def masking(self) -> Masking:
         raise NotImplementedError
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What looks at single devices, or at more or fewer of them than a sum is of."""
+        """Kinds that use single devices' updates, or more or fewer devices than a sum has."""
         return self._not_of_sums(plan) or self._not_covered(plan) or self._not_of_so_many(plan)
 
     def _not_of_sums(self, plan: "Plan") -> Reason | None:

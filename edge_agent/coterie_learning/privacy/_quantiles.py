@@ -1,7 +1,7 @@
 """A clipping norm that follows a quantile of the updates' norms (Andrew et al. 2021, arXiv 1905.03871).
 
-In each round the share of updates that are no longer than the norm is released under noise, and the norm moves towards
-where that share is the quantile.
+In each round the share of updates whose norm is at most the clipping norm is released under noise, and the clipping
+norm moves towards the value where that share is the quantile.
 """
 
 import math
@@ -10,24 +10,24 @@ from collections.abc import Sequence
 from coterie_learning.noise import whole_noise
 
 STEP = 0.2
-"""Of the logarithm of the norm, for each unit by which the share is off."""
+"""Learning rate: change of the logarithm of the norm for each unit of deviation of the share."""
 COUNT_NOISE = 0.05
-"""Standard deviation of the noise on the count of updates, as a share of them."""
+"""Standard deviation of the noise on the count, as a share of the number of updates."""
 SHORTER = 0.99
-"""Share of the norm that an update is shorter than if it was not clipped: codecs round what was."""
+"""An update below this share of the norm was not clipped: the codec rounds clipped ones to near the norm."""
 SMALLEST, LARGEST = 1e-6, 1e3
 _GRID = 1 << 20
 _NAME = "shorter"
-"""Of what the noise is drawn for; parts of models have a dot in theirs."""
+"""Name that the noise is drawn for; names of parts of models contain a dot."""
 
 
 def count_noise(multiplier: float, updates: int) -> float:
-    """Standard deviation of the noise on the count, large enough for both noises together to be of `multiplier`."""
+    """Standard deviation of the noise on the count, large enough for a joint noise multiplier of `multiplier`."""
     return max(COUNT_NOISE * updates, multiplier)
 
 
 def sum_multiplier(multiplier: float, updates: int) -> float:
-    """z of the sum, so that sum and count together tell what a sum under noise of `multiplier` does.
+    """z of the sum, so that sum and count together cost as much as a sum with noise multiplier `multiplier`.
 
     (z⁻² - (2σ)⁻²)^(-1/2) with σ of the count: counted as 1/2 and -1/2, a device moves it by 1/2 (Theorem 1).
     """

@@ -1,9 +1,9 @@
 """DP-FedAvg: clipped updates of equal weight, and Gaussian noise N(0, (z·C)²) on their sum.
 
 McMahan et al. 2018, arXiv 1710.06963, Algorithm 1, with flat clipping to C over all tensors. The platform sees single
-updates, and whoever sees versions learns next to nothing of any device. The unit of privacy is the device, and
-neighbouring fleets differ in whether one device's update is zero, so that how many took part is no secret. Devices take
-part when they can, not by coins that are tossed: no amplification by sampling is claimed.
+updates; versions are differentially private. The unit of privacy is the device, and neighbouring fleets differ in
+whether one device's update is zero, so that the number of participants is not protected. Devices take part when they
+can, not by random sampling: no privacy amplification by sampling is claimed.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class CentralNoise(Privacy, frozen=True, tag="central_noise"):
-    """Clips on the device and again at the platform, which trusts no device with it, and adds noise once a merge.
+    """Clips on the device, again at the platform, which does not trust devices to clip, and adds noise in each merge.
 
-    It covers what versions tell of an update. It does not cover what devices report beside it, which operators see:
+    It covers what versions reveal of an update. It does not cover what devices report beside it, which operators see:
     sample counts, losses, accuracies, training times and class lists.
 
-    With a `quantile` the norm is that of the first round: each merge counts, under noise, how many updates were
-    shorter, and sets the next round's (Andrew et al. 2021, arXiv 1905.03871). Sum and count together cost what
-    `noise_multiplier` says, so that the sum has a little more noise.
+    With a `quantile`, the norm is that of the first round: each merge counts, under noise, how many updates were
+    shorter, and sets the next round's norm (Andrew et al. 2021, arXiv 1905.03871). Sum and count together cost as much
+    as `noise_multiplier` states, so that the sum has slightly more noise.
     """
 
     norm: Annotated[

@@ -10,7 +10,7 @@ from coterie_wire.tensors import Tensors
 
 
 class Clip(Privacy, frozen=True, tag="clip"):
-    """Scales the whole update down to `norm` when it is longer."""
+    """Scales the whole update down to `norm` when its L2 norm is larger."""
 
     norm: Annotated[float, Meta(gt=0, le=1e9, description="largest L2 norm of an update, over all its tensors")] = 10.0
 

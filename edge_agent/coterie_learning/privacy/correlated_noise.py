@@ -1,12 +1,11 @@
-"""DP-FTRL: clipped updates of equal weight, and Gaussian noise on their sum that later rounds take back in part.
+"""DP-FTRL: clipped updates of equal weight, and Gaussian noise on their sum that later rounds partly cancel.
 
 Kairouz et al. 2021, arXiv 2103.00039, with the matrix mechanism of Denisov et al. 2022, arXiv 2202.08312, and the
-banded square root as its strategy. Of a model after many rounds most of the noise has cancelled out, so that a
-guarantee costs far less accuracy than under white noise. It assumes nothing of who takes part when, but that each
-device's parts are a number of releases apart: columns of a strategy with that many bands are then orthogonal, so that
-every part of a device costs it the same, and k parts cost as much as k Gaussian mechanisms.
-
-Trust and unit of privacy are those of `central_noise`.
+banded square root as its strategy. In a model after many rounds most of the noise has cancelled out, so that the same
+guarantee costs far less accuracy than with independent noise. The only assumption on participation is that each
+device's parts are a number of releases apart: the columns of a strategy with that many bands are then orthogonal, so
+that every part of a device has the same cost, and k parts cost as much as k Gaussian mechanisms.  Trust model and unit
+of privacy are those of `central_noise`.
 """
 
 from collections.abc import Sequence
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class CorrelatedNoise(Privacy, frozen=True, tag="correlated_noise"):
-    """As `central_noise`, with noise that cancels out over rounds; for fleets of many times a round's devices.
+    """As `central_noise`, with noise that cancels out over rounds; for fleets much larger than a round's cohort.
 
-    The noise of a release is made of one draw of white noise for each release up to it, which are all drawn again:
-    nothing is kept of them.
+    The noise of a release is a combination of one draw of white noise for each release so far. All are drawn again from
+    their seeds; no noise is stored.
     """
 
     norm: Annotated[
@@ -76,7 +75,7 @@ class CorrelatedNoise(Privacy, frozen=True, tag="correlated_noise"):
         return total + filtered_noise(deviation, shares.tolist(), (*earlier, seed), place.name, place.start, len(total))
 
     def spend(self, cohort: Cohort) -> Spend | None:  # noqa: ARG002 - whatever the cohort
-        """The white noise over the length of a column, which is what one part moves over the whole stream."""
+        """The white noise over the norm of a column, which is the sensitivity of the whole stream to one part."""
         return Spend(self.noise_multiplier / float(np.linalg.norm(banded_square_root(self.separation_rounds))))
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002

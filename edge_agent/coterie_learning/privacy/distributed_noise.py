@@ -1,9 +1,10 @@
-"""Distributed noise: devices add it to a secure sum, each its share, so that nobody sees a sum without it.
+"""Distributed differential privacy: each device adds a share of the noise to a secure sum.
 
 The guarantee of DP-FedAvg (McMahan et al. 2018, arXiv 1710.06963) without trust in the platform: clipped updates of
-equal weight are rounded to whole numbers, normal noise is added on each device, and the sum is formed under masks, as
-in the distributed discrete Gaussian mechanism (Kairouz et al. 2021, arXiv 2102.06387, Algorithms 1 and 2). Noise here
-is normal and rounded, and its sum is worth exactly what one Gaussian mechanism is (`coterie_learning.secure_sum.grid`).
+equal weight are rounded to integers, Gaussian noise is added on each device, and the sum is computed by secure
+aggregation, as in the distributed discrete Gaussian mechanism (Kairouz et al. 2021, arXiv 2102.06387, Algorithms 1 and
+2). Noise here is rounded Gaussian, and its sum is equivalent to one Gaussian mechanism
+(`coterie_learning.secure_sum.grid`).
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class DistributedNoise(Masked, frozen=True, tag="distributed_noise"):
-    """Hides an update in a sum that has noise before anybody can read it; what devices measure is not sent at all.
+    """Hides an update in a sum that is noisy before anybody can read it; devices send no figures.
 
-    The noise is there in full if the fewest devices are summed of which the plan allows the sum, without those that may
-    conspire. More devices have more: set `min_devices` near to how many take part. It does not hide who takes part.
+    The honest devices among `min_devices` already add the full noise, and more devices add more: set `min_devices`
+    close to the number that take part. It does not hide who takes part.
     """
 
     noise_multiplier: Annotated[

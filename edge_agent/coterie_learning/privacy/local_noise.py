@@ -1,9 +1,9 @@
 """Local differential privacy of each update: clipped to C on the device, which then adds N(0, (z·2C)²) to it.
 
 The Gaussian mechanism (Dwork and Roth 2014, doi 10.1561/0400000042, Appendix A) with its exact guarantee (Balle and
-Wang 2018, arXiv 1805.06530, Theorem 8). Whoever sees an update cannot tell it from any other that the device might
-have sent: two of norm C are 2C apart at most. The noise of a mean falls only with the root of the number of devices,
-so that small fleets learn nothing under a guarantee worth having.
+Wang 2018, arXiv 1805.06530, Theorem 8). An update is indistinguishable from any other that the device might have sent:
+the sensitivity is 2C, as two updates of norm C are at most 2C apart. The noise of a mean falls only with the square
+root of the number of devices, so that small fleets learn nothing under a meaningful guarantee.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 STEPS = 1 << 20
-"""Whole numbers in one standard deviation of the noise."""
+"""Integers in one standard deviation of the noise."""
 
 
 class LocalNoise(Privacy, frozen=True, tag="local_noise"):
-    """Needs no trust in the platform for what the update tells.
+    """Protects the update without trust in the platform.
 
     It does not cover what devices report beside it: sample counts, losses, accuracies and training times.
     """
@@ -48,7 +48,7 @@ class LocalNoise(Privacy, frozen=True, tag="local_noise"):
     since: ClassVar[str] = "0.2"
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:
-        """The noise belongs to this update under this seed, which is secret: that of another is unrelated."""
+        """The noise is specific to this update and the secret seed: that of another update is independent."""
         digest = hashlib.sha256(str(seed).encode())
         for name in sorted(update):
             digest.update(name.encode() + b"\0" + np.ascontiguousarray(update[name], "<f4").tobytes())
@@ -59,7 +59,7 @@ class LocalNoise(Privacy, frozen=True, tag="local_noise"):
         return Spend(self.noise_multiplier)
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What would leave the device without noise."""
+        """Data that would leave the device without noise."""
         if plan.local.scope().head == "seen":
             detail = f"local {plan.local.name} sends rows of the classes that a device has seen, which names them"
             return Reason("plan.not_covered", f"{detail}; train the whole output layer")

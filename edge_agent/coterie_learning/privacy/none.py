@@ -1,4 +1,4 @@
-"""No protection beyond what the codec loses: the update leaves as it is."""
+"""No protection: the update is sent unchanged."""
 
 from typing import ClassVar
 

@@ -1,8 +1,8 @@
-"""Secure aggregation: the platform learns the sum of clipped updates and nothing of any by itself.
+"""Secure aggregation: the platform learns the sum of clipped updates, and no single update.
 
-Bonawitz et al. 2017, doi 10.1145/3133956.3133982 (masks that cancel, and shares to recover those of lost devices), with
-the neighbourhoods of Bell et al. 2020, doi 10.1145/3372297.3417885. A device takes part in no sum of fewer than
-`min_devices`, whatever the platform says.
+Bonawitz et al. 2017, doi 10.1145/3133956.3133982 (pairwise masks that cancel, and secret shares to remove those of
+dropped devices), with the neighbourhood graph of Bell et al. 2020, doi 10.1145/3372297.3417885. A device takes part in
+no sum of fewer than `min_devices`, whatever the platform requests.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -16,7 +16,7 @@ from coterie_learning.privacy._masked import Masked
 class SecureAggregation(Masked, frozen=True, tag="secure_aggregation"):
     """Hides in the sum what a device trained and measured: update, samples, losses, accuracy, running statistics.
 
-    It does not hide who takes part, nor what the sum tells of all together.
+    It does not hide who takes part, nor what the sum reveals.
     """
 
     bits: Annotated[

@@ -1,4 +1,4 @@
-"""Slot `rollout`: when does every device get a new version? One module a kind; pure functions of counts and figures."""
+"""Slot `rollout`: when do devices get a new version? One module a kind; pure functions of counts and figures."""
 
 from typing import Literal, NamedTuple
 
@@ -6,74 +6,74 @@ from coterie_learning.kinds import Kind
 
 
 class CanaryEvidence(NamedTuple):
-    """How a canary group stands."""
+    """The evidence from a canary group."""
 
     group: int
-    """Devices of the present phase that have reported or still can, the absent among them."""
+    """Devices of the current phase that have reported or still can, including absent ones."""
     reports: int
-    """Of those."""
+    """Reports of these devices."""
     needed: int
-    """Reports of those without which the phase is not passed."""
+    """Reports needed to pass the phase."""
     told: int
-    """Reports of all phases so far."""
+    """Reports in all phases so far."""
     faults: int
-    """Reports among these of devices that could not use the candidate."""
+    """Reports in all phases of devices that could not use the candidate."""
     excess: float
-    """By how much more the candidate is wrong than the champion, on the mean of the devices that could use it."""
+    """Increase of the error of the candidate over the champion, as a mean over the devices that could use it."""
     elapsed_s: float
-    """Since the phase has begun, without `rested_s`."""
+    """Seconds since the start of the phase, without `rested_s`."""
     phase: int = 0
-    """Place of the present phase."""
+    """Index of the current phase."""
     absent: int = 0
-    """Devices of the group that have not reported and do not check in now."""
+    """Devices of the group that have not reported and are not checking in."""
     rested_s: float = 0.0
-    """For which the phase has waited for absent devices."""
+    """Seconds for which the phase was paused to wait for absent devices."""
 
     def lacks_devices(self) -> bool:
-        """Whether the reports that are needed cannot come before absent devices are back."""
+        """Whether too few devices are present for the reports needed."""
         return self.reports < self.needed and self.absent > 0 and self.group - self.absent < self.needed
 
 
 Verdict = Literal["wait", "rest", "pass", "worse", "unusable", "too_few_reports"]
-"""`rest`: the time of the phase stands still until absent devices are back. `pass`: the next phase begins, or after the
+"""`rest`: the phase is paused until absent devices are back. `pass`: the next phase begins, or after the
 last the candidate is promoted. The last three roll back."""
 
 
 class Rollout(Kind, frozen=True):
-    """How a version that a round has made comes to the devices of its federation."""
+    """How a version made by a round reaches the devices of its federation."""
 
     def is_staged(self) -> bool:
-        """Whether a canary group tries it first; where none does, nothing else is asked of the kind."""
+        """Whether a canary group tries it first; where none does, the other methods are not called."""
         return False
 
     def group_tag(self) -> str:
-        """Tag of the devices that the group is drawn from; blank: of all."""
+        """Tag of the devices that the group is drawn from; blank: all."""
         raise NotImplementedError
 
     def phase_count(self) -> int:
-        """In how many phases, of more devices each, it is tried."""
+        """Number of phases, each with more devices than the one before."""
         return 1
 
     def group_size(self, devices: int, phase: int = 0) -> int:
-        """How many of the `devices`, present or not, try the candidate in a phase, those of phases before included."""
+        """How many of the `devices`, present or not, try the candidate in a phase, earlier phases included."""
         raise NotImplementedError
 
     def reports_needed(self) -> int:
-        """Reports without which no phase is passed, where it has so many devices, and without which none begins."""
+        """Reports needed to start or pass a phase that has this number of devices."""
         raise NotImplementedError
 
     def patience_s(self, phase: int = 0) -> float:
-        """Seconds of a phase after which the candidate is judged by whatever has been reported."""
+        """Seconds of a phase after which the candidate is judged by the reports received."""
         raise NotImplementedError
 
     def absence_s(self, phase: int = 0) -> float:
-        """Seconds for which a phase waits, beside those, while too few of its devices are there."""
+        """Further seconds for which a phase waits while too few of its devices are present."""
         raise NotImplementedError
 
     def shadow_s(self) -> float:
-        """Seconds that the candidate answers beside the champion without being shown; 0: the group uses it."""
+        """Seconds of shadow deployment, in which the candidate's predictions are not shown; 0: the group uses it."""
         return 0.0
 
     def verdict(self, standing: CanaryEvidence) -> Verdict:
-        """What becomes of the candidate."""
+        """The decision on the candidate."""
         raise NotImplementedError

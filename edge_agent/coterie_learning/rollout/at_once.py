@@ -1,4 +1,4 @@
-"""No canary group: what a round publishes is the champion, and every device gets it."""
+"""No canary group: a published version is the champion, and every device gets it."""
 
 from coterie_learning.rollout import Rollout
 

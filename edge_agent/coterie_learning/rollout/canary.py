@@ -1,11 +1,11 @@
-"""Canary release: some devices try a version, and the others get it when it does no worse on theirs than the champion.
+"""Canary release: some devices try a version; the others get it if it is no worse there than the champion.
 
-It may go through phases: a larger share tries it once it did no worse in the one before, each watched for a time and
-held to a threshold of its own (progressive delivery; Humble and Farley, Continuous Delivery, chapter 10).
+There may be several phases, each with a larger share of devices, an observation time and a threshold of its own
+(progressive delivery; Humble and Farley, Continuous Delivery, chapter 10).
 
-Each device compares the two on the same samples of its own, so that differences between devices cancel out
-(a paired comparison: Box, Hunter and Hunter, Statistics for Experimenters, section 3.2), and counts once, however much
-data it has: none can outvote the others by claiming more.
+Each device compares both versions on the same samples, so that differences between devices cancel out (a paired
+comparison: Box, Hunter and Hunter, Statistics for Experimenters, section 3.2). All devices weigh equally, so that none
+gains influence by claiming more data.
 """
 
 import math
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_PHASES = 8
 ROUNDING = 1e-9
-"""Means of the same numbers differ by so much in another order."""
+"""Rounding error of means that are summed in another order."""
 
 SHARE = Meta(gt=0, le=1)
 THRESHOLD = Meta(ge=0, le=1)
@@ -36,7 +36,7 @@ ABSENT_S = Meta(ge=0, le=30 * 86_400)
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A larger share that tries the version next; what is left out is as for the first share."""
+    """A phase with a larger share; fields left out are as in the first phase."""
 
     share: Annotated[float, SHARE, Meta(description="share of the devices which try it by then")]
     threshold: Annotated[
@@ -66,14 +66,14 @@ class Step(NamedTuple):
     absent_s: float
 
     def then(self, phase: Phase) -> "Step":
-        """The one of `phase`, which has from this what it leaves out."""
+        """The step of `phase`, with fields left out taken from this one."""
         return self._replace(
             **{name: value for name, value in msgspec.structs.asdict(phase).items() if value is not None}
         )
 
 
 class Canary(Rollout, frozen=True, tag="canary"):
-    """A share of the devices tries a version; errors that grow beyond a threshold roll it back."""
+    """A share of the devices tries a version; an increase of errors beyond a threshold rolls it back."""
 
     share: Annotated[
         float,
@@ -129,7 +129,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
                 raise ValueError(f"phase {place + 1}: {sentence}" if self.phases else sentence)
 
     def course(self) -> Sequence[Step]:
-        """Its phases with every value written out; the first has the kind's own."""
+        """Its phases with all values; the first has the kind's own."""
         first = Step(self.share, self.threshold, self.within_s, self.hold_s, self.absent_s)
         return (first, *(first.then(phase) for phase in self.phases))
 
@@ -151,7 +151,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
 
     def group_size(self, devices: int, phase: int = 0) -> int:
         share = self.course()[phase].share
-        # Rounded first: a share of 0.1 of 30 is 3.0000000000000004 for some factors, and must not become 4.
+        # Rounded first: products such as 0.1 · 30 may be 3.0000000000000004, and must not become 4.
         return min(devices, max(self.reports, math.ceil(round(share * devices, 6))))
 
     def reports_needed(self) -> int:

@@ -1,4 +1,4 @@
-"""What the reports of a canary group say together."""
+"""The combined reports of a canary group."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from coterie_wire.trial import Fit
 
 
 class Comparison(NamedTuple):
-    """Means over devices: shares of wrong samples, or losses where the task has no right and wrong."""
+    """Means over devices: shares of wrong samples, or losses where right and wrong are undefined for the task."""
 
     champion: float
     candidate: float
@@ -15,14 +15,14 @@ class Comparison(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much more the candidate is wrong: of errors the difference, of losses the share."""
+        """Increase of the candidate's error: the difference of error rates, or the relative increase of losses."""
         if not self.is_loss:
             return self.candidate - self.champion
         return self.candidate / self.champion - 1 if self.champion > 0 else float(self.candidate > 0)
 
 
 def compare(pairs: Sequence[tuple[Fit, Fit]]) -> Comparison | None:
-    """The champion's and the candidate's fit on each device, in means; None where no device has told them."""
+    """The means of the champion's and the candidate's fit over devices; None where no device has reported them."""
     if not pairs:
         return None
     is_loss = any(fit.accuracy is None for pair in pairs for fit in pair)

@@ -1,8 +1,8 @@
-"""Who shares masks with whom: a ring of devices in random order, each joined to its nearest on either side.
+"""The neighbourhood graph of masks: a ring of devices in random order, each joined to its nearest on either side.
 
-Bell et al. 2020 (SecAgg+), doi 10.1145/3372297.3417885, §3: with k neighbours each and t shares for recovery, where k
-grows as the logarithm of the number of devices, a share of corrupted and a share of lost devices are borne except with
-a probability that is negligible. The conditions are those of Google's open implementation of it.
+Bell et al. 2020 (SecAgg+), doi 10.1145/3372297.3417885, §3: with k neighbours each and a threshold of t shares, where k
+grows with the logarithm of the number of devices, a share of corrupted and a share of dropped devices are tolerated
+except with negligible probability. The conditions are those of Google's open-source implementation.
 """
 
 import math
@@ -17,34 +17,34 @@ from coterie_learning.random import permutation
 
 Adversary = Literal["curious", "split_view"]
 SMALL = 50
-"""Members below which everybody is everybody's neighbour: there is little to save."""
+"""Below this number of members the graph is complete, since little would be saved."""
 _LOG_INSECURE = -41 * math.log(2)
-"""Of the probability that an update can be read, at most."""
+"""Logarithm of the largest probability that an update can be read."""
 _LOG_LOST = -20 * math.log(2)
-"""Of the probability that a sum cannot be recovered, at most."""
+"""Logarithm of the largest probability that a sum cannot be recovered."""
 
 
 class Graph(NamedTuple):
-    """A number of neighbours for each device, and how many of them together recover its masks."""
+    """The number of neighbours of each device, and how many of them can recover its masks together."""
 
     neighbours: int
-    """Even, or of everybody else."""
+    """Even, or all other members."""
     threshold: int
 
 
 @lru_cache(maxsize=256)
 def graph_of(members: int, *, corrupted: float, dropped: float, adversary: Adversary) -> Graph | None:
-    """The smallest graph for so many `members`, of which shares are `corrupted` and `dropped` at most.
+    """The smallest graph for so many `members`, of whom at most the shares `corrupted` and `dropped` are so.
 
-    An adversary with a ``split_view`` tells some neighbours that a device is there and others that it is not: more than
-    half of the honest ones are then needed for either. None: no graph bears that.
+    An adversary with a ``split_view`` tells some neighbours that a device survived and others that it dropped out: more
+    than half of the honest ones are then needed for either kind of share. None: no graph tolerates that.
     """
     bad, lost = math.ceil(corrupted * members - 1e-9), math.ceil(dropped * members - 1e-9)
     return (_complete if members < SMALL else sparse_graph)(members, bad, lost, adversary)
 
 
 def sparse_graph(members: int, bad: int, lost: int, adversary: Adversary) -> Graph | None:
-    """The smallest ring for so many `members`, of which so many are `bad` and so many `lost` at most."""
+    """The smallest ring for so many `members`, at most `bad` of them corrupted and `lost` of them dropped."""
     for neighbours in range(2, members, 2):
         if _is_connected(members, neighbours, bad + lost):
             threshold = _threshold(members, neighbours, bad, adversary)
@@ -64,7 +64,7 @@ def neighbours_of(member: int, members: int, neighbours: int, seed: int) -> Sequ
 
 
 def _complete(members: int, bad: int, lost: int, adversary: Adversary) -> Graph | None:
-    """Two thirds of all and one more, or as many as are left when so many are `lost`, if these are safe."""
+    """A threshold of two thirds plus one, or of all that remain when `lost` are dropped, if that is safe."""
     others = members - 1
     threshold = min(2 * members // 3 + 1, others - lost)
     fewest = bad + 1 if adversary == "curious" else (others + bad) // 2 + 1
@@ -72,7 +72,7 @@ def _complete(members: int, bad: int, lost: int, adversary: Adversary) -> Graph 
 
 
 def _is_connected(members: int, neighbours: int, bad: int) -> bool:
-    """Whether honest survivors stay connected: two gaps of half of `neighbours` bad ones in a row would part them."""
+    """Whether honest survivors stay connected: two runs of `neighbours` / 2 bad ones would separate them."""
     if neighbours > bad or members - neighbours < 2:
         return True
     gaps = math.log(members) + math.log(members - neighbours - 1 or 1) - math.log(2)
@@ -80,11 +80,11 @@ def _is_connected(members: int, neighbours: int, bad: int) -> bool:
 
 
 def _threshold(members: int, neighbours: int, bad: int, adversary: Adversary) -> int | None:
-    """The smallest that the corrupted among the neighbours of nobody reach."""
+    """The smallest threshold that no device's corrupted neighbours reach."""
     limit = _LOG_INSECURE - math.log(members)
 
     def reaches(threshold: int) -> float:
-        """The logarithm of the probability that one device's corrupted neighbours are enough for either share."""
+        """The logarithm of the probability that one device's corrupted neighbours suffice for either kind of share."""
         fewest = threshold if adversary == "curious" else 2 * threshold - neighbours
         return _log_tail(members - 1, bad, neighbours, fewest)
 
@@ -96,7 +96,7 @@ def _is_recoverable(members: int, neighbours: int, lost: int, threshold: int) ->
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int | None:
-    """The first number from 1 to `most` from which on `holds`; None: it does not even there."""
+    """The smallest number from 1 to `most` for which the monotone `holds`; None: there is none."""
     if not holds(most):
         return None
     low, high = 1, most
@@ -107,7 +107,7 @@ def _first(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _log_tail(population: int, marked: int, drawn: int, fewest: int) -> float:
-    """The logarithm of the probability that of `drawn` at least `fewest` are marked (hypergeometric)."""
+    """The logarithm of the probability that at least `fewest` of `drawn` are marked (hypergeometric)."""
     found = np.arange(max(fewest, 0, drawn - population + marked), min(marked, drawn) + 1)
     if not found.size:
         return -math.inf
@@ -128,5 +128,5 @@ def _log_choose(count: int, chosen: int | NDArray[np.int64]) -> float | NDArray[
 
 @cache
 def _log_factorials(bits: int) -> NDArray[np.float64]:
-    """Of every number of so many bits."""
+    """Logarithms of the factorials of all numbers of so many bits."""
     return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 2**bits)))))

@@ -1,21 +1,21 @@
-"""Numbers of an update as whole numbers that all devices of a sum share the meaning of, and back.
+"""Quantisation of updates to a grid of integers shared by all devices of a sum, and its inverse.
 
-The vector is rotated (see `coterie_learning.rotation`), so that no number is far larger than the others, and rounded at
-random, so that the mean is right, to multiples of a step that follows from the plan and from how many devices take part
-alone: as small as the sum still fits modulo 2^bits. Were all updates as long as they may be and alike, a number of the
-sum would have the standard deviation `SPARE` times below the largest (the rule of `heuristic_scale_factor` of
-google-research/federated, with more to spare: a sum that wraps is of no use).
+The vector is rotated (see `coterie_learning.rotation`), so that no number is far larger than the others, and
+stochastically rounded, which is unbiased, to multiples of a step that depends only on the plan and the number of
+devices: the smallest for which the sum fits modulo 2^bits. If all updates had the largest norm and were equal, a number
+of the sum would have a standard deviation `SPARE` times below the largest number (the rule of `heuristic_scale_factor`
+in google-research/federated, with a larger margin: a sum that wraps is useless).
 
-Devices may add noise, each its share of what the sum is to have. Sensitivity is then counted in whole numbers, after
-rounding: numbers are rounded anew until their norm is at most `Grid.sensitivity` (conditional rounding: Kairouz et al.
-2021, arXiv 2102.06387, Algorithm 1 and Proposition 22). A share is normal and rounded. The sum of n such numbers is
-distributed as one normal number with n times the variance plus n-1 numbers uniform in [-1/2, 1/2], rounded; for the
-characteristic function of a rounded normal number is exp(-s²w²/2)·sinc(w/2) and its aliases, of which those beside the
-first are below 3·exp(-π²s²/2) wherever they are counted, less than 1e-33 for `LEAST_DEVIATION`. What a sum tells is
-thus computed from one Gaussian mechanism's result, and costs no more than that.
+Devices may add noise, each a share of the noise of the sum. Sensitivity is then measured in integers, after rounding:
+numbers are rounded again until their norm is at most `Grid.sensitivity` (conditional rounding: Kairouz et al. 2021,
+arXiv 2102.06387, Algorithm 1 and Proposition 22). A share is a rounded normal number. The sum of n such numbers is
+distributed as one normal number with n times the variance plus n-1 numbers uniform in [-1/2, 1/2], rounded: the
+characteristic function of a rounded normal number is exp(-s²w²/2)·sinc(w/2) and its aliases, of which all but the first
+are below 3·exp(-π²s²/2) where they matter, less than 1e-33 for `LEAST_DEVIATION`. The sum is thus a post-processing of
+one Gaussian mechanism, and costs no more.
 
-It is rotated in blocks twice, in an order of its own each time: once alone would leave in a few blocks what is in a few
-numbers, or in one row or column of a table.
+The vector is rotated in blocks twice, in a different order each time: a single rotation would leave the energy of a few
+numbers, or of one row or column of a table, in a few blocks.
 """
 
 import math
@@ -33,83 +33,83 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32
 
 SPARE = 6.0
-"""Standard deviations of the longest sum that fit."""
+"""Standard deviations of the largest sum that fit into the range."""
 LEAST_DEVIATION = 4.0
-"""Of the noise of one device, in whole numbers."""
+"""Least standard deviation of the noise of one device, in integers."""
 ROUNDING_SLACK = 2.0
-"""√(2·ln(1/β)), where rounding is done anew with a probability of β at most: 0.14."""
+"""√(2·ln(1/β)), where rounding is repeated with a probability of at most β = 0.14."""
 ROUNDINGS = 100
-"""How often it is tried; all fail with a probability of 1e-86."""
+"""Attempts at rounding; all fail with a probability of 1e-86."""
 SMALLEST_BLOCK = 64
 FEW_BLOCKS = 16
-"""Blocks that a vector is divided into at least, so that what fills up the last is little."""
+"""Least number of blocks of a vector, so that the padding of the last is small."""
 TURNS = (0, 1)
 
 
 class Noise(NamedTuple):
-    """The noise that the devices of a sum add together, each a share."""
+    """The noise that the devices of a sum add together."""
 
     multiplier: float
-    """Standard deviation of it, in sensitivities."""
+    """Its standard deviation, in sensitivities."""
     honest: int
-    """Devices whose noise there is at least, and of whom each adds its share of so many."""
+    """Least number of honest devices; each adds one of so many shares."""
 
 
 class Grid(NamedTuple):
-    """The same for all devices of a sum."""
+    """The integer grid of a sum, the same for all of its devices."""
 
     parameters: int
-    """Numbers of an update."""
+    """Number of parameters of an update."""
     bits: int
     norm: float
-    """Of an update, at most."""
+    """Largest L2 norm of an update."""
     members: int
     seed: int
-    """Of the rotation, the same for all."""
+    """Seed of the rotation, the same for all."""
     noise: Noise | None = None
-    """None: devices add none."""
+    """None: devices add no noise."""
 
     @property
     def block(self) -> int:
-        """Numbers that are rotated together: a power of two."""
+        """How many numbers are rotated together: a power of two."""
         few = max(1, self.parameters // FEW_BLOCKS)
         return min(LARGEST_BLOCK, max(SMALLEST_BLOCK, 1 << (few.bit_length() - 1)))
 
     @property
     def blocks(self) -> int:
-        """How many of these there are."""
+        """Number of blocks."""
         return max(1, -(-self.parameters // self.block))
 
     @property
     def length(self) -> int:
-        """Numbers of the rotated vector: those of the update, filled up."""
+        """Length of the rotated vector: that of the update, padded."""
         return self.block * self.blocks
 
     @property
     def step(self) -> float:
-        """What the whole number 1 stands for.
+        """The value of the integer 1.
 
-        Raises WireError ``secure_sum.too_few_bits`` where rounding alone would fill the numbers, or noise is too little
-        to be told from rounding.
+        Raises WireError ``secure_sum.too_few_bits`` where rounding error alone would fill the range, or where noise is
+        not larger than rounding error.
         """
         return self.norm / self._levels
 
     @property
     def sensitivity(self) -> float:
-        """The L2 norm of a device's whole numbers, at most. Raises what `step` raises."""
+        """The largest L2 norm of a device's integers. Raises what `step` raises."""
         return math.sqrt(self._square(self._levels))
 
     @property
     def deviation(self) -> float:
-        """Of the noise that one device adds, in whole numbers; 0 without noise. Raises what `step` raises."""
+        """Standard deviation of one device's noise, in integers; 0 without noise. Raises what `step` raises."""
         if self.noise is None:
             return 0.0
         return self.noise.multiplier * self.sensitivity / math.sqrt(self.noise.honest)
 
     def rounded(self, numbers: Float32, *, weight: float, seed: int, key: bytes | None = None) -> UInt:
-        """`numbers` [parameters] times `weight`, rotated, rounded and with noise [length], modulo 2^bits.
+        """`numbers` [parameters] times `weight`, rotated, rounded, and with noise added [length], modulo 2^bits.
 
-        The noise is drawn from `key` [32 bytes], which nobody else may learn.
+        The noise is drawn from the secret `key` [32 bytes].
         """
         factor = weight / (self.step * self.block)
         rotated = self._rotated(numbers).astype(np.float64) * factor
@@ -133,9 +133,9 @@ class Grid(NamedTuple):
 
     @property
     def _levels(self) -> float:
-        """What the largest norm is in whole numbers: c, for which variances of the sum add up to what fits.
+        """The largest norm in integers: c, for which the variance of a number of the sum fits the range.
 
-        Those of m updates alike of L numbers, m²c²/L, of rounding, m/4, and of noise, w·`_square`(c).
+        Variances add up: of m equal updates of L numbers, m²c²/L; of rounding, m/4; and of noise, w·`_square`(c).
         """
         length, root = self.length, math.sqrt(self.length)
         room = (2.0 ** (self.bits - 1) / SPARE) ** 2 - self.members / 4
@@ -154,12 +154,12 @@ class Grid(NamedTuple):
         return found
 
     def _square(self, levels: float) -> float:
-        """Of the norm after conditional rounding, at most, where it was `levels` before."""
+        """Upper bound of the squared norm after conditional rounding, where the norm was `levels` before."""
         rounding = self.length / 4 + ROUNDING_SLACK * (levels + math.sqrt(self.length) / 2)
         return levels**2 + rounding
 
     def mean(self, total: UInt, *, weight: float) -> Float32:
-        """What the sum [length] of such vectors stands for [parameters], divided by the sum of their weights."""
+        """The mean update [parameters] in the sum [length] of such vectors, given the sum of their weights."""
         half, whole = 1 << (self.bits - 1), 1 << self.bits
         levels = (total.astype(np.int64) + half) % whole - half
         factor = self.step / (weight * self.block)
@@ -167,7 +167,7 @@ class Grid(NamedTuple):
         return found
 
     def _rotated(self, numbers: Float32) -> Float32:
-        """[length], each turn of which makes it longer by the root of `block`."""
+        """[length]; each pass multiplies the norm by the square root of `block`."""
         found = np.zeros(self.length, np.float32)
         found[: self.parameters] = numbers
         for turn in TURNS:
@@ -176,7 +176,7 @@ class Grid(NamedTuple):
         return found
 
     def _rotated_back(self, rotated: Float32) -> Float32:
-        """[length], longer likewise."""
+        """The inverse rotation [length], with norms multiplied likewise."""
         found = rotated
         for turn in reversed(TURNS):
             table = found.reshape(self.blocks, self.block)
@@ -186,7 +186,7 @@ class Grid(NamedTuple):
         return found
 
     def _order(self, turn: int) -> NDArray[np.int64]:
-        """Places [length] that are spread over all blocks, whatever the distance between them."""
+        """A permutation [length] that spreads regular patterns over all blocks."""
         stride = derive_seed(self.seed, "order", turn) % self.length
         while math.gcd(stride, self.length) > 1:
             stride += 1

@@ -1,6 +1,7 @@
-"""The list of those who take part in a secure sum: their session keys, signed by the identity of each device.
+"""The members of a secure sum: their session keys, signed by the identity of each device.
 
-Everybody derives everything from the whole list and its digest, so that two views of it share no mask and open no box.
+All keys and masks are derived from the digest of the whole list, so that devices with different lists share no masks
+and cannot open each other's boxes.
 """
 
 import hashlib
@@ -21,14 +22,14 @@ _LIST = b"coterie secure sum list 1\n"
 
 
 class SessionKeys(NamedTuple):
-    """The public half of what a device draws anew for each sum."""
+    """The public keys that a device generates for each sum."""
 
     mask: bytes
-    """X25519, of the masks that it shares with others."""
+    """X25519 key for pairwise masks."""
     channel: bytes
-    """X25519, of the boxes in which shares travel."""
+    """X25519 key for the boxes with shares."""
     commitment: bytes
-    """BLAKE2b of the seed of its own mask, so that a wrong share of it is told from a right one."""
+    """BLAKE2b of the seed of its own mask, so that wrong shares of the seed are detected."""
 
 
 def keys_of(member: Member) -> SessionKeys:
@@ -53,24 +54,24 @@ def check_signature(session: str, member: Member) -> None:
 
 
 def check_member(session: str, member: Member) -> None:
-    """Raises WireError ``secure_sum.wrong_key`` where a key is of no use, or ``secure_sum.wrong_signature``."""
+    """Raises WireError ``secure_sum.wrong_key`` where a key is invalid, or ``secure_sum.wrong_signature``."""
     if not is_key(member.mask) or not is_key(member.channel):
         raise WireError("secure_sum.wrong_key", f"nobody can agree on a secret with the keys of device {member.device}")
     check_signature(session, member)
 
 
 class MemberList(NamedTuple):
-    """Everybody, in the order of the list, which is that of their mask keys."""
+    """All members, in the order of their mask keys."""
 
     session: str
     members: tuple[Member, ...]
     log_head: bytes
-    """Of the log of identities; see `coterie_learning.secure_sum.identities`."""
+    """Head of the log of identities; see `coterie_learning.secure_sum.identities`."""
     digest: bytes
-    """SHA-256 [32 bytes] of all of it."""
+    """SHA-256 [32 bytes] of the whole list."""
 
     def place_of(self, device: str) -> int:
-        """Raises WireError ``secure_sum.wrong_list`` where the device is not in it."""
+        """The place of the device in the list. Raises WireError ``secure_sum.wrong_list`` where it is not in it."""
         for place, member in enumerate(self.members):
             if member.device == device:
                 return place
@@ -78,10 +79,10 @@ class MemberList(NamedTuple):
 
 
 def member_list(session: str, members: Sequence[Member], log_head: bytes) -> MemberList:
-    """The list of `members` in its order, whose identities are in the log with that head.
+    """The sorted list of `members`, whose identities are in the log with the head `log_head`.
 
-    Raises WireError ``secure_sum.wrong_list`` where a device, an identity or a key is in it twice, or there are too
-    many, and what `check_member` raises.
+    Raises WireError ``secure_sum.wrong_list`` where a device, an identity or a key is duplicated, or there are too many
+    members, and what `check_member` raises.
     """
     if len(members) > MOST_MEMBERS:
         raise WireError("secure_sum.wrong_list", f"{len(members)} members, of {MOST_MEMBERS} at most")
@@ -100,7 +101,7 @@ def encode_members(found: MemberList) -> bytes:
 
 
 def decode_members(session: str, raw: bytes) -> MemberList:
-    """The list that `encode_members` wrote of one that was checked: signatures are not verified again.
+    """Decode a stored list that was checked before: signatures are not verified again.
 
     Raises WireError ``secure_sum.malformed``.
     """

@@ -1,11 +1,10 @@
 """One device's part in a secure sum (Bonawitz et al. 2017, doi 10.1145/3133956.3133982, Figure 4), without I/O.
 
-The device draws keys and `joins`; `shares` its secrets among its neighbours once it has the list of members; `masks`
-its vector once it knows which of them have shared; and `reveals` shares once it knows whose vectors have arrived: of
-the own mask of those who delivered, of the pair masks of those who did not, never both of one device.
-
-Each step gives the next state, which is stored before anything that follows from it is sent. Asked the same again it
-gives the same; asked anything else it refuses.
+The device generates keys (`join`); shares its secrets among its neighbours once it has the list of members (`share`);
+masks its vector once it knows which of them have shared (`mask`); and reveals shares once it knows whose vectors have
+arrived (`reveal`): of the own mask of those who delivered, of the pairwise masks of those who did not, never both of
+one device.  Each step returns the next state, which is stored before any message that depends on it is sent. A repeated
+request gets the same answer; a different one for the same step is refused.
 """
 
 import hashlib
@@ -34,24 +33,24 @@ from coterie_wire.secure_sum import Box, Member, Share
 
 
 class PartyState(msgspec.Struct, frozen=True):
-    """What the device remembers of one sum; most of it is secret."""
+    """The device's state in one sum; most of it is secret."""
 
     session: str
     device: str
     mask_key: bytes
     channel_key: bytes
     seed: bytes
-    """Of its own mask."""
+    """Seed of its own mask."""
     identity: bytes
-    """The public key that its own entry in the list is signed by."""
+    """The public key that its entry in the list is signed with."""
     members: bytes = b""
-    """The list that it has accepted: `encode_members`."""
+    """The list that it has accepted, from `encode_members`."""
     sent: tuple[Box, ...] = ()
     """Its shares for its neighbours."""
     received: tuple[Box, ...] = ()
-    """Their boxes for it; of those whom it shares a mask with in its vector."""
+    """Boxes from its neighbours with whom it shares a mask in its vector."""
     answered: bytes = b""
-    """Digest of the survivors for whom it has revealed shares."""
+    """Digest of the survivors for which it has revealed shares."""
 
 
 class Joined(NamedTuple):
@@ -62,7 +61,7 @@ class Joined(NamedTuple):
 
 
 def join(session: str, device: str, identity: SigningKey) -> Joined:
-    """Draw what is secret in the sum `session`."""
+    """Generate the secrets for the sum `session`."""
     mask_key, channel_key, seed = (secrets.token_bytes(32) for _ in range(3))
     state = PartyState(session, device, mask_key, channel_key, seed, bytes(identity.verify_key))
     return Joined(state, entry(state, identity))
@@ -74,9 +73,9 @@ def entry(state: PartyState, identity: SigningKey) -> Member:
 
 
 def share(state: PartyState, found: MemberList, terms: SumTerms) -> PartyState:
-    """Accept the list, and seal shares for the neighbours: `sent`.
+    """Accept the list, and encrypt shares for the neighbours in `sent`.
 
-    Raises WireError ``secure_sum.wrong_list`` where the device's keys are not in it, or it has accepted another one;
+    Raises WireError ``secure_sum.wrong_list`` where the device's keys are not in it, or it has accepted another list;
     ``secure_sum.too_few``, or ``secure_sum.wrong_key``.
     """
     members = encode_members(found)
@@ -113,12 +112,12 @@ class Masked(NamedTuple):
 
 
 def mask(state: PartyState, boxes: Sequence[Box], vector: Vector, terms: SumTerms) -> Masked:
-    """`vector` under the own mask and those shared with the senders of `boxes`.
+    """`vector` under the own mask and the pairwise masks with the senders of `boxes`.
 
-    It is computed once: under the same masks a second vector would tell how it differs from the first. A box that does
-    not open keeps nobody from the sum: its sender's mask follows from the list, and others hold its shares. It does not
-    count among those who have surely accepted the same list. Raises WireError ``secure_sum.out_of_order``,
-    ``secure_sum.wrong_box``, or ``secure_sum.too_few_shared`` where too few neighbours have.
+    This is done only once: a second vector under the same masks would reveal the difference from the first. A box that
+    cannot be opened does not stop the sum: the sender's mask follows from the list, and others have its shares. It does
+    not count towards the neighbours that have provably accepted the same list. Raises WireError
+    ``secure_sum.out_of_order``, ``secure_sum.wrong_box``, or ``secure_sum.too_few_shared`` where these are too few.
     """
     if not state.members or state.received:
         raise WireError("secure_sum.out_of_order", "vectors are masked once, after shares were sent")
@@ -147,10 +146,10 @@ class Revealed(NamedTuple):
 
 
 def reveal(state: PartyState, survivors: Sequence[int], terms: SumTerms) -> Revealed:
-    """Shares to unmask the sum of the vectors of `survivors`, by their places in the list.
+    """Shares to unmask the sum of the vectors of `survivors`, given by their places in the list.
 
-    Raises WireError ``secure_sum.out_of_order``, ``secure_sum.wrong_survivors`` where it has answered for others before
-    or its own vector is not among them, or ``secure_sum.too_few``.
+    Raises WireError ``secure_sum.out_of_order``, ``secure_sum.wrong_survivors`` where it has answered for other
+    survivors before or its own vector is not included, or ``secure_sum.too_few``.
     """
     if not state.received:
         raise WireError("secure_sum.out_of_order", "shares are revealed after the vector was masked")
@@ -175,7 +174,7 @@ def reveal(state: PartyState, survivors: Sequence[int], terms: SumTerms) -> Reve
 
 
 def survivors_digest(found: MemberList, survivors: Sequence[int]) -> bytes:
-    """SHA-256 [32 bytes] of who is summed."""
+    """SHA-256 [32 bytes] of the survivors whose vectors are summed."""
     return hashlib.sha256(found.digest + msgspec.json.encode(list(survivors))).digest()
 
 
@@ -185,7 +184,7 @@ def _share(owner: int, shares: bytes, has_delivered: bool) -> Share:
 
 
 def _opened(state: PartyState, found: MemberList, boxes: Sequence[Box]) -> Mapping[int, bytes]:
-    """The two shares in each box that opens, by its sender."""
+    """The two shares in each box that can be opened, by its sender."""
     opened: dict[int, bytes] = {}
     for box in boxes:
         sender = found.members[box.sender].channel

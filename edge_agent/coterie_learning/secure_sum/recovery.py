@@ -1,11 +1,11 @@
-"""The platform's part in a secure sum: from the shares that survivors reveal to the sum of their vectors.
+"""The platform's part in a secure sum: unmasks the sum of the survivors' vectors with the shares that they reveal.
 
-What is recovered of each device is either the seed of its own mask, if its vector is summed, or the key of its pair
-masks, if it was lost. A recovered secret is compared with what the device published, so that a wrong share is found.
-Either who revealed it or who dealt it lies, and boxes do not tell which: named is who is at odds with as many others as
-the graph's threshold, and two at least, for among one's neighbours fewer than that conspire. Where no shares of a
-member give what it published, it is the one that lies if so many were revealed that they would, whichever of the
-corrupted hold them.
+For each device either the seed of its own mask is recovered, if its vector is summed, or the key of its pairwise masks,
+if it dropped out. A recovered secret is compared with what the device published, which detects wrong shares. Either the
+device that revealed a wrong share or the one that dealt it is at fault, and the boxes do not show which: a device is
+blamed if it is in conflict with at least as many others as the graph's threshold, and at least two, since fewer of
+one's neighbours than that conspire. Where no shares of a member give what it published, that member is at fault if
+enough shares were revealed that they would do so in spite of any corrupted holders.
 """
 
 import math
@@ -27,13 +27,13 @@ from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import Box, Member, Of, Share
 
 TRIED = 500
-"""Subsets of shares that are looked through for one without a wrong share."""
+"""Most subsets of shares that are searched for one without a wrong share."""
 SURE = 0.05
-"""The share of subsets without a wrong one from which on that many draws find one, but for 7 times in 10^12."""
+"""The share of correct subsets for which that many draws find one, except with a probability of 7e-12."""
 
 
 class Mask(NamedTuple):
-    """One that lies on the sum of the survivors' vectors."""
+    """A mask in the sum of the survivors' vectors."""
 
     seed: bytes
     is_added: bool
@@ -41,7 +41,7 @@ class Mask(NamedTuple):
 
 
 class LyingDealer(WireError):
-    """No shares of a member give what it has published, and the others cannot have made that so."""
+    """No shares of a member give what it published, and the other members cannot be the cause."""
 
     def __init__(self, place: int, detail: str) -> None:
         super().__init__("secure_sum.wrong_share", detail)
@@ -50,7 +50,7 @@ class LyingDealer(WireError):
 
 
 class Recovered(NamedTuple):
-    """What lies on the sum, and who has lied, which was not needed."""
+    """The masks in the sum, and the members that sent wrong shares, without which it was recovered."""
 
     masks: Sequence[Mask]
     liars: Set[int]
@@ -58,12 +58,12 @@ class Recovered(NamedTuple):
 
 
 def boxes_for(place: int, boxes: Sequence[Box]) -> tuple[Box, ...]:
-    """What the member at `place` is sent."""
+    """The boxes for the member at `place`."""
     return tuple(sorted((box for box in boxes if box.to == place), key=lambda box: box.sender))
 
 
 def check_boxes(found: MemberList, place: int, boxes: Sequence[Box], terms: SumTerms) -> None:
-    """Raises WireError ``secure_sum.wrong_box`` unless `boxes` are one of the member's for each of its neighbours."""
+    """Raises WireError ``secure_sum.wrong_box`` unless `boxes` contain one of the member's for each neighbour."""
     wanted = list(_neighbours(found, place, terms))
     if sorted(box.to for box in boxes) != wanted or any(box.sender != place for box in boxes):
         raise WireError("secure_sum.wrong_box", "there must be one box for each neighbour, from the device itself")
@@ -77,11 +77,11 @@ def recover(
     survivors: Sequence[int],
     revealed: Mapping[int, Sequence[Share]],
 ) -> Recovered:
-    """The masks on the sum of the vectors of `survivors`, who are some of those that have `shared` their secrets.
+    """The masks in the sum of the vectors of `survivors`, a subset of those that have `shared` their secrets.
 
-    `revealed` are the shares that each has answered with; those of others than its neighbours are passed over. Raises
-    WireError ``secure_sum.too_few``, ``secure_sum.too_few_shares``, ``secure_sum.wrong_share`` (as LyingDealer where it
-    is known whose lie it is), or ``secure_sum.wrong_survivors`` where some have not shared.
+    `revealed` are the shares that each member answered with; shares of devices that are not its neighbours are ignored.
+    Raises WireError ``secure_sum.too_few``, ``secure_sum.too_few_shares``, ``secure_sum.wrong_share`` (as LyingDealer
+    where the member at fault is known), or ``secure_sum.wrong_survivors`` where some have not shared.
     """
     alive = set(survivors)
     if not alive <= shared or len(alive) < len(survivors):
@@ -116,14 +116,14 @@ def recover(
             on_sum.append(Mask(secret_of(place, neighbours, "own_mask", _is_seed_of(member)), is_added=True))
         elif others := [other for other in neighbours if other in alive]:
             key = secret_of(place, neighbours, "pair_masks", _is_key_of(member))
-            for other in others:  # who added this mask if it stands before the one that was lost
+            for other in others:  # the member added this mask if its place is before that of the dropped one
                 seed = masks.pair_seed(key, found.members[other].mask, found.digest)
                 on_sum.append(Mask(seed, is_added=other < place))
     return Recovered(on_sum, {place for place, others in disputes.items() if others >= max(2, threshold)})
 
 
 def unmasked(vectors: Iterable[VectorFile], layout: Layout, lying: Sequence[Mask]) -> Vector:
-    """The sum of `vectors`, one of which is open at a time, without the masks that lie on it."""
+    """The sum of `vectors`, of which one is open at a time, without its masks."""
     numbers: UInt = np.zeros(layout.length, word(layout.bits))
     tail = np.zeros(layout.tail, np.uint64)
     for vector in vectors:
@@ -140,7 +140,7 @@ def unmasked(vectors: Iterable[VectorFile], layout: Layout, lying: Sequence[Mask
 def _polynomial(
     held: Mapping[int, bytes], threshold: int, is_right: Callable[[bytes], bool], disputes: Mapping[int, int]
 ) -> Polynomial | None:
-    """That of a right secret, through shares of those with the fewest disputes first; None: none is found."""
+    """The polynomial of a correct secret, searched from holders with the fewest disputes on; None: not found."""
     trusted = sorted(held, key=lambda place: (disputes.get(place, 0), place))
     for places in _subsets(trusted, threshold):
         polynomial = Polynomial.through({place + 1: held[place] for place in places})
@@ -151,12 +151,12 @@ def _polynomial(
 
 
 def _suffice(held: int, threshold: int, corrupted: int) -> bool:
-    """Whether so many shares of an honest member give its secret, although those of `corrupted` holders are wrong."""
+    """Whether so many shares of an honest member give its secret even if `corrupted` of them are wrong."""
     return math.comb(max(0, held - corrupted), threshold) >= SURE * math.comb(held, threshold)
 
 
 def _subsets(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """The first of them, then others at random, of which one without a wrong share is soon found."""
+    """The first subset, then random ones, one of which soon has no wrong share."""
     yield places[:size]
     if len(places) > size:
         for draw in range(TRIED):

@@ -1,4 +1,4 @@
-"""What a secure sum promises to those who take part in it, each of whom checks it."""
+"""The guarantees of a secure sum, which each participant checks."""
 
 import math
 from typing import NamedTuple
@@ -8,24 +8,24 @@ from coterie_wire.errors import WireError
 
 
 class SumTerms(NamedTuple):
-    """How many there are at least, and what they bear; parts of the plan, so that devices need not be told."""
+    """The least number of devices and the faults tolerated; part of the plan, so that devices know them."""
 
     fewest: int
-    """Devices whose updates are summed, at least."""
+    """Least number of devices whose updates are summed."""
     corrupted: float
-    """The share of devices that may work together with the platform."""
+    """The share of devices that may conspire with the platform."""
     dropped: float
-    """The share of devices that may be lost on the way."""
+    """The share of devices that may drop out."""
     adversary: Adversary
 
     def corrupted_of(self, members: int) -> int:
-        """Devices of so many that may work together with the platform."""
+        """How many of so many devices may conspire with the platform."""
         return math.ceil(self.corrupted * members - 1e-9)
 
     def honest(self, members: int) -> int:
-        """Devices that are summed and conspire with nobody, at least, of so many that take part.
+        """Least number of honest devices in the sum, where so many take part.
 
-        Raises WireError ``secure_sum.too_few`` where none need be.
+        Raises WireError ``secure_sum.too_few`` where it is zero.
         """
         corrupted = self.corrupted_of(members)
         if corrupted >= self.fewest:
@@ -34,9 +34,9 @@ class SumTerms(NamedTuple):
         return self.fewest - corrupted
 
     def graph(self, members: int) -> Graph:
-        """Of a sum that so many `members` take part in.
+        """The graph of a sum in which so many `members` take part.
 
-        Raises WireError ``secure_sum.too_few`` where they are too few for the promise.
+        Raises WireError ``secure_sum.too_few`` where they are too few for the guarantees.
         """
         if members < self.fewest:
             detail = f"{members} devices take part, and the plan promises that at least {self.fewest} are summed"

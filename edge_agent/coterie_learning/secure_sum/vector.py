@@ -1,7 +1,7 @@
-"""Vectors of whole numbers modulo powers of two: what is masked, sent, and summed.
+"""Vectors of integers modulo powers of two, which are masked, sent, and summed.
 
-Most numbers are of `bits` bits, as few as the plan chooses; those few of the *tail*, which need room, are of 64. A
-vector travels as a tensor file, whose metadata names the list of members that it was masked for.
+Most numbers have `bits` bits, as set by the plan; the few of the *tail*, which need more range, have 64. A vector is
+sent as a tensor file whose metadata identifies the list of members that it was masked for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,33 +21,33 @@ Bytes = NDArray[np.uint8]
 NUMBERS, TAIL = "numbers", "tail"
 WORD_BYTES = 8
 WHOLE_BYTES = {8: "<u1", 16: "<u2", 32: "<u4"}
-"""Types of numbers that need no packing."""
+"""Types of numbers that are not packed."""
 
 
 class Layout(NamedTuple):
-    """The same for all vectors of a sum."""
+    """The layout of all vectors of a sum."""
 
     length: int
-    """Numbers, without those of the tail; even."""
+    """Count of numbers without the tail; even."""
     bits: int
-    """Of a number: 8 to 32, a multiple of 4."""
+    """Bits of a number: 8 to 32, a multiple of 4."""
     tail: int
-    """Numbers of the tail."""
+    """Count of numbers in the tail."""
 
     def specs(self) -> tuple[TensorSpec, ...]:
-        """What a file of one has."""
+        """The tensors of a vector's file."""
         return (
             TensorSpec(NUMBERS, "uint8", (packed_bytes(self.length, self.bits),)),
             TensorSpec(TAIL, "uint8", (WORD_BYTES * self.tail,)),
         )
 
     def file_bytes(self, digest: bytes) -> int:
-        """Of the file of a vector that was masked for the list of members with `digest`."""
+        """Size of the file of a vector that was masked for the list of members with `digest`."""
         return planned_file(self.specs(), _metadata(self.bits, digest)).size_bytes
 
 
 class Vector(NamedTuple):
-    """One device's, or the sum of some."""
+    """One device's vector, or the sum of some."""
 
     bits: int
     numbers: UInt
@@ -57,7 +57,7 @@ class Vector(NamedTuple):
 
 
 def word(bits: int) -> type[np.uint16] | type[np.uint32]:
-    """The type that numbers of so many bits are added in."""
+    """The type in which numbers of so many bits are added."""
     return np.uint16 if bits <= 16 else np.uint32
 
 
@@ -79,7 +79,7 @@ def encode_vector(vector: Vector, digest: bytes) -> bytes:
 
 
 class VectorFile:
-    """A vector that is read span by span."""
+    """A vector that is read a span at a time."""
 
     def __init__(self, stored: TensorFile, layout: Layout) -> None:
         self._stored, self._layout = stored, layout
@@ -97,7 +97,7 @@ class VectorFile:
 
 
 def open_vector(source: Source, layout: Layout, digest: bytes) -> VectorFile:
-    """The vector in `source`, which must have this layout and be masked for this list.
+    """Open the vector in `source`, which must have this layout and be masked for this list.
 
     Raises OSError, or WireError ``update.malformed``, ``update.wrong_shape`` or ``update.wrong_list``.
     """
@@ -115,7 +115,7 @@ def open_vector(source: Source, layout: Layout, digest: bytes) -> VectorFile:
 
 
 def packed_bytes(length: int, bits: int) -> int:
-    """Of an even number of numbers."""
+    """Packed size of an even number of numbers."""
     return length // 2 * bits // 4
 
 
@@ -132,7 +132,7 @@ def pack(numbers: UInt, bits: int) -> Bytes:
 
 
 def unpack(packed: Bytes, bits: int) -> UInt:
-    """The numbers that `pack` wrote."""
+    """The inverse of `pack`."""
     if bits in WHOLE_BYTES:
         whole: UInt = np.ascontiguousarray(packed).view(WHOLE_BYTES[bits]).astype(word(bits))
         return whole
@@ -149,7 +149,7 @@ def _metadata(bits: int, digest: bytes) -> dict[str, str]:
 
 
 def added(vectors: Sequence[Vector]) -> Vector:
-    """Their sum, where nothing hides them: what masks leave of a sum is the same."""
+    """The sum of unmasked vectors; equal to the sum of masked ones after unmasking."""
     numbers, tail = vectors[0].numbers.copy(), vectors[0].tail.copy()
     for vector in vectors[1:]:
         numbers += vector.numbers

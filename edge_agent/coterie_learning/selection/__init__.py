@@ -1,4 +1,4 @@
-"""Slot `selection`: which of the devices that could take part are asked? One module a kind; pure functions."""
+"""Slot `selection`: which of the available devices are invited? One module a kind; pure functions."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
@@ -8,30 +8,30 @@ from coterie_learning.random import device_lot
 
 
 class DeviceFacts(NamedTuple):
-    """What is known of a device that could be asked now."""
+    """Statistics of an available device."""
 
     device: str
     idle_rounds: int | None = None
-    """Rounds since it was asked last; None: it never was, or so long ago that nobody knows."""
+    """Rounds since it was last invited; None: never, or too long ago to be known."""
     loss: float | None = None
-    """Mean loss over its samples of the version that it received last; None: it has delivered nothing."""
+    """Mean loss over its samples of the last version received; None: it has delivered no update."""
     samples: int = 0
-    """That its last update was computed from."""
+    """Samples that its last update was computed from."""
     train_s: float | None = None
-    """Seconds that it trained for its last update."""
+    """Training time of its last update, in seconds."""
 
 
 class Selection(Kind, frozen=True):
-    """Which devices a round asks, of those that are ready and have no part in it yet."""
+    """Which of the ready devices without a part in the round are invited."""
 
     since: ClassVar[str] = "0.2"
     reads_history: ClassVar[bool] = True
-    """Whether it reads more of what is `DeviceFacts` than the device's name."""
+    """Whether it uses fields of `DeviceFacts` other than the device's name."""
 
     def choose(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
         """`count` of `devices` (all, where there are fewer) for round `round_number`, which counts from 1.
 
-        The same choice in whatever order they are given.
+        The choice does not depend on their order.
         """
         raise NotImplementedError
 

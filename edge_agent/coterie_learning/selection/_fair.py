@@ -1,4 +1,4 @@
-"""What selections that prefer some devices share: none waits for more than a number of rounds."""
+"""Shared by selections that prefer some devices: none waits for more than a number of rounds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,9 @@ from coterie_learning.selection import DeviceFacts, Selection
 
 
 class Fair(Selection, frozen=True):
-    """Asks first who has waited longest beyond what is allowed, and then by preference.
+    """Invites overdue devices first, those with the longest wait leading, and then by preference.
 
-    Of n devices that could always take part, of which a round asks k, each is asked within `fair_rounds` and n / k
-    rounds.
+    If n devices are always available and a round invites k, each is invited within `fair_rounds` + n / k rounds.
     """
 
     fair_rounds: Annotated[
@@ -31,7 +30,7 @@ class Fair(Selection, frozen=True):
         return (*first, *rest)
 
     def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:
-        """`count` of `devices` (all, where there are fewer), of which none has waited for too long."""
+        """`count` of `devices` (all, where there are fewer), none of which is overdue."""
         raise NotImplementedError
 
     def _waited(self, known: DeviceFacts, round_number: int) -> int:
@@ -39,7 +38,7 @@ class Fair(Selection, frozen=True):
 
 
 def drawn(weights: Mapping[str, float], *, count: int, seed: int) -> list[str]:
-    """`count` of the devices, each as likely as its weight, which is above 0, without replacement.
+    """`count` of the devices, drawn without replacement in proportion to their positive weights.
 
     By exponential keys: Efraimidis and Spirakis 2006, doi 10.1016/j.ipl.2005.11.003.
     """

@@ -1,6 +1,6 @@
-"""Guided selection: devices whose samples are worth most for the time that they take (Oort: Lai et al. 2021,
-arXiv 2010.06081, Algorithm 1). The utility is of the mean loss, since devices tell no more: the root of the mean square
-of the losses is at least that. One device's claim is bounded by clipping, and its weight in a merge by other rules."""
+"""Oort: guided selection of devices with high statistical utility for their training time (Lai et al. 2021, arXiv
+2010.06081, Algorithm 1). The utility uses the mean loss, since devices report no more; it is a lower bound of the root
+mean square of the losses. A device's claimed utility is bounded by clipping, its weight in a merge by other rules."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ from coterie_learning.selection import DeviceFacts, choose
 from coterie_learning.selection._fair import Fair, drawn
 
 CLIPPED_AT = 0.95
-"""Quantile of utilities above which none counts more."""
+"""Quantile at which utilities are clipped."""
 CUT_OFF = 0.95
-"""Share of the utility of the last device that would be chosen which another needs to be drawn too."""
+"""Cut-off: devices with at least this share of the utility of the last exploited device may be drawn too."""
 UNCERTAINTY = 0.1
 LEAST = 1e-9
-"""A weight that is not zero: who has no utility is drawn last."""
+"""A positive weight, so that devices without utility are drawn last."""
 
 
 class Oort(Fair, frozen=True, tag="oort"):
-    """Exploits devices of high utility, and explores some that have not delivered yet."""
+    """Exploits devices of high utility, and explores some that have not delivered an update yet."""
 
     exploration: Annotated[
         float, Meta(ge=0, le=1, description="share of a round's devices, at first, that have not delivered yet")
@@ -47,7 +47,7 @@ class Oort(Fair, frozen=True, tag="oort"):
         return [*exploited, *choose(untried, count=count - len(exploited), seed=seed)]
 
     def utilities(self, devices: Sequence[DeviceFacts], *, round_number: int) -> Mapping[str, float]:
-        """Of devices that have delivered: statistical utility in 0..1, and what is uncertain, less what time costs."""
+        """Utilities of devices that have delivered: statistical utility in 0..1, plus uncertainty, less a penalty."""
         if not devices:
             return {}
         raw = np.array([known.samples * (known.loss or 0.0) for known in devices])
@@ -67,7 +67,7 @@ class Oort(Fair, frozen=True, tag="oort"):
 
 
 def _exploited(utilities: Mapping[str, float], *, count: int, seed: int) -> Sequence[str]:
-    """Drawn by utility from those that come near the best `count`."""
+    """`count` devices drawn by utility from those near the best."""
     if count <= 0:
         return ()
     last = sorted(utilities.values(), reverse=True)[count - 1]

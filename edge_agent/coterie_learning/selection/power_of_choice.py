@@ -1,4 +1,4 @@
-"""Power of choice: of some candidates those with the highest loss (Cho et al. 2022, arXiv 2010.01243, §3)."""
+"""Power-of-Choice: of some random candidates those with the highest loss (Cho et al. 2022, arXiv 2010.01243, §3)."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from coterie_learning.selection._fair import Fair, drawn
 
 
 class PowerOfChoice(Fair, frozen=True, tag="power_of_choice"):
-    """Devices on whose samples the model does badly learn more often; the loss is the one that they reported last."""
+    """Devices with a high loss are selected more often; the loss is the last one reported."""
 
     candidates: Annotated[
         float, Meta(ge=1, le=100, description="candidates drawn for each device that is asked (d / m); 1: uniform")
@@ -21,6 +21,6 @@ class PowerOfChoice(Fair, frozen=True, tag="power_of_choice"):
     def prefer(self, devices: Sequence[DeviceFacts], *, count: int, round_number: int, seed: int) -> Sequence[str]:  # noqa: ARG002
         weights = {known.device: float(max(1, known.samples)) for known in devices}
         some = drawn(weights, count=math.ceil(count * self.candidates), seed=seed)
-        # Who has told no loss yet comes first, so that its loss becomes known.
+        # Devices without a reported loss come first, so that their losses become known.
         losses = {known.device: math.inf if known.loss is None else known.loss for known in devices}
         return sorted(some, key=lambda device: (-losses[device], device_lot(seed, device)))[:count]

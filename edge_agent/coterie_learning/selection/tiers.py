@@ -1,6 +1,6 @@
-"""Tiers: devices of like speed are asked together, so that none waits for a slow one (TiFL: Chai et al. 2020,
-arXiv 2001.09249, §4). The paper's credits, which bound how often a tier is drawn, are left out: `fair_rounds` bounds
-how long a device waits."""
+"""TiFL: devices of similar speed are selected together, so that none waits for a slow one (Chai et al. 2020, arXiv
+2001.09249, §4). The paper's credits, which bound how often a tier is drawn, are left out: `fair_rounds` bounds how long
+a device waits."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tiers(Fair, frozen=True, tag="tiers"):
-    """Draws one tier a round, each as likely as any other; devices that have not been measured are one of their own."""
+    """Draws one tier a round, all equally likely; devices without a measured time form a tier of their own."""
 
     tiers: Annotated[int, Meta(ge=1, le=100, description="tiers of equally many devices, by their training times")] = 5
 
@@ -43,7 +43,7 @@ class Tiers(Fair, frozen=True, tag="tiers"):
         return chosen
 
     def _divided(self, devices: Sequence[DeviceFacts], seed: int) -> list[list[str]]:
-        """The tiers that have devices: first those that were not measured, then the fastest, and so on."""
+        """The tiers that have devices: first those without a measured time, then by falling speed."""
         unknown = [known.device for known in devices if known.train_s is None]
         times = {known.device: known.train_s for known in devices if known.train_s is not None}
         ranked = sorted(times, key=lambda device: (times[device], device_lot(seed, device)))

@@ -1,4 +1,4 @@
-"""Every device is as likely as any other (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
+"""Uniform random selection (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
 
 from collections.abc import Sequence
 from typing import ClassVar

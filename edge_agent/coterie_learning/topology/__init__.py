@@ -1,4 +1,4 @@
-"""Slot `topology`: by what way do updates meet? One module a kind; pure functions of counts and sizes."""
+"""Slot `topology`: along which paths are updates aggregated? One module a kind; pure functions of counts and sizes."""
 
 from collections.abc import Sequence
 
@@ -7,25 +7,25 @@ from coterie_learning.meetings import MeetingRules
 
 
 class Topology(Kind, frozen=True):
-    """Whom devices send their updates to, and which partial aggregates are formed on the way.
+    """Where devices send their updates, and which partial aggregates are computed on the way.
 
-    Where devices send their updates, a version has the same bits whatever the way. Where they meet, it has not.
+    Aggregation trees do not change a bit of a version. Averaging among devices does.
     """
 
     def fan_in(self) -> int | None:
-        """How many devices send their updates to one supernode at most; None: every device sends to the platform."""
+        """Most devices that send their updates to one supernode; None: every device sends to the platform."""
         return None
 
     def site_tag(self) -> str:
-        """How the tag begins that the devices of one site share."""
+        """The prefix of the tag that the devices of one site share."""
         raise NotImplementedError
 
     def patience_s(self) -> float:
-        """Seconds that a supernode has to sum and send; then its devices send their updates to the platform."""
+        """Seconds that a supernode has to sum and send; afterwards its devices send their updates to the platform."""
         raise NotImplementedError
 
     def tiers(self) -> Sequence[str]:
-        """How the tags begin of sites whose supernodes' sums meet at one of them, from the inside out."""
+        """Tag prefixes of groups of sites whose supernodes' sums are combined at one of them, from the inside out."""
         return ()
 
     def meeting_rules(self) -> MeetingRules | None:

@@ -1,4 +1,4 @@
-"""How models are mixed at a meeting, and why devices may not meet under a plan, whichever of them come to one."""
+"""Shared by gossip topologies: how models are mixed, and plans under which devices may not meet."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
 MOST_DEVICES = 256
-"""Of a round: each is told the keys of all others."""
+"""Most devices of a round, since each gets the keys of all others."""
 MOST_BYTES = 48 << 20
-"""Of a message between two devices, which is held in memory while it is read."""
+"""Largest message between two devices, since it is read in memory."""
 Mixing = Annotated[
     Literal["clipped", "mean"],
     Meta(
@@ -25,7 +25,7 @@ Mixing = Annotated[
 
 
 def misfit_of_mixing(mixing: Mixing, group: int) -> Reason | None:
-    """Groups in which nobody could tell which of two models lies far off."""
+    """Groups in which an outlier cannot be told from the other model."""
     if mixing != "clipped" or group > 2:
         return None
     detail = f"in a meeting of {group} nobody can tell whether the other's model is poisoned"
@@ -33,7 +33,7 @@ def misfit_of_mixing(mixing: Mixing, group: int) -> Reason | None:
 
 
 def misfit_of_meetings(plan: "Plan", model: ModelSpec | None) -> Reason | None:
-    """What would be mixed before anybody could look at it, or cannot be averaged, or other devices may not read."""
+    """Parts of a plan that check updates before mixing, cannot be averaged, or that other devices may not read."""
     if plan.merge.reads != "sums":
         detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, which meetings have mixed"
         return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg, or topology star")

@@ -1,8 +1,8 @@
-"""Gossip: the devices of a round average their models among themselves, in small groups, and come home at its end.
+"""Gossip: the devices of a round average their models among themselves in small groups, and send them at its end.
 
 Groups and averages are `coterie_learning.meetings`: Moshpit SGD (Ryabinin et al. 2021, arXiv 2103.03239), which with
-groups of two is D-PSGD (Lian et al. 2017, arXiv 1705.09056). No meeting needs the platform. It loses to a star where
-few devices come to a meeting, and gains no accuracy where all have data of the same distribution.
+groups of two is D-PSGD (Lian et al. 2017, arXiv 1705.09056). Meetings do not need the platform. It loses to a star
+where few devices come to a meeting, and gains no accuracy where the data are identically distributed.
 """
 
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Gossip(Topology, frozen=True, tag="gossip"):
-    """Devices train, meet, train again; after the last meeting each sends the platform what it has come to."""
+    """Devices alternate training and averaging; after the last meeting each sends its result to the platform."""
 
     meetings: Annotated[int, Meta(ge=1, le=10_000, description="meetings in a round, a training before each")] = 10
     group: Annotated[
@@ -41,5 +41,5 @@ class Gossip(Topology, frozen=True, tag="gossip"):
         return MeetingRules(self.meetings, self.settling, self.group, self.wait_s, self.mixing == "clipped")
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What would be mixed before anybody could look at it, or cannot be averaged, or other devices may not read."""
+        """Parts of a plan that check updates before mixing, cannot be averaged, or that other devices may not read."""
         return misfit_of_mixing(self.mixing, self.group) or misfit_of_meetings(plan, model)

@@ -1,9 +1,9 @@
-"""Supernodes: a device at each site sums the updates of its neighbours, and one partial aggregate leaves the site.
+"""Supernodes: hierarchical aggregation; a device at each site sums its neighbours' updates, and sends one sum.
 
-After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4, brought to the edge as
-in Liu et al. 2020, "Client-edge-cloud hierarchical federated learning". Sums are exact, so that the tree, however deep,
-leaves no trace in the version. It loses where a site has few devices and a coarse codec: a sum takes two bytes a
-parameter with `int8`, four with `float32`.
+After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4, moved to the edge as
+in Liu et al. 2020, "Client-edge-cloud hierarchical federated learning". Sums are exact, so that the version does not
+depend on the tree. It loses where a site has few devices and a coarse codec: a sum takes two bytes a parameter with
+`int8`, four with `float32`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Supernodes(Topology, frozen=True, tag="supernodes"):
-    """Devices of one site send their updates to a neighbour that its owner lets do it, and that one sends their sum."""
+    """Devices of one site send their updates to a neighbour whose owner allows it, and that device sends their sum."""
 
     members: Annotated[int, Meta(ge=2, le=100)] = 32
     """Devices that send to one supernode at most."""
@@ -55,7 +55,7 @@ class Supernodes(Topology, frozen=True, tag="supernodes"):
         return self.above
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What a sum over a site would not tell, or nobody may read."""
+        """Kinds that need more than the sum over a site, or updates that no other device may read."""
         if plan.merge.reads != "sums":
             detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, and a supernode sends sums"
             return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg, or topology star")

@@ -1,9 +1,9 @@
-"""Walkers: gossip in which a few devices train and meet at a time, and the next ones go on from what these came to.
+"""Walkers: gossip in which a few devices train and meet at a time, and the next ones continue from their model.
 
-Who is drawn and who waits is `coterie_learning.walkers`, after Takezawa and Stich 2025 (arXiv 2501.15259). It sends
-fewer models than `gossip`, whose devices all come to each meeting, and a device that is away holds up nobody for long.
-It loses where a single walker finds devices away, since then nobody has the newest model, and it gains no accuracy
-where all have data of the same distribution.
+Devices are drawn as in `coterie_learning.walkers`, after Takezawa and Stich 2025 (arXiv 2501.15259). It sends fewer
+models than `gossip`, where all devices come to each meeting, and an absent device delays the others only briefly. It
+loses where a single walker meets absent devices, since the newest model is then lost, and it gains no accuracy where
+the data are identically distributed.
 """
 
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Walkers(Topology, frozen=True, tag="walkers"):
-    """In turn, devices take a model over, train and meet; each sends what its own last meeting came to."""
+    """In turn, devices take a model over, train and average; each sends the result of its own last meeting."""
 
     meetings: Annotated[int, Meta(ge=1, le=10_000, description="meetings in a round, a training before each")] = 40
     walkers: Annotated[
@@ -49,7 +49,7 @@ class Walkers(Topology, frozen=True, tag="walkers"):
         return MeetingRules(self.meetings, 0, self.walkers, self.wait_s, self.mixing == "clipped", self.turn_s)
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What cannot be averaged by peers, and rounds in which a device would never be drawn."""
+        """Parts of a plan that cannot be averaged by peers, and rounds in which a device would never be drawn."""
         drawn = self.meetings * self.walkers
         if plan.pace.holds_rounds() and plan.pace.updates_wanted() > drawn:
             detail = f"{self.meetings} meetings of {self.walkers} devices, and a round of {plan.pace.updates_wanted()}"

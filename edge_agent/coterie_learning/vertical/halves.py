@@ -1,4 +1,4 @@
-"""What either party computes with: its half of the network, on rows of its own table."""
+"""The two halves of the split network, each on rows of its party's table."""
 
 from typing import NamedTuple, Protocol
 
@@ -11,46 +11,46 @@ Int64 = NDArray[np.int64]
 
 
 class Stepped(NamedTuple):
-    """What one step of the upper half gives."""
+    """The result of one step of the upper half."""
 
     loss: float
-    """Mean of the batch."""
+    """Mean loss of the batch."""
     gradient: Float32
-    """[samples, width]: of each sample's own loss by what came over the cut."""
+    """[samples, width]: gradient of each sample's loss by the values at the cut."""
 
 
 class Half(Protocol):
-    """Parameters, which are all that it remembers."""
+    """One half; its parameters are its only state."""
 
     batch_size: int
     width: int
-    """Numbers that pass the cut for each person."""
+    """Values at the cut for each person."""
 
     def tensors(self) -> Tensors:
-        """The parameters and what the optimiser remembers."""
+        """The parameters and the optimiser's state."""
 
     def restore(self, tensors: Tensors) -> None:
-        """Go on from these."""
+        """Continue from these tensors."""
 
 
 class LowerHalf(Half, Protocol):
-    """At the party with columns alone."""
+    """The half of the party with columns only."""
 
     def forward(self, rows: Int64) -> Float32:
-        """What goes over the cut for `rows`, [rows, width]."""
+        """The values at the cut for `rows`, [rows, width]."""
 
     def backward(self, rows: Int64, gradient: Float32, *, learning_rate: float, momentum: float) -> None:
-        """Learn from the `gradient` [rows, width] that came back, of one batch."""
+        """Learn from the returned `gradient` [rows, width] of one batch."""
 
 
 class UpperHalf(Half, Protocol):
-    """At the party with the labels, whose own columns it takes, too."""
+    """The half of the party with the labels, which also uses its own columns."""
 
     def step(self, rows: Int64, values: Float32, *, learning_rate: float, momentum: float) -> Stepped:
-        """Learn from one batch, with the `values` [rows, width] that came over the cut."""
+        """Learn from one batch, with the `values` [rows, width] at the cut."""
 
     def predict(self, rows: Int64, values: Float32) -> Int64:
-        """The class of each row, [rows]."""
+        """The predicted class of each row, [rows]."""
 
     def labels(self) -> Int64:
-        """Of all rows of the table; -1 where the label is not known."""
+        """Labels of all rows of the table; -1 where unknown."""

@@ -1,10 +1,10 @@
-"""Private set intersection by Diffie and Hellman: two parties find the people whom both know, and name nobody else.
+"""Diffie-Hellman private set intersection: two parties find the people whom both have, and reveal no others.
 
-Each maps its identifiers to points of a group and multiplies them by a number of its own; the other multiplies them by
-its number, too, and points of the same person are then equal, whoever began. Meadows, A More Efficient Cryptographic
+Each maps its identifiers to points of a group and multiplies them by its secret number; the other multiplies them by
+its own, and points of the same person are then equal in either order. Meadows, A More Efficient Cryptographic
 Matchmaking Protocol (1986); Huberman, Franklin and Hogg, Enhancing Privacy and Trust in Electronic Communities (1999).
-The group is that of Ed25519's prime-order subgroup, in which a party that keeps to the protocol learns from the other's
-points nothing but how many there are and which of them it has, too.
+The group is the prime-order subgroup of Ed25519; a party that follows the protocol learns only how many points the
+other has and which of them it has too.
 """
 
 import hashlib
@@ -29,30 +29,30 @@ Int64 = NDArray[np.int64]
 
 
 class AlignmentState(msgspec.Struct, frozen=True):
-    """How far an intersection has come; with the identifiers it is all that is needed to go on."""
+    """The state of an intersection; together with the identifiers, all that is needed to resume."""
 
     salt: bytes
-    """What is the same for both parties, and differs between any two intersections."""
+    """The same for both parties, and different for every intersection."""
     secret: bytes
-    """32 bytes that nobody else knows."""
+    """32 secret bytes."""
     expected: int | None = None
-    """How many people the other party has; None: it has not begun to tell."""
+    """How many people the other party has; None: not received yet."""
     theirs: bytes = b""
-    """Its points multiplied by both numbers, in its order."""
+    """The other party's points multiplied by both numbers, in its order."""
     own: bytes = b""
     """Our points multiplied by both numbers, in the order in which we sent them."""
 
 
 class Alignment:
-    """One party's side of it."""
+    """One party's side of the intersection."""
 
     def __init__(self, identifiers: Sequence[str], state: AlignmentState) -> None:
-        """`identifiers` are the same, in the same order, whenever it goes on; none is twice among them."""
+        """`identifiers` are unique, and the same, in the same order, whenever it is resumed."""
         self._identifiers, self.state = identifiers, state
         self._scalar = _scalar(state.secret)
 
     def begin(self) -> Iterator[Blinded]:
-        """What is sent first: our points, in an order that does not tell that of the rows."""
+        """The first messages: our points, in an order that does not reveal that of the rows."""
         count = len(self._identifiers)
         points = [
             _times(self._scalar, element(self._identifiers[row], salt=self.state.salt)) for row in self._order(count)
@@ -61,7 +61,7 @@ class Alignment:
             yield Blinded(count, first, b"".join(points[first : first + CHUNK_POINTS]))
 
     def take_blinded(self, letter: Blinded) -> Doubled:
-        """The other party's points, multiplied by our number, to send back.
+        """Multiply the other party's points by our number, to send them back.
 
         Raises WireError ``vertical.hostile_points`` or ``vertical.out_of_order``.
         """
@@ -80,7 +80,7 @@ class Alignment:
         return Doubled(letter.first, doubled)
 
     def take_doubled(self, letter: Doubled) -> None:
-        """Our own points, as the other party gives them back.
+        """Receive our own points, as returned by the other party.
 
         Raises WireError ``vertical.hostile_points`` or ``vertical.out_of_order``.
         """
@@ -97,7 +97,7 @@ class Alignment:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both parties' points have come."""
+        """Whether both parties' points have been received."""
         state = self.state
         return (
             state.expected is not None
@@ -106,7 +106,7 @@ class Alignment:
         )
 
     def rows(self) -> Int64:
-        """Of the people whom both know, our row numbers, in the order that both have: that of their points."""
+        """Our row numbers of the common people, in the order of their points, which is the same for both parties."""
         assert self.is_complete
         common = set(_points(self.state.theirs))
         order = self._order(len(self._identifiers))
@@ -120,7 +120,7 @@ class Alignment:
 
 
 def element(identifier: str, *, salt: bytes) -> bytes:
-    """The point of an identifier: the sum of two maps of a hash, which is as good as random (RFC 9380, section 3)."""
+    """The point of an identifier: hash to curve by the sum of two maps (RFC 9380, section 3)."""
     uniform = hashlib.blake2b(identifier.encode(), key=salt[:64], person=b"coterie-psi-1").digest()
     first, second = (crypto_core_ed25519_from_uniform(half) for half in (uniform[:32], uniform[32:]))
     return bytes(crypto_core_ed25519_add(first, second))
@@ -140,7 +140,7 @@ def _times(scalar: bytes, point: bytes) -> bytes:
 
 
 def _check(point: bytes) -> None:
-    """A point outside the subgroup would tell something of the number that it is multiplied by."""
+    """Refuse points outside the subgroup, which would reveal information about the secret number."""
     if not crypto_core_ed25519_is_valid_point(point):
         raise WireError("vertical.hostile_points", "a point is not of the group")
 

@@ -1,5 +1,5 @@
-"""The two parties, each a state and what it answers to a letter. No input or output: who holds a party keeps its state
-after each letter together with what it answers, so that a party that was killed goes on to the same bits."""
+"""The two parties as state machines: a state and the answers to a letter. No I/O: the caller stores the state after
+each letter together with the answers, so that a party that was killed resumes with the same bits."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -33,38 +33,38 @@ _PARTS: tuple[Part, ...] = ("train", "held", "asked")
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """What the party with the labels found."""
+    """Metrics of an epoch, at the party with the labels."""
 
     loss: float
-    """Mean over the batches."""
+    """Mean loss over the batches."""
     accuracy: float
-    """On the people held out."""
+    """Accuracy on the people held out."""
 
 
 class PartyState(msgspec.Struct, frozen=True):
-    """How far a party has come."""
+    """The state of a party."""
 
     alignment: AlignmentState | None
-    """None: it is done, and the number that points were multiplied by is forgotten."""
+    """None: it is complete, and the secret number has been deleted."""
     noise_key: bytes
     rows: bytes = b""
-    """Numbers of the common people's rows, int64, in the order that both parties have."""
+    """Row numbers of the common people, int64, in the common order."""
     train: bytes = b""
-    """Places in that order, int64."""
+    """Places in the common order, int64."""
     held: bytes = b""
     asked: bytes = b""
     step: int = 0
-    """Batches that were trained on."""
+    """Number of batches trained on."""
     losses: tuple[float, ...] = ()
-    """Of this epoch's batches."""
+    """Losses of this epoch's batches."""
     seen: int = 0
-    """People of the part that is being measured or predicted."""
+    """Number of people processed of the part that is being evaluated or predicted."""
     right: int = 0
     epochs: tuple[Epoch, ...] = ()
     alone: float | None = None
-    """Accuracy on the people held out of the upper half by itself; None: not known, or another release divided them."""
+    """Accuracy of the upper half alone on the people held out; None: not known, or divided by another release."""
     predicted: bytes = b""
-    """Classes of the people asked for, int64."""
+    """Classes of the people to predict, int64."""
     is_finished: bool = False
 
 
@@ -72,24 +72,24 @@ Stage = Literal["aligning", "training", "finished"]
 
 
 class Party:
-    """What both share."""
+    """Shared by both parties."""
 
     def __init__(self, identifiers: Sequence[str], half: Half, terms: VerticalTerms, standing: PartyState) -> None:
-        """`identifiers` are those of the table's rows; the half has the parameters that belong to `standing`."""
+        """`identifiers` are those of the table's rows; `half` has the parameters of the state `standing`."""
         self._identifiers, self._half, self._terms, self.standing = identifiers, half, terms, standing
         self.half: Half = half
 
     @staticmethod
     def beginning(*, salt: bytes, secret: bytes) -> PartyState:
-        """Of a party that has said nothing; `secret` are 64 bytes that nobody else knows."""
+        """The initial state; `secret` are 64 secret bytes."""
         return PartyState(alignment=AlignmentState(salt, secret[:32]), noise_key=secret[32:])
 
     def begin(self) -> Iterator[Letter]:
-        """What it sends before anything has come."""
+        """The messages that it sends first."""
         return self._aligning().begin()
 
     def receive(self, letter: Letter) -> list[Letter]:
-        """What it answers. Raises WireError ``vertical.…`` where the letter cannot be what the other party owes it."""
+        """The answers to a letter. Raises WireError ``vertical.…`` where the letter is not one expected next."""
         match letter:
             case Blinded() if self.standing.alignment is not None:
                 alignment = self._aligning()
@@ -105,19 +105,19 @@ class Party:
 
     @property
     def stage(self) -> Stage:
-        """How far it is."""
+        """The current stage."""
         if self.standing.is_finished:
             return "finished"
         return "aligning" if self.standing.alignment is not None else "training"
 
     @property
     def common(self) -> int:
-        """People whom both know; 0 before that is found."""
+        """Number of common people; 0 before the intersection is complete."""
         return len(self.standing.rows) // 8
 
     @property
     def epoch(self) -> int:
-        """Epochs whose batches have all been trained on."""
+        """Number of complete epochs."""
         return self.standing.step // self._batches if self.standing.train else 0
 
     @property
@@ -149,7 +149,7 @@ class Party:
         self.standing = msgspec.structs.replace(self.standing, **changes)
 
     def _part(self, part: Part) -> Int64:
-        """Its people's row numbers."""
+        """The row numbers of its people."""
         rows = np.frombuffer(self.standing.rows, np.int64)
         return rows[np.frombuffer(getattr(self.standing, part), np.int64)]
 
@@ -166,12 +166,12 @@ class Party:
 
     @property
     def _chunk(self) -> int:
-        """People in a letter that no batch is in."""
+        """Number of people in a letter without a batch."""
         return max(1, MAX_NUMBERS_BYTES // (4 * self._half.width))
 
 
 class ColumnsParty(Party):
-    """Has columns alone, and the lower half."""
+    """The party with columns only, and the lower half."""
 
     _half: LowerHalf
 
@@ -221,7 +221,7 @@ class ColumnsParty(Party):
 
 
 class LabelsParty(Party):
-    """Has labels, columns, and the upper half."""
+    """The party with labels, columns, and the upper half."""
 
     _half: UpperHalf
 
@@ -230,12 +230,12 @@ class LabelsParty(Party):
 
     @property
     def predictions(self) -> tuple[Int64, Int64]:
-        """Rows without a label whose class was predicted, and the classes."""
+        """Rows without a label, and their predicted classes."""
         classes = np.frombuffer(self.standing.predicted, np.int64)
         return self._part("asked")[: len(classes)], classes
 
     def _divide(self) -> list[Letter]:
-        """Those held out come last in the common order, which is as good as random."""
+        """The people held out come last in the common order, which is effectively random."""
         known = self._half.labels()[np.frombuffer(self.standing.rows, np.int64)] >= 0
         labelled, asked = np.flatnonzero(known), np.flatnonzero(~known)
         held = round(len(labelled) * self._terms.held_share)
@@ -249,7 +249,7 @@ class LabelsParty(Party):
         return [Divided(**bits)]
 
     def _measured_alone(self) -> float:
-        """How well this party's half does that learns likewise with nothing from the other party: zeros at the cut."""
+        """Accuracy of this party's half trained alone in the same way, with zeros at the cut."""
         half, width = self._half, self._half.width
         before = half.tensors()
         for step in range(self._terms.epochs * self._batches):
@@ -278,7 +278,7 @@ class LabelsParty(Party):
 
     @property
     def _is_measured(self) -> bool:
-        """Whether every epoch that has ended was measured."""
+        """Whether every complete epoch was evaluated."""
         return len(self.standing.epochs) == self.epoch
 
     def _learn(self, letter: Forward) -> list[Letter]:

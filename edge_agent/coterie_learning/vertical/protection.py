@@ -1,10 +1,11 @@
-"""What hides labels in the gradients that go back over the cut.
+"""Protection of labels in the gradients that are sent back over the cut.
 
 A sample's gradient by the values at the cut points away from its class: k-means on the gradients of one epoch finds
-most labels (Li et al., Label Leakage and Protection in Two-party Split Learning (2022), arXiv 2102.08504). No gradient
-is therefore left longer than twice the mean of its batch, since outliers would stand out, and normal noise that is a
-multiple of that mean is added to each number. Over many people the noise cancels out for the learner; over the epochs
-it does so for who looks at one person, too, if less. No bound is proven: `make bench NAME=vertical` measures guesses.
+most labels (Li et al., Label Leakage and Protection in Two-party Split Learning (2022), arXiv 2102.08504). Gradients
+are therefore clipped to twice the mean norm of their batch, since outliers would be recognisable, and normal noise that
+is a multiple of that mean is added to each number. The noise averages out over many people for training; over the
+epochs it also does, to a lesser degree, for an observer of one person. No bound is proven: `make bench NAME=vertical`
+measures guesses.
 """
 
 import hashlib
@@ -15,13 +16,13 @@ from coterie_wire.tensors import Float32
 
 DEFAULT_NOISE = 2.0
 _LONGEST = 2.0
-"""Times the mean length."""
+"""Clipping bound, in mean norms."""
 
 
 def protect(gradient: Float32, *, noise: float, secret: bytes, number: int) -> Float32:
-    """`gradient` [samples, width] of step `number` with normal noise of `noise` times the mean length of a sample's.
+    """`gradient` [samples, width] of step `number`, clipped, with normal noise of `noise` times the mean norm.
 
-    The noise is drawn from `secret`, so that a step that is repeated sends the same bits. 0: the gradient as it is.
+    The noise is drawn from `secret`, so that a repeated step sends the same bits. 0: the gradient is unchanged.
     """
     if noise == 0:
         return gradient

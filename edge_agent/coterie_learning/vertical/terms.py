@@ -1,4 +1,4 @@
-"""What the parties of an alliance agree on before anything is sent."""
+"""The settings that the parties of an alliance agree on before anything is sent."""
 
 from typing import Annotated
 
@@ -13,16 +13,16 @@ class VerticalTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 20
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05
-    """Of the first epoch; it falls to nothing by equal steps, an epoch each."""
+    """Learning rate of the first epoch; it falls linearly to zero over the epochs."""
     momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
     noise: Annotated[float, Meta(ge=0, le=100)] = DEFAULT_NOISE
-    """Of gradients over the cut, as a multiple of their mean length; 0: labels are not hidden from the other party."""
+    """Noise on gradients at the cut, in mean norms of these; 0: labels are not hidden from the other party."""
     held_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
-    """Share of the common people with a label on whom the network is measured and never trained."""
+    """Share of the common people with a label that is held out for evaluation."""
     least_rows: Annotated[int, Meta(ge=2)] = 200
-    """Common people that are needed; with fewer a party alone does as well."""
+    """Least number of common people; with fewer, a party alone does as well."""
     seed: Annotated[int, Meta(ge=0, lt=1 << 53)] = 0
-    """Of the order in which people are trained on."""
+    """Seed of the order in which people are trained on."""
 
     def rate(self, epoch: int) -> float:
         """The learning rate of epoch `epoch`, counted from 0."""
