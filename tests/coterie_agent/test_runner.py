@@ -61,7 +61,7 @@ def test_a_label_that_the_model_does_not_know_is_set_aside_and_the_rest_is_train
     platform.wait_for(lambda: "a1" in platform.accepted)
     assert 40 <= platform.offers["a1"].samples <= 55
     assert (stocked.samples.count(), stocked.samples.set_aside()) == (61, 1)
-    assert "1 samples are set aside" in caplog.text
+    assert "samples that are set aside" in caplog.text
 
 
 LONG = {**PLAN, "local": {"kind": "sgd", "epochs": 500, "learning_rate": 0.01}}

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.axe import faults
 from tests.phone.conftest import NewPhone, World
-from tests.phone.test_training import device_named
+from tests.phone.test_training import OF_ONE, device_named
 from tests.system.model import samples
 
 pytestmark = pytest.mark.phone
@@ -51,6 +51,38 @@ def test_no_page_has_a_fault(world: World, phones: NewPhone, tmp_path: Path) -> 
     found += faults_everywhere(page)
     phone.complaints.clear()  # Chromium writes the refusal to the console
     assert not found, "\n".join(found)
+
+
+def test_what_an_owner_has_opened_typed_and_focused_stays_when_a_part_comes(
+    world: World, phones: NewPhone, tmp_path: Path
+) -> None:
+    phone = phones("typed")
+    page = phone.join(world.operator.enrolment_token(tag="typed"))
+    phone.add_samples(tmp_path, *samples(20, seed=1))
+    page.locator("#receipts summary").last.click()
+    allowed = page.get_by_label("Epsilon that you allow in all")
+    allowed.press("ControlOrMeta+a")
+    page.keyboard.type("2.5")
+    world.operator.start_federation("typed", pair=next(world.pairs), plan=OF_ONE, rounds_wanted=1)
+    expect(page.locator("#asked")).to_be_visible(timeout=60_000)
+    expect(allowed).to_have_value("2.5")
+    expect(allowed).to_be_focused()
+    expect(page.locator("#receipts details[open]")).to_have_count(1)
+    page.get_by_role("button", name="Pause for a day").press("Enter")
+    expect(page.get_by_role("button", name="Go on")).to_be_focused()
+    phone.complaints.clear()  # the assignment was given back
+
+
+def test_a_blank_name_is_refused_in_words(world: World, phones: NewPhone) -> None:
+    phone = phones("blank")
+    page = phone.open(f"/phone/#join={world.operator.enrolment_token()}")
+    name = page.get_by_label("What your device is called there")
+    name.fill("  ")
+    page.get_by_role("button", name="Join").click()
+    assert name.evaluate("field => field.validationMessage") == "Give your device a name."
+    name.fill("hall")
+    page.get_by_role("button", name="Join").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("hall")
 
 
 def test_no_page_that_lets_nobody_join_has_a_fault(phones: NewPhone) -> None:

@@ -122,7 +122,7 @@ class SampleStore:
             cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", row)
         aside = self.set_aside()
         if aside:
-            log.warning("%d samples are set aside, as the model's classes end at %d", aside, classes - 1)
+            log.warning("samples that are set aside, as the model's classes end at %d: %d", classes - 1, aside)
 
     def count(self) -> int:
         """All samples, also those that are set aside."""

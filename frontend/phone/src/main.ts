@@ -31,6 +31,7 @@ let damage: readonly Damage[] = [];
 let forgotten: ForgetNews | null = null;
 const spoken = el("p", { role: "status" });
 const drawn = new Map<string, Drawn>();
+const FOCUSABLE = "button, input, select, textarea, summary";
 const stateOf = ({ state }: Part): string => JSON.stringify(state);
 
 interface Drawn {
@@ -65,21 +66,47 @@ function draw(): void {
     watchIdle: () => probes.watchIdle(),
     tell,
   });
-  if (parts.map(({ key }) => key).join() !== [...drawn.keys()].join()) {
-    const made = parts.map((part): [string, Drawn] => [part.key, { state: stateOf(part), element: part.make() }]);
-    show(...made.map(([, { element }]) => element));
-    for (const [key, one] of made) drawn.set(key, one);
-    return;
-  }
+  if (drawn.size === 0) show();
   spoken.textContent = note;
-  for (const part of parts) {
-    const before = drawn.get(part.key);
-    if (before === undefined || before.state === stateOf(part)) continue;
-    const element = part.make();
-    keepOpen(before.element, element);
-    before.element.replaceWith(element);
-    drawn.set(part.key, { state: stateOf(part), element });
+  const keys = new Set(parts.map(({ key }) => key));
+  for (const [key, { element }] of drawn) {
+    if (keys.has(key)) continue;
+    element.remove();
+    drawn.delete(key);
   }
+  let last: Element = spoken;
+  for (const part of parts) {
+    last = drawPart(part, last);
+  }
+}
+
+/** Behind the part that is `last`; one that is drawn already stands there, and stays where its state is the same. */
+function drawPart(part: Part, last: Element): HTMLElement {
+  const [before, state] = [drawn.get(part.key), stateOf(part)];
+  if (before?.state === state) return before.element;
+  const element = part.make();
+  if (before === undefined) {
+    last.after(element);
+  } else {
+    keepOpen(before.element, element);
+    const focused = focusedIn(before.element, element);
+    before.element.replaceWith(element);
+    focused?.focus({ preventScroll: true });
+  }
+  drawn.set(part.key, { state, element });
+  return element;
+}
+
+/** What in `after` takes the place of what has the focus in `before`; undefined: nothing there has it. */
+function focusedIn(before: HTMLElement, after: HTMLElement): HTMLElement | undefined {
+  const { activeElement } = document;
+  const at = [...before.querySelectorAll(FOCUSABLE)].indexOf(activeElement as Element);
+  if (at < 0) return undefined;
+  const found = [...after.querySelectorAll<HTMLElement>(FOCUSABLE)];
+  const line = found.find(
+    ({ tagName, textContent }) => tagName === "SUMMARY" && textContent === activeElement?.textContent,
+  );
+  return line ?? found.slice(0, at + 1).at(-1);
 }
 
 /** What the owner has opened to read stays open. */

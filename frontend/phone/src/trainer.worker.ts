@@ -183,7 +183,7 @@ class Trainer {
     await this.store.addUnlabelled(unlabelled, "files");
     await this.device?.samplesChanged();
     const without = unlabelled.length === 0 ? "" : ` ${unlabelled.length} without a label: you are asked about some.`;
-    return `${labelled.length} samples were added.${without}`;
+    return `Samples that were added: ${labelled.length}.${without}`;
   }
 
   private async takeIn(

@@ -96,10 +96,17 @@ function form(join: (name: string) => void): HTMLElement {
     el("p"),
     button,
   );
+  name.addEventListener("input", () => name.setCustomValidity(""));
   made.addEventListener("submit", (event) => {
     event.preventDefault();
+    const given = name.value.trim();
+    if (given === "") {
+      name.setCustomValidity("Give your device a name.");
+      name.reportValidity();
+      return;
+    }
     button.disabled = true;
-    join(name.value.trim());
+    join(given);
   });
   return made;
 }

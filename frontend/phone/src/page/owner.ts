@@ -65,13 +65,13 @@ export function ownerPage(shown: Shown, sources: readonly Part[], asked: Asked):
     ...peersPart(shown, asked.tell),
     ...questionPart(shown, asked.tell),
     ...sources,
-    { key: "samples", state: [count, counts, shown.aside], make: () => samples(shown, asked) },
+    { key: "samples", state: [count, counts, shown.aside, shown.takes?.classes], make: () => samples(shown, asked) },
     { key: "told", state: [shown.told, choices.privacy], make: () => toldUnderNoise(shown, asked) },
     { key: "counted", state: [shown.answered, choices.questions], make: () => countedPart(shown, asked.tell) },
     { key: "rounds", state: finished, make: () => taken(shown) },
     { key: "receipts", state: receipts, make: () => left(receipts) },
     limitsPart(shown, asked),
-    { key: "decide", state: choices, make: () => decide(shown, asked) },
+    { key: "decide", state: [choices, choices.pausedUntil > Date.now()], make: () => decide(shown, asked) },
     agreedPart(shown, asked.tell),
   ];
 }
@@ -144,9 +144,13 @@ function samples(shown: Shown, { tell }: Asked): HTMLElement {
     file.value = "";
   });
   const counts = shown.counts.flatMap((count, label) =>
-    count > 0 ? [`class ${label}: ${count.toLocaleString()}`] : [],
+    count > 0 ? [`${shown.takes?.classes[label] ?? `class ${label}`}: ${count.toLocaleString()}`] : [],
   );
-  const erase = el("button", { type: "button", onclick: () => tell({ do: "delete-samples" }) }, "Delete all samples");
+  const erase = el("button", { type: "button" }, "Delete all samples");
+  erase.onclick = () => {
+    const what = "All samples of this browser are deleted, also those without a label. Nobody has them anywhere else.";
+    if (confirm(`${what} Go on?`)) tell({ do: "delete-samples" });
+  };
   return section(
     `Samples in this browser: ${shown.samples.toLocaleString()}`,
     counts.length > 0 ? el("p", { className: "quiet" }, counts.join(", ")) : null,
@@ -162,7 +166,7 @@ function samples(shown: Shown, { tell }: Asked): HTMLElement {
 }
 
 const setAside = (count: number): string =>
-  `${count.toLocaleString()} are set aside, as the model does not know their label: nothing is learned from them. ` +
+  `Set aside, as the model does not know their label: ${count.toLocaleString()}. Nothing is learned from them. ` +
   "To correct them, delete all samples and add the corrected file.";
 
 const OUTCOMES = { accepted: "counted", dropped: "not used", released: "given back" } as const;
