@@ -105,7 +105,7 @@ def _fold(before: Mapping[str, tuple[int, int]]) -> float:
     from coterie.rounds.tidying import tidy
     from tests.coterie.world import START
 
-    histories.REMEMBERED = 0
+    histories.LOOKBACK_ROUNDS = 0
     tidy(now=START + timedelta(days=40))
     prune(now=START + timedelta(days=400))
     assert Assignment.objects.count() == DEVICES - SILENT, "of the newest round, what was delivered"

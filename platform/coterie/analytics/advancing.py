@@ -15,7 +15,7 @@ from coterie.core.resting import LONGEST_S
 from coterie.secure_sums.files import vectors_of
 from coterie.secure_sums.models import SecureSum
 from coterie.secure_sums.selectors import layout_of, members_of, revealed, shared, survivors
-from coterie.secure_sums.services import advance_sum, fail_sum, forget
+from coterie.secure_sums.services import advance_sum, discard_contents, fail_sum
 from coterie_learning.answers import Encoding, FleetAnswer
 from coterie_learning.secure_sum.recovery import recover, unmasked
 from coterie_learning.secure_sum.vector import VectorFile, open_vector
@@ -75,7 +75,7 @@ def _answer(question: Question, sum_: SecureSum, now: datetime) -> None:
     except WireError as error:
         _fail(question, Reason(error.code, error.detail), now)
         return
-    forget(sum_)
+    discard_contents(sum_)
     end(
         question,
         State.ANSWERED,

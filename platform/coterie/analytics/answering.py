@@ -45,8 +45,8 @@ def join_sum(*, part: Part, message: JoinSum) -> SumNews:
 
 
 def share_secrets(*, part: Part, message: ShareSecrets, now: datetime) -> SumNews:
-    """Keep the device's sealed shares. Raises WrongStep, or what `services.take_shares` raises."""
-    services.take_shares(party=_party(part), boxes=message.boxes, now=now)
+    """Keep the device's sealed shares. Raises WrongStep, or what `services.store_shares` raises."""
+    services.store_shares(party=_party(part), boxes=message.boxes, now=now)
     return news_of(_party(part))
 
 
@@ -61,9 +61,9 @@ def offer_masked(*, part: Part, message: OfferMasked) -> UploadState:
 def reveal_shares(*, part: Part, message: RevealShares, now: datetime) -> SumNews:
     """Keep the shares that unmask the sum; the last has the question answered.
 
-    Raises WrongStep, or what `services.take_revealed` raises.
+    Raises WrongStep, or what `services.store_revealed` raises.
     """
-    services.take_revealed(party=_party(part), shares=message.shares, now=now)
+    services.store_revealed(party=_party(part), shares=message.shares, now=now)
     party = _party(part)
     if party.sum.state not in services.STEPS.ways:
         ADVANCE.send(question=str(part.question_id))

@@ -1,4 +1,4 @@
-"""Federations in Django's admin, to look at; changes go through the API, which checks them."""
+"""Federations in Django's admin, read-only; changes go through the API, which checks them."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""What federations ask of those who think of joining."""
+"""What federations would ask of a device that has not joined yet."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from coterie_wire.invitation import MAX_LABELS_TOLD, MAX_LEARNED, Invitation, Le
 
 
 def read_invitation(message: ReadInvitation, now: datetime) -> Invitation:
-    """Tell what a token lets a device into. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    """What a token admits a device to. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
     token = check_token(secret=message.token, now=now)
     learned = federations_for(token).select_related("pair")[:MAX_LEARNED]
     return Invitation(

@@ -23,7 +23,7 @@ def record_split(
     reason: Reason,
     now: datetime,
 ) -> None:
-    """Keep the outcome of a split, and put each device of `lineages` into the group of that name; blank is none.
+    """Store the outcome of a split, and put each device of `lineages` into the group of that name; blank is none.
 
     Devices that took no part stay where they are; a group without members ends. Nothing happens if the round's split
     was recorded before. The caller holds the federation's row.

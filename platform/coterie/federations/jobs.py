@@ -3,4 +3,4 @@
 from coterie.core.jobs import Job
 
 ADVANCE = Job("coterie.rounds.tasks.advance_federation")
-"""Arguments: federation. Do whatever its rounds are due for."""
+"""Arguments: federation. Perform what is due in its rounds."""

@@ -1,4 +1,4 @@
-"""Candidates that are worse than the champion: how many in a row a federation keeps back, and what it does then.
+"""Candidates worse than the champion: how many in a row a federation does not publish, and what it does then.
 
 Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
 begins where this one did, and has the same result.
@@ -17,13 +17,13 @@ KEPT_BACK = "federations.kept_back"
 """Why a federation has paused itself."""
 
 
-def is_patience_at_its_end(federation: Federation) -> bool:
-    """Whether a candidate is published although it is worse."""
+def is_patience_exhausted(federation: Federation) -> bool:
+    """Whether the next candidate is published although it is worse."""
     return federation.patience is not None and federation.kept_back >= federation.patience
 
 
 def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> None:
-    """Another candidate was kept back; after as many as may be the federation pauses itself and says what to change.
+    """Count a candidate that was not published; after `attempts` in a row the federation pauses itself, with a reason.
 
     The caller holds the federation's row.
     """
@@ -32,14 +32,14 @@ def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> No
     if federation.state == Federation.State.RUNNING and federation.kept_back >= federation.attempts:
         reason = _what_to_change(federation.kept_back, why)
         columns |= {"state": Federation.State.PAUSED, **reason_columns(reason)}
-        told = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
-        announce(Event.FEDERATION_PAUSED, told, about=federation, now=now)
+        facts = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
+        announce(Event.FEDERATION_PAUSED, facts, about=federation, now=now)
     Federation.objects.filter(pk=federation.pk).update(**columns)
     notify_consoles("federations")
 
 
 def count_published(*, federation: Federation) -> None:
-    """A candidate was published. The caller holds the federation's row."""
+    """Reset the count after a candidate was published. The caller holds the federation's row."""
     Federation.objects.filter(pk=federation.pk, kept_back__gt=0).update(kept_back=0)
 
 

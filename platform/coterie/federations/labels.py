@@ -1,4 +1,4 @@
-"""Where the labels of a federation's devices are from, and what they cost their owners."""
+"""Where the labels of a federation's devices come from, and how often owners were asked for them."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from coterie.federations.selectors import members
 
 @dataclass(frozen=True)
 class Labels:
-    """Sums over its members, as they told last."""
+    """Sums over its members' latest reports."""
 
     telling: int
-    """Devices that tell more than that their samples came with labels."""
+    """Devices that report more than that their samples came with labels."""
     given: int
     asked: int
     implied: int
@@ -29,7 +29,7 @@ class Labels:
 
 
 def labels_of(federation: Federation) -> Labels:
-    """In one query. Devices that tell nothing of labels have them given."""
+    """In one query. A device that reports nothing about labels counts as having all of them given."""
     found = members(federation).aggregate(
         telling=Count("pk", filter=Q(metadata__has_key="labels")),
         samples=_sum("metadata__samples"),

@@ -22,7 +22,7 @@ class Federation(Stateful, Archivable, ProjectRoot):
         DRAFT = "draft"
         RUNNING = "running"
         PAUSED = "paused"
-        """The round that is open comes to its end; no other opens."""
+        """The current round is completed; no other opens."""
         FINISHED = "finished"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -34,22 +34,22 @@ class Federation(Stateful, Archivable, ProjectRoot):
     device_tag = models.CharField(max_length=50, blank=True)
     """Its members are the enrolled devices with this tag; blank: all."""
     held_out = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What every candidate is measured with before it is published."""
+    """The held-out data with which every candidate is measured before it is published."""
     cloud_data = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What merging by distillation teaches with; it never leaves the platform."""
+    """The data for merging by distillation; it never leaves the platform."""
     tolerance = models.FloatField(default=0.02)
     """Accuracy that a candidate may lose against the champion and still be published, as a share of 1."""
     patience = models.PositiveIntegerField(null=True, blank=True)
-    """Candidates in a row that may be kept back for being worse; one more is published all the same. None: none is."""
+    """Worse candidates in a row that are not published; one more is published nevertheless. None: none ever is."""
     attempts = models.PositiveIntegerField(default=5)
-    """Candidates in a row that may be kept back before it pauses itself."""
+    """Unpublished worse candidates in a row before it pauses itself."""
     kept_back = models.PositiveIntegerField(default=0)
-    """Candidates in a row that were, since it was started or changed."""
+    """Unpublished worse candidates in a row so far, since it was started or changed."""
     own_versions = models.BooleanField(default=False)
-    """Whether it moves versions of its own, which begin with the pair's, so that several can be active at once."""
+    """Whether it has its own versions, which begin with the pair's, so that several can be active at once."""
     seed = models.PositiveBigIntegerField(default=0)
     rounds_wanted = models.PositiveIntegerField(null=True, blank=True)
-    """Published rounds after which it is finished; none: it goes on."""
+    """Published rounds after which it is finished; None: it has no end."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     created_at = models.DateTimeField()
 
@@ -65,7 +65,7 @@ class Federation(Stateful, Archivable, ProjectRoot):
             ),
             models.CheckConstraint(condition=Q(attempts__gte=1), name="attempts_are_some"),
             models.CheckConstraint(condition=Q(tolerance__gte=0, tolerance__lte=1), name="tolerance_is_a_share"),
-            # Two would move the same champion under each other's rounds.
+            # Two would replace the same champion during each other's rounds.
             models.UniqueConstraint(
                 fields=["pair"],
                 condition=Q(state__in=["running", "paused"], own_versions=False),
@@ -81,7 +81,7 @@ class Federation(Stateful, Archivable, ProjectRoot):
         return f"{self.slug}/{group or 'base'}" if self.own_versions else group
 
     def group_of(self, lineage: str) -> str:
-        """The group whose lineage it is; blank: none."""
+        """The group whose lineage this is; blank: none."""
         name = lineage.partition("/")[2] if self.own_versions else lineage
         return BASE if name == "base" else name
 
@@ -91,21 +91,21 @@ class Federation(Stateful, Archivable, ProjectRoot):
 
 
 class Split(Separated):
-    """What was found when the models of a round's devices were compared."""
+    """The result of comparing the models of a round's devices."""
 
     project_path = "federation__project"
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="splits")
     round_number = models.PositiveIntegerField()
     groups = models.PositiveIntegerField()
-    """How many; one is the base alone."""
+    """Number of groups; one is the base alone."""
     silhouettes = models.JSONField(default=dict)
-    """By number of groups, how well the best division into so many separates the models, -1 to 1."""
+    """By number of groups, the silhouette of the best division into that many, -1 to 1."""
     distances = models.JSONField(default=dict)
-    """By two groups' names, how far apart their models are on average, in nats; of one, how far among themselves."""
+    """Mean distance between the models of two groups, by their names, in nats; of one group, within it."""
     reason_code = models.CharField(max_length=64)
     reason_sentence = models.CharField(max_length=400)
-    """Why there are so many."""
+    """Why this number of groups was chosen."""
     at = models.DateTimeField()
 
     class Meta:
@@ -123,7 +123,7 @@ class Group(Separated):
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=40)
-    """Also of its lineage."""
+    """Also the name of its lineage."""
     since = models.DateTimeField()
     until = models.DateTimeField(null=True, blank=True)
     """When its last member left; none: it has members."""
@@ -148,7 +148,7 @@ class Membership(Separated):
     since_round = models.PositiveIntegerField()
     """The round whose split put it there."""
     until = models.DateTimeField(null=True, blank=True)
-    """None: it is there now."""
+    """None: it is in the group now."""
 
     class Meta:
         ordering = ["-since", "-id"]

@@ -1,4 +1,4 @@
-"""What is known of federations."""
+"""Queries on federations and their members."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from coterie_learning.plan import Plan
 
 
 def members(federation: Federation) -> QuerySet[Device]:
-    """The enrolled devices that belong to it."""
+    """The enrolled devices that belong to the federation."""
     return enrolled_devices(tag=federation.device_tag).filter(project=federation.project_id)
 
 
@@ -42,7 +42,7 @@ def present_members(federation: Federation, *, now: datetime) -> QuerySet[Device
 
 
 def taking_members(federation: Federation) -> QuerySet[Device]:
-    """Its members whose owners let them take part."""
+    """Its members whose owners allow them to take part."""
     return _taking_part(members(federation), federation)
 
 
@@ -51,7 +51,7 @@ def _taking_part(devices: QuerySet[Device], federation: Federation) -> QuerySet[
 
 
 def is_declined(device: Device, federation: Federation) -> bool:
-    """Whether the device's owner has taken back the federation, or something that its plan asks."""
+    """Whether the device's owner declines the federation, or something that its plan asks."""
     declined = declined_by(device)
     return bool(declined) and bool(taken_back(declined, federation.slug, federation.parsed_plan().device.scopes))
 
@@ -67,35 +67,35 @@ def federations_of(device: Device) -> QuerySet[Federation]:
 
 def federations_for(token: EnrolmentToken) -> QuerySet[Federation]:
     """The running and paused federations that a device which joins with `token` would belong to, oldest first."""
-    goes_on = (Federation.State.RUNNING, Federation.State.PAUSED)
-    return Federation.objects.filter(project=token.project_id, state__in=goes_on, device_tag__in=["", *token.tags])
+    active = (Federation.State.RUNNING, Federation.State.PAUSED)
+    return Federation.objects.filter(project=token.project_id, state__in=active, device_tag__in=["", *token.tags])
 
 
 def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:
     """The running and paused federations that each of `devices` belongs to and takes part in, oldest first.
 
-    Where there are none, the youngest of those that have finished: its model is what the device has of it.
+    Where there are none, the most recent that has finished: the device still has its model.
     """
     tags = {"", *(tag for device in devices for tag in device.tags)}
     active = Federation.objects.filter(
         state__in=(Federation.State.RUNNING, Federation.State.PAUSED), device_tag__in=tags
     )
-    found = _shared_out(devices, active.order_by("created_at", "slug"))
+    found = _by_device(devices, active.order_by("created_at", "slug"))
     without = [device for device in devices if not found[device.pk]]
     if without:
         finished = Federation.objects.filter(state=Federation.State.FINISHED, device_tag__in=tags).order_by(
             "-created_at"
         )
-        found |= {key: youngest[:1] for key, youngest in _shared_out(without, finished).items()}
+        found |= {key: youngest[:1] for key, youngest in _by_device(without, finished).items()}
     return found
 
 
-def _shared_out(devices: Sequence[Device], federations: Iterable[Federation]) -> dict[UUID, list[Federation]]:
-    known = list(federations)
+def _by_device(devices: Sequence[Device], federations: Iterable[Federation]) -> dict[UUID, list[Federation]]:
+    candidates = list(federations)
     return {
         device.pk: [
             federation
-            for federation in known
+            for federation in candidates
             if federation.project_id == device.project_id
             and federation.device_tag in ("", *device.tags)
             and not is_declined(device, federation)
@@ -105,12 +105,12 @@ def _shared_out(devices: Sequence[Device], federations: Iterable[Federation]) ->
 
 
 def followed_federation(device: Device) -> Federation | None:
-    """The one whose model the device has: of those that go on the oldest, else the youngest that has finished."""
+    """The federation whose model the device has: the oldest active one, else the most recent finished one."""
     return next(iter(federations_by_device([device])[device.pk]), None)
 
 
 def lineages_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
-    """Whose versions each of `devices` has: its group's, or the federation's."""
+    """The lineage whose versions each of `devices` has: its group's, or the federation's."""
     found = dict.fromkeys(devices, federation.lineage())
     if plan.groups.divides:
         memberships = Membership.objects.filter(federation=federation, device__in=devices, until=None)
@@ -120,7 +120,7 @@ def lineages_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) 
 
 
 def federation_of_lineage(pair: ModelPair, lineage: str) -> Federation | None:
-    """The running or paused federation that moves the versions of a lineage of `pair`."""
+    """The running or paused federation whose rounds make the versions of a lineage of `pair`."""
     owner, is_own, _ = lineage.partition("/")
     named = {"slug": owner, "own_versions": True} if is_own else {"own_versions": False}
     active = Federation.objects.filter(pair=pair, state__in=(Federation.State.RUNNING, Federation.State.PAUSED))

@@ -71,7 +71,7 @@ def create_federation(
     notes: str = "",
     now: datetime,
 ) -> Federation:
-    """A federation that waits to be started.
+    """Create a federation, which waits to be started.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, PairArchived, BadName, BadTag,
     HeldOutDoesNotFit, CloudDataDoesNotFit or PlanDoesNotFit.
@@ -116,7 +116,7 @@ def create_federation(
 
 @audited("federations.change_plan", subject="federation")
 def change_plan(*, federation: Federation, plan: object, instead_of: object = None) -> None:
-    """Another plan from the next round on; the round that is open keeps its own.
+    """Change the plan from the next round on; the round that is open keeps its own.
 
     `instead_of` is the plan that `plan` was made from; None: whichever there is. Raises PlanChanged where it is another
     one by now, WireError ``plan.invalid`` or ``plan.unknown_kind``, or PlanDoesNotFit.
@@ -132,7 +132,7 @@ def change_plan(*, federation: Federation, plan: object, instead_of: object = No
 
 @audited("federations.change_terms", subject="federation")
 def change_terms(*, federation: Federation, **given: Unpack[Terms]) -> None:
-    """Other terms by which candidates are judged, from the next merge on; what is left out stays."""
+    """Change the terms by which candidates are judged, from the next merge on; what is left out stays."""
     for name, value in given.items():
         setattr(federation, name, value)
     federation.kept_back = 0
@@ -142,13 +142,13 @@ def change_terms(*, federation: Federation, **given: Unpack[Terms]) -> None:
 
 @audited("federations.describe_federation", subject="federation")
 def describe_federation(*, federation: Federation, name: str | None = None, notes: str | None = None) -> None:
-    """Rename it, or write other notes about it; None: that stays. Its slug and lineages stay. Raises BadName."""
+    """Change its name or notes; None: unchanged. Its slug and lineages stay. Raises BadName."""
     save_given(federation, name=name and checked_name(name), notes=notes)
 
 
 @audited("federations.archive_federation", subject="federation")
 def archive_federation(*, federation: Federation, now: datetime) -> None:
-    """Leave a federation that holds no rounds out of lists; its history stays. Raises StillGoingOn."""
+    """Archive a federation that holds no rounds: lists leave it out, its history stays. Raises StillGoingOn."""
     held = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
     if held.state not in (Federation.State.DRAFT, Federation.State.FINISHED):
         raise StillGoingOn(federation=held.slug, state=held.state)
@@ -162,7 +162,7 @@ def restore_federation(*, federation: Federation) -> None:
 
 
 def _pair_champion(arguments: Mapping[str, object]) -> Alias | None:
-    """The alias that moves where a federation's versions become the pair's."""
+    """The alias that changes when a federation's versions become the pair's."""
     federation = cast(Federation, arguments["federation"])
     return Alias.objects.filter(
         pair=federation.pair_id, role=Role.DEVICE, lineage=BASE, name=Alias.Name.CHAMPION
@@ -199,27 +199,27 @@ def finish_federation(*, federation: Federation, now: datetime) -> None:
 
 @audited("federations.adopt_versions", subject=_pair_champion)
 def adopt_versions(*, federation: Federation, now: datetime) -> list[ModelVersion]:
-    """Make the versions that a federation with versions of its own has come to the pair's, as the winner of a trial.
+    """Make the latest versions of a federation with versions of its own the pair's, as the winner of a trial.
 
     Those of its groups stay its own. Raises NoVersionsOfItsOwn or VersionRemoved.
     """
     if not federation.own_versions or champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
         raise NoVersionsOfItsOwn(federation=federation.slug)
-    _hold(federation)
+    _lock(federation)
     return _copied(federation, source=federation.lineage(), target=BASE, now=now)
 
 
 def _begin_versions(federation: Federation, now: datetime) -> None:
-    """The pair's in use as its first, of each model that it has none of."""
-    _hold(federation)
+    """Give it the pair's versions in use as its first ones, for each model of which it has none."""
+    _lock(federation)
     missing = [role for role in Role if champion(federation.pair_id, role, federation.lineage()) is None]
     _copied(federation, source=BASE, target=federation.lineage(), now=now, roles=missing)
     if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
         raise NothingToBeginWith(pair=federation.pair.slug)
 
 
-def _hold(federation: Federation) -> None:
-    """Keep the rows of federation and pair, in this order, so that no merge moves a champion meanwhile."""
+def _lock(federation: Federation) -> None:
+    """Lock the rows of federation and pair, in this order, so that no merge replaces a champion meanwhile."""
     Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
     ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
 

@@ -27,7 +27,7 @@ from coterie.gateway.messages import answer
 from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
-from coterie.rounds.lost_supernodes import lose_socket
+from coterie.rounds.lost_supernodes import record_lost_socket
 from coterie_wire.closing import RESTART as RESTART_CODE
 from coterie_wire.closing import reason_of
 from coterie_wire.errors import WireError
@@ -86,7 +86,7 @@ class _Line:
         if heard_at is None or not self.broke_off:
             return
         try:
-            await in_thread(lambda: lose_socket(device_id=self.device_id, heard_at=heard_at, now=timezone.now()))
+            await in_thread(lambda: record_lost_socket(device_id=self.device_id, heard_at=heard_at, now=timezone.now()))
         except UNANSWERED as error:  # it is missed when its time is up
             problem_of(error)
 

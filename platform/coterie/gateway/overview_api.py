@@ -21,7 +21,7 @@ from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.repairs.services import shown
 from coterie.rounds.models import Round
 from coterie.rounds.operator_api import RoundSerializer
-from coterie.rounds.reasons import what_keeps
+from coterie.rounds.reasons import blocker_in_words
 from coterie.rounds.selectors import INVITED
 from coterie.rounds.traffic import Day, traffic_by_day
 
@@ -125,7 +125,7 @@ class PlatformView(APIView):
 def _overview(now: datetime) -> dict[str, object]:
     totals = totals_by_status(Device.objects.all(), now=now)
     lines = [
-        {"status": status.value, "reason": code, "words": what_keeps(code or status.value), "devices": count}
+        {"status": status.value, "reason": code, "words": blocker_in_words(code or status.value), "devices": count}
         for (status, code), count in sorted(totals.items(), key=lambda item: -item[1])
     ]
     present = [line for line in lines if line["status"] not in ENDED]

@@ -1,1 +1,1 @@
-"""Merging: from accepted updates to published versions, whichever way a plan's merge takes."""
+"""Merging: from accepted updates to published versions, for every kind of merge."""

@@ -1,4 +1,4 @@
-"""The tables of merging in Django's admin, to look at: workers alone change them."""
+"""The tables of merging in Django's admin, read-only: only workers change them."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Starts merges: the caller names the updates, and workers take it from there."""
+"""Creates merges: the caller names the updates, and workers do the rest."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from coterie.registry.selectors import latest_ancestors
 from coterie.secure_sums.models import SecureSum
 
 
-def ask_for_merge(
+def request_merge(
     *,
     federation: Federation,
     number: int,
@@ -26,9 +26,9 @@ def ask_for_merge(
     staleness_allowed: int | None = None,
     now: datetime,
 ) -> Merge:
-    """A merge of `updates`, which are in none yet, of a `fleet` of so many. The caller holds the federation's row.
+    """Create a merge of `updates`, which are in none yet. The caller holds the federation's row.
 
-    Of a plan that masks updates it is their `secure_sum`, and there are no `updates` that could be read.
+    `fleet` is the number of members. Under a plan that masks updates, `secure_sum` is merged instead of `updates`.
     Where updates have other bases than the merge, `staleness_allowed` is by how many versions those may be older.
     """
     merge = Merge.objects.create(
@@ -52,7 +52,7 @@ def ask_for_merge(
 
 
 def _record_staleness(merge: Merge, allowed: int) -> None:
-    """How stale each update is; one whose base is older than `allowed`, or was rolled back, is staler than allowed."""
+    """Store how stale each update is; `allowed` + 1 where its base is older than that, or was rolled back."""
     merge.updates.update(staleness=allowed + 1)
     for age, version in enumerate(latest_ancestors(merge.base_version, count=allowed + 1)):
         merge.updates.filter(base_version=version).update(staleness=age)

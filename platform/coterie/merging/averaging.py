@@ -48,30 +48,30 @@ DIFFERENCE, RESIDUAL = "difference", "residual"
 
 
 class Beginning(NamedTuple):
-    """What a merge goes on from."""
+    """The model and state from which a merge begins."""
 
     parameters: str
     """SHA-256 of a blob, as are the others."""
     server_state: str | None
     residual: str | None
-    """What the parameters lack of what they were merged of, where versions travel as differences."""
+    """The encoding error of the parameters against the merged result, where versions travel as differences."""
     figures: Mapping[str, Metric]
-    """Of the version, as `carried` has them."""
+    """Figures of the version, as `carried_figures` returns them."""
 
     @classmethod
     def of_version(cls, version: ModelVersion) -> "Beginning":
-        """A version, with what is beside it."""
+        """A version, with the state stored beside it."""
         difference = VersionDifference.objects.filter(version=version).first()
         residual = None if difference is None else difference.residual_id
         return cls(version.parameters_id, version.server_state_id, residual, version.metrics)
 
 
 def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> MergeOutcome:
-    """Do the job and keep its file. Raises what the job raises."""
+    """Run the job and store its file. Raises what the job raises."""
     pace = merge.parsed_plan().pace
     updates = list(merge.updates.select_related("partial"))
     stale = {update.pk: _too_stale(update) for update in updates if not pace.discount(update.staleness)}
-    near = _too_near(merge, updates)
+    near = _too_recent(merge, updates)
     unpaid = _unpaid(merge, [update for update in updates if update.pk not in stale | near], now)
     absent = stale | near | unpaid
     counted = [update for update in updates if update.pk not in absent]
@@ -88,7 +88,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         difference=_difference(merge, result, directory, now),
         before=result.base,
         after=result.candidate,
-        metrics={**by_class(result.candidate), **carried(result)},
+        metrics={**by_class(result.candidate), **carried_figures(result)},
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
     faults = absent | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
@@ -103,18 +103,18 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     )
 
 
-def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
-    """Merge here if that is small work, else in a process of its own, which spares the server its memory.
+def merge_here_or_in_child(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
+    """Merge in this process if the work is small, else in a child process, which frees its memory afterwards.
 
     A process takes 0.2 s to start, and 0.6 s on a busy machine; eight updates of the demo's model take 5 ms to merge.
     """
     if _work_bytes(arguments) <= SMALL_BYTES:
-        return merge_stored(arguments, _pass_over)
+        return merge_stored(arguments, _ignore_progress)
     return run_child(averaging_job.JOB, arguments, limits=Limits(confined=True), cancel=cancel)
 
 
 def _work_bytes(arguments: MergeArguments) -> int:
-    """Bytes of all updates or masks as float32, and of the samples to measure with, as they lie in their file."""
+    """Bytes of all updates or masks as float32, and of the evaluation samples as stored in their file."""
     parameters = sum(math.prod(tensor.shape) for tensor in arguments.model.parameters)
     samples = Path(arguments.held_out.dataset).stat().st_size if arguments.held_out is not None else 0
     masked = arguments.masked
@@ -122,12 +122,12 @@ def _work_bytes(arguments: MergeArguments) -> int:
     return 4 * parameters * vectors + samples
 
 
-def _pass_over(_progress: Progress) -> None:
+def _ignore_progress(_progress: Progress) -> None:
     """Reports no progress: the work takes milliseconds."""
 
 
-def _too_near(merge: Merge, updates: Sequence[Update]) -> dict[UUID, Reason]:
-    """By update, why its device may have no part in this release, where it had part in one shortly before."""
+def _too_recent(merge: Merge, updates: Sequence[Update]) -> dict[UUID, Reason]:
+    """By update, why its device may not take part in this release: it took part in another one too recently."""
     stream = stream_of(merge.parsed_plan())
     if stream is None:
         return {}
@@ -137,10 +137,10 @@ def _too_near(merge: Merge, updates: Sequence[Update]) -> dict[UUID, Reason]:
 
 
 def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID, Reason]:
-    """Charge the devices of `updates` for the release of their sum; by update, why budgets do not pay for its part.
+    """Charge the devices of `updates` for the release of their sum; returns, by update, why a budget does not cover it.
 
-    This is committed before the sum is formed. A merge that is killed and done again has been paid for, and so has one
-    that is abandoned: what became of its candidate tells of the sum.
+    This is committed before the sum is formed. A merge that is killed and repeated is charged once, and one that is
+    abandoned is charged too: the fate of its candidate reveals something about the sum.
     """
     privacy = merge.parsed_plan().privacy
     cost = privacy.spend(Cohort(len(updates), max(merge.fleet or 0, len(updates))))
@@ -152,22 +152,22 @@ def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID
 
 
 def _spent(merge: Merge) -> dict[str, float]:
-    """What versions have told of any device by now, this one included, where the plan guarantees anything."""
+    """The privacy loss of any device through all versions so far, this one included, where the plan bounds it."""
     if merge.parsed_plan().privacy.releases == "nothing":
         return {}
     return {"epsilon": largest_spent(merge.federation), "delta": limit_of(merge.federation).delta}
 
 
 def _noise_secret(merge: Merge) -> bytes:
-    """The same whenever the merge is worked at: two draws of noise on one sum would cancel out in part."""
+    """The same in every attempt of the merge: two draws of noise on one sum would partly cancel out."""
     stream = stream_of(merge.parsed_plan())
     if stream is not None:
         return secret_of(merge.federation, stream)
     return salted_hmac("coterie.merging.noise", str(merge.pk), algorithm="sha256").digest()
 
 
-def _sums_before(merge: Merge) -> tuple[str, ...]:
-    """The digests of the releases before this one, where they are a stream."""
+def _previous_releases(merge: Merge) -> tuple[str, ...]:
+    """The digests of the previous releases, where the plan's releases are a stream."""
     stream = stream_of(merge.parsed_plan())
     if stream is None:
         return ()
@@ -175,14 +175,14 @@ def _sums_before(merge: Merge) -> tuple[str, ...]:
     return tuple(sums_before(merge.federation, stream, index=index))
 
 
-def carried(result: MergeResult) -> dict[str, float]:
-    """Kept beside the version: rounds that begin with it go by these figures, also after a roll back."""
+def carried_figures(result: MergeResult) -> dict[str, float]:
+    """Figures stored beside the version: rounds that begin with it use them, also after a rollback."""
     bound = {} if result.next_bound is None else {NEXT_BOUND: result.next_bound}
     return bound | ({ORDINARY_NORM: result.ordinary_norm} if result.ordinary_norm else {})
 
 
 def ordinary_norm_of(figures: Mapping[str, Metric]) -> float:
-    """What a version's figures say that norms were before it; 0: nothing."""
+    """The typical update norm before a version, by its figures; 0: unknown."""
     found = figures.get(ORDINARY_NORM, 0.0)
     assert isinstance(found, (int, float)), "a norm is a number"
     return float(found)
@@ -197,12 +197,12 @@ def _difference(merge: Merge, result: MergeResult, directory: Path, now: datetim
 
 
 def _difference_bytes(result: MergeResult) -> dict[str, float]:
-    """What a device downloads that holds the version before."""
+    """Bytes that a device downloads which holds the previous version."""
     return {} if result.difference is None else {"difference_bytes": result.difference.size_bytes}
 
 
 def quality_figures(result: MergeResult) -> dict[str, float]:
-    """What was measured of both models, where held-out data was given."""
+    """Measurements of both models, where held-out data was given."""
     if result.base is None or result.candidate is None:
         return {}
     figures = {"loss": result.candidate.loss}
@@ -212,7 +212,7 @@ def quality_figures(result: MergeResult) -> dict[str, float]:
 
 
 def _root(merge: Merge, blob: Callable[[str], str]) -> Root | None:
-    """What the platform's own update is computed from, where updates are compared with it."""
+    """The data from which the platform computes its own update, where updates are compared with it."""
     pair, data = merge.federation.pair, merge.federation.cloud_data
     if data is None or not merge.parsed_plan().merge.compares_with_root:
         return None
@@ -226,7 +226,7 @@ def _too_stale(update: Update) -> Reason:
 
 
 def _partials(updates: Sequence[Update], directory: Path) -> tuple[StoredPartial, ...]:
-    """The sums that some of `updates` came in."""
+    """The partial sums that contain some of `updates`."""
     found: dict[Partial, list[RelayedUpdate]] = {}
     for update in updates:
         if update.partial is not None:
@@ -247,7 +247,7 @@ def _partials(updates: Sequence[Update], directory: Path) -> tuple[StoredPartial
 def arguments_of(
     merge: Merge, updates: Sequence[Update], beginning: Beginning, directory: Path, *, now: datetime
 ) -> MergeArguments:
-    """The arguments of the job: `updates` of the merge, on what it goes on from; its files come to `directory`."""
+    """The arguments of the job: `updates` of the merge, and where it begins; its files are placed in `directory`."""
 
     def blob(sha256: str) -> str:
         return str(sound_path(sha256, directory, now=now))
@@ -267,7 +267,7 @@ def arguments_of(
         codec=plan["codec"],
         privacy=plan["privacy"],
         noise_secret=_noise_secret(merge),
-        noise_earlier=_sums_before(merge),
+        noise_earlier=_previous_releases(merge),
         updates=tuple(
             StoredUpdate(
                 str(updates_of(update.cohort).local_path(update.sha256, directory)),

@@ -19,9 +19,9 @@ class Candidate:
     """A possible next version of one model."""
 
     parent: ModelVersion
-    """The version that it was made from, of the same model."""
+    """The version from which it was made, of the same model."""
     lineage: str
-    """Where it is to be a version: the parent's lineage, or that of a new group."""
+    """The lineage in which it may become a version: the parent's, or that of a new group."""
     parameters: Blob
     before: Quality | None = None
     """Of the parent on the held-out data; None: there is none."""
@@ -31,12 +31,12 @@ class Candidate:
     server_state: Blob | None = None
     """The server state beside that version."""
     difference: EncodedDifference | None = None
-    """What makes its parameters of the parent's, where versions travel so."""
+    """The difference of its parameters from the parent's, where versions travel as differences."""
 
 
 @dataclass(frozen=True)
 class FoundSplit:
-    """How the devices fall into groups."""
+    """The division of the devices into groups."""
 
     lineages: Mapping[UUID, str]
     """By device, the name of its group; blank: none."""
@@ -50,9 +50,9 @@ class MergeOutcome:
     """The result of a merge, by averaging or by distillation."""
 
     base: tuple[Candidate, ...]
-    """Of the base's models, published together or not at all; the device model's is the last."""
+    """Candidates for the base's models, published together or not at all; the device model's is the last."""
     groups: tuple[Candidate, ...]
-    """Of the groups' models, which are published with the base's."""
+    """Candidates for the groups' models, which are published with the base's."""
     figures: Mapping[str, float]
     """Of the merge and of the base's device model."""
     judged: Mapping[UUID, UsedModel] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Where a merge keeps its checkpoints: on the disk that all platform processes share."""
+"""Where a merge stores its checkpoints: on the disk that all platform processes share."""
 
 import hashlib
 import shutil
@@ -12,20 +12,20 @@ from django.db import transaction
 def checkpoints_of(merge_id: int, *, begun_with: Sequence[str]) -> Path:
     """A directory for a merge that begins with these versions.
 
-    If an operator moves a champion between two attempts, the second begins anew, in another directory.
+    If an operator changes a champion between two attempts, the second starts from scratch, in another directory.
     """
     path = _directory(merge_id) / hashlib.sha256("/".join(begun_with).encode()).hexdigest()[:16]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
-def forget_checkpoints(merge_id: int) -> None:
-    """Remove a merge's once the transaction commits; nothing happens if there are none."""
+def delete_checkpoints(merge_id: int) -> None:
+    """Remove a merge's checkpoints once the transaction commits; nothing happens if there are none."""
     transaction.on_commit(lambda: shutil.rmtree(_directory(merge_id), ignore_errors=True))
 
 
 def merges_with_checkpoints() -> set[int]:
-    """Every merge that has kept something."""
+    """Every merge that has stored checkpoints."""
     return {int(path.name) for path in _directory(0).parent.glob("*")}
 
 

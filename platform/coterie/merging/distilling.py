@@ -70,12 +70,12 @@ def distil(
     now: datetime,
     distiller: Distiller,
 ) -> MergeOutcome:
-    """Do the job, or resume it, and store its files. Raises what the job raises."""
+    """Run the job, or resume it, and store its files. Raises what the job raises."""
     before = _lineages(merge)
     updates = list(merge.updates.select_related("base_version"))
     arguments = _arguments(merge, before, updates, directory, now)
     result = distiller(arguments, cancel, report)
-    kept = {
+    stored = {
         lineage.name: StoredLineage(
             cloud=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.cloud"), now=now),
             device=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.device"), now=now),
@@ -83,9 +83,9 @@ def distil(
         for lineage in result.lineages
     }
     base, groups = result.lineages[0], result.lineages[1:]
-    of_groups = (_candidates_of_group(lineage, before, kept[lineage.name]) for lineage in groups)
+    of_groups = (_candidates_of_group(lineage, before, stored[lineage.name]) for lineage in groups)
     return MergeOutcome(
-        base=_placed(_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)), merge.federation),
+        base=_placed(_candidates(base, before[BASE], stored[BASE], by_class(base.device_after)), merge.federation),
         groups=_placed(chain.from_iterable(of_groups), merge.federation),
         figures={**update_figures(merge), **_figures(base)},
         judged={update.pk: judged for update, judged in zip(updates, result.judged, strict=True)},
@@ -94,12 +94,12 @@ def distil(
 
 
 def _placed(candidates: Iterable[Candidate], federation: Federation) -> tuple[Candidate, ...]:
-    """In the lineages that the federation has for what the job calls by the names of groups."""
+    """The candidates with the federation's lineages, where the job uses the names of groups."""
     return tuple(replace(one, lineage=federation.lineage(one.lineage)) for one in candidates)
 
 
 def _candidates(
-    lineage: NewLineage, before: LineageVersions, kept: StoredLineage, figures: Mapping[str, Metric]
+    lineage: NewLineage, before: LineageVersions, stored: StoredLineage, figures: Mapping[str, Metric]
 ) -> tuple[Candidate, Candidate]:
     """Of the lineage's cloud model, then of its device model, whose metrics are given."""
     cloud: dict[str, Metric] = {
@@ -110,15 +110,15 @@ def _candidates(
     if lineage.cloud_after is not None:
         cloud |= {"accuracy": lineage.cloud_after.accuracy, "loss": lineage.cloud_after.loss}
     return (
-        Candidate(before.cloud, lineage.name, kept.cloud, lineage.cloud_before, lineage.cloud_after, cloud),
-        Candidate(before.device, lineage.name, kept.device, lineage.device_before, lineage.device_after, figures),
+        Candidate(before.cloud, lineage.name, stored.cloud, lineage.cloud_before, lineage.cloud_after, cloud),
+        Candidate(before.device, lineage.name, stored.device, lineage.device_before, lineage.device_after, figures),
     )
 
 
 def _candidates_of_group(
-    lineage: NewLineage, before: Mapping[str, LineageVersions], kept: StoredLineage
+    lineage: NewLineage, before: Mapping[str, LineageVersions], stored: StoredLineage
 ) -> tuple[Candidate, ...]:
-    """The candidates if they fit the group's members as well as the former models; else those stay.
+    """The group's candidates if they fit its members as well as its former models do; else the former models stay.
 
     Held-out data of all behaviours do not measure one behaviour's model: it is compared with its members' outputs. A
     new group had the base's models, and keeps those as versions of its own.
@@ -135,7 +135,7 @@ def _candidates_of_group(
         "cross_entropy_gap": gap,
     }
     if fits:
-        return _candidates(lineage, had, kept, {**figures, **by_class(lineage.device_after)})
+        return _candidates(lineage, had, stored, {**figures, **by_class(lineage.device_after)})
     as_before = msgspec.structs.replace(lineage, cloud_after=lineage.cloud_before, device_after=lineage.device_before)
     unchanged = StoredLineage(had.cloud.parameters, had.device.parameters)
     return _candidates(as_before, had, unchanged, {**figures, **by_class(lineage.device_before)})

@@ -34,7 +34,7 @@ def update_figures(merge: Merge, left_out: Collection[UUID] = ()) -> dict[str, f
 
 
 def by_class(quality: Quality | None) -> Mapping[str, Metric]:
-    """The accuracy of each class, and which are taken for which, as metrics of a version, where they were measured."""
+    """The accuracy of each class and the confusions, as metrics of a version, where they were measured."""
     if quality is None or not quality.class_accuracy:
         return {}
     confusion = {} if quality.confusion is None else {"confusion": to_builtins(quality.confusion)}

@@ -1,4 +1,4 @@
-"""Whether the base's candidates are published: they begin where the champions are, and are not worse than tolerated."""
+"""Whether the base's candidates are published: their parents are the champions, and they are not too much worse."""
 
 from collections.abc import Sequence
 

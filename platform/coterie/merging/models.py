@@ -1,7 +1,7 @@
-"""Updates that count, and the merges that make versions of them.
+"""Accepted updates, and the merges that make versions of them.
 
 A merge goes from running to published or abandoned. Every step is one compare-and-set on its row, so that any number of
-workers may try; one at a time works at it, under a lease.
+workers may try; one at a time works on it, under a lease.
 """
 
 import uuid
@@ -21,7 +21,7 @@ from coterie_learning.plan import Plan, parse_plan
 
 
 class Merge(Stateful, Leased, Postponed, Separated):
-    """Updates on their way to new versions; in synchronous rounds those of one cohort."""
+    """The merge of some updates into new versions; in synchronous rounds, of the updates of one cohort."""
 
     project_path = "federation__project"
 
@@ -35,29 +35,29 @@ class Merge(Stateful, Leased, Postponed, Separated):
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="merges")
     number = models.PositiveIntegerField()
-    """Of the round that asked for it."""
+    """The number of the round that requested it."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
     reason_at = models.DateTimeField()
-    """When its reason was last given."""
+    """When its reason was last written."""
     plan = models.JSONField()
     """The plan that its updates were made under."""
     seed = models.PositiveBigIntegerField()
     """Seed of its random numbers."""
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
-    """The champion of the base's device model when its updates were asked for; in asynchronous rounds when it was."""
+    """The champion of the base's device model when its updates were requested; in asynchronous rounds, when it was."""
     result_version = models.OneToOneField(
         ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
     )
-    """The base's device model that came of it."""
+    """The resulting version of the base's device model."""
     secure_sum = models.OneToOneField(SecureSum, null=True, blank=True, on_delete=models.RESTRICT, related_name="merge")
-    """What it merges instead of updates, where its plan lets nobody read them."""
+    """What it merges instead of updates, where its plan uses secure aggregation."""
     fleet = models.PositiveIntegerField(null=True, blank=True)
-    """Members of the federation when it was asked for, of whom some took part. None: it was not counted."""
+    """Number of members of the federation when it was requested. None: not counted."""
     metrics = models.JSONField(default=dict, blank=True)
     """Figures by name: updates, samples, accuracy before and after."""
     asked_at = models.DateTimeField()
     postponements = models.PositiveIntegerField(default=0)
-    """As of every `Postponed`; the table had it before the database knew its default."""
+    """As in `Postponed`, which has a default in the database; this column is older and has none."""
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -88,7 +88,7 @@ class Merge(Stateful, Leased, Postponed, Separated):
 
     @property
     def release(self) -> str:
-        """What the ledger calls the release of its sum."""
+        """The name of its release in the privacy ledger."""
         return f"merge {self.pk}"
 
     def parsed_plan(self) -> Plan:
@@ -111,25 +111,25 @@ class UpdateFacts(models.Model):
     classes = models.JSONField(default=list, blank=True)
     """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""
     train_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
-    """Largest resident size of the agent while it trained; None: it did not tell."""
+    """Largest resident size of the agent while it trained; None: not reported."""
 
     class Meta:
         abstract = True
 
 
 class Partial(Separated):
-    """An accepted partial aggregate: the sum of updates that a supernode verified, kept as a file of their cohort."""
+    """An accepted partial aggregate: the sum of updates that a supernode verified, stored among its cohort's files."""
 
     project_path = "supernode__project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     supernode = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="partials")
     cohort = models.PositiveBigIntegerField()
-    """As that of its updates."""
+    """The cohort of its updates."""
     sha256 = models.CharField(max_length=64)
     size_bytes = models.PositiveBigIntegerField()
     weights = models.JSONField()
-    """By identity of an update, what it weighs in the sum; 0: it was left out."""
+    """By identity of an update, its weight in the sum; 0: it was left out."""
     received_at = models.DateTimeField()
 
     class Meta:
@@ -140,29 +140,29 @@ class Partial(Separated):
 
 
 class Update(UpdateFacts, Separated):
-    """An accepted update: verified, kept, counted once."""
+    """An accepted update: verified, stored, counted once."""
 
     project_path = "federation__project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    """Of the assignment that it answers, which therefore has no second one."""
+    """The identity of its assignment, which can therefore have only one update."""
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="updates")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="updates")
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
     """What it is a difference from: the base's version or its group's."""
     cohort = models.PositiveBigIntegerField()
-    """Number of the collection that it was asked for in: the files of one cohort lie together, and go together."""
+    """Number of the collection for which it was requested: the files of one cohort are stored and removed together."""
     merge = models.ForeignKey(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
-    """The merge that it went into; none: it waits for one, or too few came with it."""
+    """The merge that it went into; None: it waits for one, or too few came with it."""
     partial = models.ForeignKey(Partial, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
-    """The partial aggregate that it came in, and no file of its own; none: it came by itself."""
+    """The partial aggregate that contains it, so that it has no file of its own; None: it came by itself."""
     norm = models.FloatField(null=True, blank=True)
-    """L2 norm, as whoever verified it measured it; None: it came before that was kept."""
+    """L2 norm, as measured by its verifier; None: it came before norms were stored."""
     offered_at = models.DateTimeField(null=True, blank=True)
-    """When its device was asked for it, where the assignment that says so was folded into it; None: it was not."""
+    """When its device was invited, once its assignment was folded into it; None: it was not folded."""
     received_at = models.DateTimeField()
     verified_at = models.DateTimeField(null=True, blank=True)
-    """When its file was last compared with its hash by scrubbing; None: never yet."""
+    """When scrubbing last compared its file with its hash; None: not yet."""
     staleness = models.PositiveIntegerField(default=0)
     """By how many versions its base was older than its merge's, in asynchronous rounds; else 0."""
     cloud_accuracy = models.FloatField(null=True, blank=True)
@@ -172,9 +172,9 @@ class Update(UpdateFacts, Separated):
     merge_weight = models.FloatField(null=True, blank=True)
     """Its share of the version, where 1 is an equal share and 0 is none; null: the merge did not compare updates."""
     merge_distance = models.FloatField(null=True, blank=True)
-    """How far it lay from the others, as the plan's merge measures it."""
+    """Its distance from the others, as the plan's merge measures it."""
     fault_code = models.CharField(max_length=64, blank=True)
-    """Why the merge left it out, e.g. ``update.damaged`` or ``update.outlier``; blank: it did not."""
+    """Why the merge left it out, e.g. ``update.damaged`` or ``update.outlier``; blank: it was not left out."""
     fault_sentence = models.TextField(blank=True)
 
     class Meta:

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from coterie.federations.grouping import record_split
-from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_at_its_end
+from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_exhausted
 from coterie.federations.models import Federation
 from coterie.merging import reasons
 from coterie.merging.candidates import Candidate, FoundSplit, MergeOutcome
@@ -25,12 +25,12 @@ from coterie.rollouts.advancing import plan_rollout
 def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now: datetime) -> None:
     """End a running merge: with new versions, or abandoned if the base's candidates are not to be published.
 
-    The versions are champions, or where the plan says so on their way to it through a canary group. Nothing happens if
+    The versions become champions, or where the plan says so are tried by a canary group first. Nothing happens if
     the merge has ended: every worker's outcome is the same.
     """
     federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge_id)
     merge = Merge.objects.select_for_update(of=("self",), no_key=True).get(pk=merge_id)
-    # The champions that are judged against stay.
+    # The champions with which candidates are compared stay.
     ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
     if merge.state != State.RUNNING:
         return
@@ -38,10 +38,10 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
     _record_release(merge, outcome, now)
     quarantine_offenders(merge=merge, now=now)
     figures = {**outcome.figures, "merge_s": merge_s}
-    # Where layers stay on the devices a version is no model by itself, and what it does on held-out data tells nothing.
+    # Where layers stay on the devices a version is no complete model, and its figures on held-out data mean nothing.
     is_model = merge.parsed_plan().local.scope().is_sent
     fault = why_not(outcome.base, tolerance=federation.tolerance if is_model else math.inf)
-    if fault is not None and not (fault.code in reasons.WORSE and is_patience_at_its_end(federation)):
+    if fault is not None and not (fault.code in reasons.WORSE and is_patience_exhausted(federation)):
         end(merge, State.ABANDONED, reason=fault, metrics=figures, now=now)
         if fault.code in reasons.WORSE:
             count_kept_back(federation=federation, why=fault, now=now)
@@ -60,7 +60,7 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
 
 
 def _record_release(merge: Merge, outcome: MergeOutcome, now: datetime) -> None:
-    """Count the sum among the releases of its stream, published or not: whether it was kept tells of it."""
+    """Count the sum among the releases of its stream, published or not: the decision itself reveals something of it."""
     stream = stream_of(merge.parsed_plan())
     if stream is not None and outcome.summed:
         record_release(
@@ -69,7 +69,7 @@ def _record_release(merge: Merge, outcome: MergeOutcome, now: datetime) -> None:
 
 
 def _record_judgements(outcome: MergeOutcome) -> None:
-    """Store what was measured of each update, also where nothing is published."""
+    """Store what the merge measured of each update, also where nothing is published."""
     for update, judged in outcome.judged.items():
         Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)
     for update, compared in outcome.compared.items():

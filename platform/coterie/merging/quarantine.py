@@ -1,4 +1,4 @@
-"""Devices whose updates merges leave out again and again are asked no more, until an operator has looked at them."""
+"""Devices whose updates merges leave out repeatedly are put into quarantine, until an operator releases them."""
 
 from datetime import datetime
 
@@ -10,13 +10,13 @@ from coterie.merging.models import Merge, Update
 from coterie.merging.reasons import DAMAGED
 
 LATEST = 10
-"""A device's updates that are looked at."""
+"""The number of a device's latest updates that are checked."""
 NO_OFFENCE = ("", DAMAGED.code, "update.too_stale")
-"""Faults that are not their device's: there is none, the platform's disk changed the update, or it came too late."""
+"""Faults for which the device is not to blame: none, an update damaged on the platform's disk, or one too late."""
 
 
 def quarantine_offenders(*, merge: Merge, now: datetime) -> None:
-    """Put devices of `merge` into quarantine of whose latest updates as many were left out as the settings allow.
+    """Put devices of `merge` into quarantine if more of their latest updates were left out than the settings allow.
 
     The faults of this merge's updates are recorded already.
     """

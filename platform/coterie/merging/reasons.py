@@ -8,7 +8,7 @@ FAILED = "merging.failed"
 DAMAGED = Reason("update.damaged", "its content has another hash than when it was accepted")
 """The fault of an update that is the disk's, not its device's."""
 WORSE = frozenset({"merging.worse_cloud_model", "merging.worse_than_champion"})
-"""Codes of those that held-out data give."""
+"""Codes of the reasons that come from held-out data."""
 BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")
 
 
@@ -26,12 +26,12 @@ def tried_again(problem: str, *, attempt: int, attempts: int, pause_s: float) ->
 
 
 def disk_full(pause_s: float) -> Reason:
-    """Merging waits for room."""
+    """Merging waits for free disk space."""
     return Reason("merging.disk_full", f"the disk is full; the updates stay, and are merged {pause_s:.0f} s from now")
 
 
 def storage_away(problem: str, pause_s: float) -> Reason:
-    """Merging waits for the storage of files, which does not answer as it should."""
+    """Merging waits for the file storage, which does not answer correctly."""
     return Reason(
         "merging.storage_away",
         f"the updates stay in the object storage, and are merged {pause_s:.0f} s from now: {problem}",
@@ -39,12 +39,12 @@ def storage_away(problem: str, pause_s: float) -> Reason:
 
 
 def distilling(sentence: str) -> Reason:
-    """How far a merge by distillation is."""
+    """The progress of a merge by distillation."""
     return Reason("merging.distilling", sentence)
 
 
 def split(sentence: str) -> Reason:
-    """Why there are so many groups."""
+    """Why this number of groups was chosen."""
     return Reason("merging.split", sentence)
 
 

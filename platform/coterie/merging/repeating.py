@@ -1,4 +1,4 @@
-"""A merge that was published is done again on another beginning, with those of its updates that are still there."""
+"""Repeats a published merge from another parent version, with those of its updates that are still stored."""
 
 import hashlib
 import threading
@@ -14,7 +14,7 @@ from coterie.merging.averaging import (
     Beginning,
     Merger,
     arguments_of,
-    carried,
+    carried_figures,
     quality_figures,
 )
 from coterie.merging.figures import by_class
@@ -34,20 +34,19 @@ class UpdateLost(CoterieError):
 
 @dataclass(frozen=True)
 class Repeated:
-    """What a merge comes to on another beginning."""
+    """The result of a merge repeated from another parent version."""
 
     result: Beginning
     metrics: Mapping[str, Metric]
-    """Of a version that is made of it."""
+    """Metrics of a version that is made of it."""
 
 
 def repeat(
     merge: Merge, beginning: Beginning, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger
 ) -> Repeated | None:
-    """Merge what is left of the merge's updates as if no others had come; None: too little is left to merge.
+    """Merge the remaining updates of the merge as if no others had come; None: too few are left to merge.
 
-    Nothing is written down of updates: what was found when they were merged first stays. Raises UpdateLost, or what the
-    job raises.
+    The rows of updates are not changed: what the first merge recorded stays. Raises UpdateLost, or what the job raises.
     """
     updates = list(merge.updates.filter(partial=None))
     if not updates:
@@ -58,7 +57,7 @@ def repeat(
     except FileNotFoundError as error:
         raise UpdateLost(sha256=Path(error.filename or "").name) from error
     except (NoUpdateLeft, TooFewUpdates):
-        _check_are_there(arguments.updates)
+        _check_files_exist(arguments.updates)
         return None
     for fault in result.left_out:
         if fault.code == DAMAGED.code:
@@ -66,12 +65,12 @@ def repeat(
     state = None if result.server_state is None else keep_file(path=Path(arguments.state_output), now=now).pk
     residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now).pk
     parameters = keep_file(path=Path(arguments.output), now=now).pk
-    metrics = {**quality_figures(result), **by_class(result.candidate), **carried(result)}
+    metrics = {**quality_figures(result), **by_class(result.candidate), **carried_figures(result)}
     return Repeated(Beginning(parameters, state, residual, metrics), metrics)
 
 
-def _check_are_there(updates: Sequence[StoredUpdate]) -> None:
-    """Raises UpdateLost where files, and not what is in them, are why nothing was merged."""
+def _check_files_exist(updates: Sequence[StoredUpdate]) -> None:
+    """Raises UpdateLost if a file is missing or damaged, so that this is why nothing was merged."""
     for update in updates:
         try:
             with Path(update.path).open("rb") as file:

@@ -1,4 +1,4 @@
-"""The work on a merge: one worker at a time does it, and its result is published exactly once."""
+"""Running a merge: one worker at a time works on it, and its result is published exactly once."""
 
 import logging
 import uuid
@@ -14,7 +14,7 @@ from coterie.core.lease import Heartbeat
 from coterie.core.postponing import DISK_FULL, lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.merging import reasons
-from coterie.merging.averaging import Merger, average, merge_where_it_pays
+from coterie.merging.averaging import Merger, average, merge_here_or_in_child
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
 from coterie.merging.publishing import publish_outcome
@@ -40,12 +40,12 @@ def run_merge(
     *,
     merge_id: int,
     clock: Clock,
-    merger: Merger = merge_where_it_pays,
+    merger: Merger = merge_here_or_in_child,
     distiller: Distiller = distil_in_a_child,
 ) -> None:
-    """Make candidates of a merge's updates and publish them, unless it is being done or has been done.
+    """Make candidates from a merge's updates and publish them, unless another worker does or the merge has ended.
 
-    A worker that dies leaves the merge to the next, when its lease ends. Where the disk is full, or the storage of
+    When a worker dies, another takes the merge over once the lease ends. Where the disk is full, or the storage of
     files does not answer, the merge waits.
     """
     lease = uuid.uuid4()
@@ -58,7 +58,7 @@ def run_merge(
         except Cancelled:
             logger.info("%s has been taken over by another worker", merge)
         except (Crashed, OutOfMemory, OutOfTime) as error:
-            _try_again(merge, error, lease=lease, now=clock())
+            _retry_later(merge, error, lease=lease, now=clock())
         except Exception as error:
             why = _why_it_waits(error)
             if why is not None:
@@ -85,14 +85,14 @@ def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Mer
 
 
 def _why_it_waits(error: Exception) -> WhyItWaits | None:
-    """What it lacks that comes back by itself; None: nothing."""
+    """The temporary shortage that caused the error, such as a full disk; None: there is none."""
     lack = lack_of(error)
     if lack is None:
         return None
     return reasons.disk_full if lack.code == DISK_FULL else partial(reasons.storage_away, lack.sentence)
 
 
-def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:
+def _retry_later(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:
     """Leave the merge to the next worker after a pause; after the last attempt abandon it."""
     merge.refresh_from_db(fields=["attempts"])
     logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)

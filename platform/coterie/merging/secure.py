@@ -1,4 +1,4 @@
-"""Merges of secure sums: what the job is given to unmask one, and the figures of its devices together."""
+"""Merges of secure sums: the input with which the job unmasks one, and the summed figures of its devices."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class SumNotRecovered(CoterieError):
 
 
 def masked_sum(sum_: SecureSum, directory: Path) -> MaskedSum:
-    """The vectors of the survivors, and the masks that lie on their sum. Raises SumNotRecovered."""
+    """The vectors of the survivors, and the masks on their sum. Raises SumNotRecovered."""
     found = members_of(sum_)
     alive = survivors(sum_)
     try:
@@ -43,14 +43,14 @@ def masked_sum(sum_: SecureSum, directory: Path) -> MaskedSum:
 
 
 def summed_figures(merge: Merge, found: SumFigures) -> dict[str, float]:
-    """The figures that `coterie.merging.figures.update_figures` gives of updates that can be read."""
+    """The same figures as `coterie.merging.figures.update_figures` computes of unmasked updates."""
     assert merge.secure_sum is not None
     in_sum = merge.secure_sum.parties.filter(delivered_at__isnull=False)
-    known = {"updates": found.devices, "update_bytes": in_sum.aggregate(total=Sum("vector_bytes"))["total"]}
+    counts = {"updates": found.devices, "update_bytes": in_sum.aggregate(total=Sum("vector_bytes"))["total"]}
     measured = {
         "samples": found.samples,
         "mean_loss_before": found.loss_before,
         "mean_loss_after": found.loss_after,
         "mean_accuracy": found.accuracy_before,
     }
-    return {**known, **{name: figure for name, figure in measured.items() if figure is not None}}
+    return {**counts, **{name: figure for name, figure in measured.items() if figure is not None}}

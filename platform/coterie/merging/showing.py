@@ -1,4 +1,4 @@
-"""Records the progress of a merge, not more often than people can follow."""
+"""Records the progress of a merge, not more often than people can read it."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,14 +12,14 @@ SHOWN_EVERY = timedelta(seconds=0.5)
 
 
 class Shown:
-    """What a worker has shown of its merge."""
+    """Writes the progress of a worker's merge, at most once in a while."""
 
     def __init__(self, merge_id: int, lease: UUID, clock: Callable[[], datetime]) -> None:
         self._merge_id, self._lease, self._clock = merge_id, lease, clock
         self._next = clock()
 
     def show(self, progress: Progress) -> None:
-        """Write it, or skip it if the last was written just before."""
+        """Write the progress, or skip it if the last was written just before."""
         now = self._clock()
         if now < self._next:
             return

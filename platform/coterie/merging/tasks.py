@@ -8,13 +8,13 @@ from coterie.merging import running, sweeping
 
 @shared_task(name="coterie.merging.tasks.sweep")
 def sweep() -> float:
-    """Find merges that nobody works at; runs all the time."""
+    """Find merges on which no worker works; runs all the time."""
     return sweeping.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.merging.tasks.tidy")
 def tidy() -> None:
-    """Remove progress that nobody needs; runs now and then."""
+    """Remove checkpoints that are not needed; runs periodically."""
     sweeping.tidy()
 
 

@@ -1,4 +1,4 @@
-"""The steps of a merge, and who works at it: each change is a compare-and-set on its row."""
+"""The steps of a merge, and its lease: each change is a compare-and-set on its row."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from coterie.core.durable import Steps, reason_columns
 from coterie.core.lease import extend_lease, take_lease
 from coterie.core.postponing import pause_after, postponed
-from coterie.merging.checkpoints import forget_checkpoints
+from coterie.merging.checkpoints import delete_checkpoints
 from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
 from coterie.merging.reasons import MERGING, failed, tried_again
@@ -19,7 +19,7 @@ State = Merge.State
 MAX_ATTEMPTS = 5
 """Attempts that may fail without any progress before a merge is abandoned."""
 WhyItWaits = Callable[[float], Reason]
-"""Makes a reason of the pause in seconds."""
+"""Returns the reason to wait, given the pause in seconds."""
 
 STEPS = Steps(
     Merge,
@@ -41,7 +41,7 @@ def take(merge_id: int, *, lease: UUID, now: datetime) -> Merge | None:
 
 
 def hold(merge_id: int, *, lease: UUID, now: datetime) -> bool:
-    """Hold the merge for longer; False if it has ended or another worker has taken it."""
+    """Extend the lease; False if the merge has ended or another worker has taken it."""
     return extend_lease(_running(merge_id), lease=lease, now=now)
 
 
@@ -52,7 +52,7 @@ def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime
 
 
 def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: datetime) -> None:
-    """Record why an attempt failed, and let the next wait: twice as long each time. The last has no next."""
+    """Record why an attempt failed, and delay the next: twice as long each time."""
     merge.refresh_from_db(fields=["attempts"])
     pause = pause_after(max(0, merge.attempts - 1))
     is_last = merge.attempts >= MAX_ATTEMPTS
@@ -68,7 +68,7 @@ def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: date
 
 
 def postpone_without_blame(merge: Merge, why: WhyItWaits, *, lease: UUID, now: datetime) -> None:
-    """Let the merge wait until what it lacks may be there again. Attempts are reset: no worker has failed."""
+    """Delay the merge until the shortage may be over. Attempts are reset: no worker has failed."""
     pause = pause_after(merge.postponements)
     _running(merge.pk).filter(lease_token=lease).update(
         **reason_columns(why(pause.total_seconds())),
@@ -81,7 +81,7 @@ def postpone_without_blame(merge: Merge, why: WhyItWaits, *, lease: UUID, now: d
 
 
 def begin_again(merge: Merge, *, now: datetime) -> bool:
-    """Work at an abandoned merge once more, with attempts anew; False if it is not abandoned."""
+    """Restart an abandoned merge with its attempts reset; False if it is not abandoned."""
     begun = STEPS.take(
         merge,
         State.RUNNING,
@@ -106,7 +106,7 @@ def end(
         merge, to, reason=reason, reason_at=now, finished_at=now, lease_until=None, metrics=dict(metrics), **changes
     )
     if ended:
-        forget_checkpoints(merge.pk)
+        delete_checkpoints(merge.pk)
         ADVANCE.send(federation=str(merge.federation_id))
     return ended
 

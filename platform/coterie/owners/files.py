@@ -12,7 +12,7 @@ from coterie.rounds.models import Round, Upload
 from coterie.rounds.selectors import active_round
 from coterie.secure_sums.files import VECTORS
 from coterie.secure_sums.models import SecureSum
-from coterie.secure_sums.services import forget
+from coterie.secure_sums.services import discard_contents
 from coterie_wire.structs import from_values
 
 
@@ -35,7 +35,7 @@ def remove(leftover: Leftover) -> bool:
     if not leftover.sha256:
         updates_of(leftover.cohort).clear()
         for sum_ in SecureSum.objects.filter(cohort=leftover.cohort):
-            forget(sum_)
+            discard_contents(sum_)
         return True
     return _remove_update(leftover.cohort, leftover.sha256)
 

@@ -22,7 +22,7 @@ from coterie.core.postponing import is_due, pause_after
 from coterie.core.resting import LONGEST_S
 from coterie.core.scratch import scratch_directory
 from coterie.federations.models import Federation
-from coterie.merging.averaging import Beginning, Merger, merge_where_it_pays
+from coterie.merging.averaging import Beginning, Merger, merge_here_or_in_child
 from coterie.merging.models import Merge
 from coterie.merging.repeating import UpdateLost, repeat
 from coterie.owners import reasons
@@ -96,7 +96,7 @@ def queue_rebuilds(*, now: datetime) -> float:
     return 0.0
 
 
-def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_where_it_pays) -> None:
+def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_here_or_in_child) -> None:
     """Take a rebuild as far as it goes now. A worker that dies leaves it to the next, when its lease ends."""
     lease = uuid4()
     unfinished = Rebuild.objects.filter(pk=key).exclude(state=State.DONE)

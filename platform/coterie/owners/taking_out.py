@@ -17,8 +17,8 @@ from coterie.owners.files import Leftover
 from coterie.owners.reasons import FORGOTTEN
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
-from coterie.rounds.transitions import end_assignments, tell
-from coterie.transfer.advancing import abandon, give_up, held_request
+from coterie.rounds.transitions import end_assignments, record_event
+from coterie.transfer.advancing import abandon, give_up, locked_request
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.transitions import live_transfer
 
@@ -82,7 +82,7 @@ def _take_out_update(update: Update, now: datetime) -> None:
         changed_at=now,
     )
     update.delete()
-    tell(
+    record_event(
         taken_by or assignment.round_id, RoundEvent.Kind.REJECTED, reason=FORGOTTEN, now=now, device_id=update.device_id
     )
     round_ = None if taken_by is None else Round.objects.filter(pk=taken_by, state__in=UNDER_WAY).first()
@@ -95,12 +95,12 @@ def _take_out_update(update: Update, now: datetime) -> None:
 def _end_help(device: Device, now: datetime) -> None:
     """Its own request ends, and portions that it gave and nobody has merged go to nobody."""
     for key in HelpRequest.objects.filter(device=device, state__in=HelpRequest.LIVE).values_list("pk", flat=True):
-        request = held_request(key)
+        request = locked_request(key)
         if request is not None and request.is_live:
             abandon(request, FORGOTTEN, now=now)
     given = Transfer.objects.filter(helper=device, state__in=Transfer.LIVE)
     for key in given.values_list("request", flat=True):
-        request = held_request(key)
+        request = locked_request(key)
         transfer = None if request is None else live_transfer(request)
         if request is not None and transfer is not None and transfer.helper_id == device.pk:
             give_up(request, transfer, Transfer.State.WITHDRAWN, FORGOTTEN, now=now)

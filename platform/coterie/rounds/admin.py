@@ -1,4 +1,4 @@
-"""The rounds' tables in Django's admin, to look at: the state machine alone changes them."""
+"""The rounds' tables in Django's admin, read-only: only the state machine changes them."""
 
 from django.contrib import admin
 
@@ -24,7 +24,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
 @admin.register(Upload)
 class UploadAdmin(ReadOnlyAdmin):
-    """Updates on their way."""
+    """Updates that are being uploaded."""
 
     list_display = ["assignment", "size_bytes", "offered_at"]
 

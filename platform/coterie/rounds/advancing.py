@@ -20,11 +20,11 @@ from coterie.rounds.opening import (
     invite,
     open_if_due,
     plan_round,
-    waits_for_s,
+    seconds_until_due,
     wants_others,
     why_not_open,
 )
-from coterie.rounds.routing import are_shed, shed
+from coterie.rounds.routing import has_overloaded_supernodes, shed_members
 from coterie.rounds.selectors import (
     active_federations,
     active_round,
@@ -42,7 +42,7 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
 
     Either waits for the other to end; an asynchronous round opens all the same, and waits before it merges.
 
-    Looks before it holds anything: most of the time a round waits for devices, and whoever writes would wait while its
+    Checks before it locks any row: most of the time a round waits for devices, and other writers would wait while the
     members are counted.
     """
     federation = Federation.objects.filter(pk=federation_id).first()
@@ -51,18 +51,21 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
 
 
 def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> float:
-    """Seconds for which nothing becomes due by itself. `round_` is its active one; `rolls_out`: it has a roll-out."""
-    if round_ is None or rolls_out or not _rests(round_, now):
+    """Advance it if anything is due; returns the seconds until something may become due by the clock alone.
+
+    `round_` is its active round; `rolls_out`: it has an active roll-out.
+    """
+    if round_ is None or rolls_out or not _is_idle(round_, now):
         make_teachers(federation=federation, round_=round_, now=now)
         _advance(federation.pk, now)
-        goes_on = round_ is not None or rolls_out or are_carried(federation)
-        return 0.0 if goes_on else LONGEST_S  # a round that was planned is a change, which ends the rest
-    return waits_for_s(round_=round_, now=now) if round_.state == Round.State.PLANNED else 0.0
+        is_active = round_ is not None or rolls_out or are_carried(federation)
+        return 0.0 if is_active else LONGEST_S  # a planned round is a change of a row, which ends the idle time
+    return seconds_until_due(round_=round_, now=now) if round_.state == Round.State.PLANNED else 0.0
 
 
 @transaction.atomic
 def _advance(federation_id: UUID, now: datetime) -> None:
-    """Holds the rows of federation, round and roll-out, in this order, so that workers take turns."""
+    """Lock the rows of federation, round and roll-out, in this order, so that workers take turns."""
     federation = Federation.objects.select_for_update(no_key=True).filter(pk=federation_id).first()
     if federation is None:
         return
@@ -92,27 +95,27 @@ def _advance(federation_id: UUID, now: datetime) -> None:
 def sweep(*, now: datetime) -> float:
     """Find everything that is due in any federation; this alone is enough for every round to end.
 
-    Seconds for which nothing becomes due by itself.
+    Returns the seconds until something may become due by the clock alone.
 
     A failure in one federation does not delay the others. Raises ExceptionGroup after all were processed.
 
-    Most of the time nothing is due anywhere, so that what is looked at of every federation is read at once.
+    Most of the time nothing is due anywhere, so the rows that are checked are read for all federations at once.
     """
     failures: list[Exception] = []
-    rests_s = LONGEST_S
+    idle_s = LONGEST_S
     rolling_out = set(active_rollouts().values_list("federation", flat=True))
     for federation, round_ in active_federations().items():
         try:
-            rests_s = min(rests_s, _advance_if_due(federation, round_, federation.pk in rolling_out, now))
+            idle_s = min(idle_s, _advance_if_due(federation, round_, federation.pk in rolling_out, now))
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
         raise ExceptionGroup("rounds could not go on", failures)
-    return rests_s
+    return idle_s
 
 
-def _rests(round_: Round, now: datetime) -> bool:
-    """Whether nothing is due in it except to record what it waits for."""
+def _is_idle(round_: Round, now: datetime) -> bool:
+    """Whether nothing is due in the round; records what it waits for."""
     if round_.state == Round.State.PLANNED and round_.federation.state != Federation.State.FINISHED:
         if is_ahead(round_, now=now):
             return False
@@ -127,7 +130,7 @@ def _rests(round_: Round, now: datetime) -> bool:
         return False
     if round_.carries_on and waiting_parts(round_).exists():
         return False
-    if are_shed(round_):
+    if has_overloaded_supernodes(round_):
         return False
     if wants_others(round_=round_, view=view, now=now) or are_parts_lost(round_=round_, now=now):
         return False
@@ -138,9 +141,9 @@ def _rests(round_: Round, now: datetime) -> bool:
 
 
 def _lets_begin(round_: Round) -> bool:
-    """Whether a roll-out may begin while the round is held: before it opens, and where it carries on until its merge.
+    """Whether a roll-out may begin during the round: before it opens, and in an asynchronous one until its merge.
 
-    Updates of a synchronous round would be differences from a version that is about to go.
+    Updates of a synchronous round would be differences from a version that is about to be replaced.
     """
     return round_.state == Round.State.PLANNED or (round_.carries_on and round_.state != Round.State.MERGING)
 
@@ -150,8 +153,8 @@ def _collect(round_: Round, now: datetime) -> None:
         gather(round_=round_, now=now)
         return
     drop_absent(round_=round_, now=now)
-    if are_shed(round_):
-        shed(round_=round_, now=now)
+    if has_overloaded_supernodes(round_):
+        shed_members(round_=round_, now=now)
     if round_.carries_on:
         take_waiting(round_=round_)
     close_if_due(round_=round_, now=now)

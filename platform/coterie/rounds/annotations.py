@@ -1,7 +1,6 @@
 """What happened to a federation beside its rounds: the marks on its charts, each with a sentence.
 
-Rounds tell of themselves. What explains a bend in their figures is elsewhere: in the audit log, in roll-outs, in help
-requests; here it is one list.
+The audit log, roll-outs and help requests explain changes in the figures of rounds; here they are merged into one list.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,9 +34,9 @@ KINDS: tuple[Kind, ...] = (
     "drift",
 )
 MOST = 200
-"""The newest, of each source and of all."""
+"""At most so many of each source, and in all: the newest."""
 MOST_FIELDS = 3
-"""Of a changed plan that are named."""
+"""At most so many changed fields of a plan are named."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def annotations_of(federation: Federation) -> list[Annotation]:
 
 
 def _operated(federation: Federation) -> Iterable[Annotation]:
-    """What people did to it."""
+    """What operators did to the federation."""
     entries = Entry.objects.filter(
         subject_kind=Federation._meta.label_lower, subject_id=str(federation.pk), action__in=CHANGES
     )
@@ -81,7 +80,7 @@ def _operated(federation: Federation) -> Iterable[Annotation]:
 
 
 def _changed_fields(entry: Entry) -> str:
-    """As in "local learning rate 0.1 → 0.05"; blank where the plan is as it was."""
+    """As in "local learning rate 0.1 → 0.05"; blank where the plan is unchanged."""
     before, after = (cast(Mapping[str, object], side.get("plan") or {}) for side in (entry.before, entry.after))
     changes = changes_between(before, after)
     named = [
@@ -92,7 +91,7 @@ def _changed_fields(entry: Entry) -> str:
 
 
 def _named(field: str) -> str:
-    """As people say it: units stand with the values."""
+    """The field's name as words, without its unit, which is written with the value."""
     return field.removesuffix("_s").replace("_", " ")
 
 
@@ -104,7 +103,7 @@ def _written(change: PlanChange, value: object) -> str:
 
 
 def _moved(federation: Federation) -> Iterable[Annotation]:
-    """Another version that people had its devices use."""
+    """Moves of its devices to another version by an operator."""
     aliases = Alias.objects.filter(pair=federation.pair_id, role=Role.DEVICE, lineage=federation.lineage())
     names = [str(pk) for pk in aliases.values_list("pk", flat=True)]
     entries = list(
@@ -122,7 +121,7 @@ def _moved(federation: Federation) -> Iterable[Annotation]:
 
 
 def _tried(federation: Federation) -> Iterable[Annotation]:
-    """Versions that a canary group tried, and what became of them."""
+    """Versions that a canary group tried, and how each trial ended."""
     ends: Mapping[str, tuple[Kind, str]] = {
         Rollout.State.PROMOTED: ("promoted", "promoted"),
         Rollout.State.ROLLED_BACK: ("rolled_back", "rolled back"),
@@ -140,7 +139,7 @@ def _tried(federation: Federation) -> Iterable[Annotation]:
 
 
 def _drifted(federation: Federation) -> Iterable[Annotation]:
-    """Devices whose models failed on what they met, one mark a day."""
+    """Devices whose models failed on their new data, one mark a day."""
     requests = HelpRequest.objects.filter(federation=federation).order_by()
     days = requests.annotate(day=TruncDay("asked_at")).values("day")
     for day in days.annotate(first=Min("asked_at"), devices=Count("device", distinct=True)).order_by("-day")[:MOST]:
@@ -151,7 +150,7 @@ def _drifted(federation: Federation) -> Iterable[Annotation]:
 
 
 def _paused_itself(federation: Federation) -> Iterable[Annotation]:
-    """That it holds no rounds now and nobody told it so: from the end of its last round on."""
+    """The federation paused itself, without an operator: since the end of its last round."""
     if federation.state != Federation.State.PAUSED or federation.reason_code != KEPT_BACK:
         return
     at = Round.objects.filter(federation=federation).aggregate(last=Max("finished_at"))["last"]

@@ -19,7 +19,7 @@ from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.intervals import IS_ASKED_OFTEN
 from coterie.rounds.models import HAS_TIME, Assignment, Round, RoundEvent
 from coterie.rounds.selectors import live_parts
-from coterie.rounds.transitions import end_assignment, end_assignments, tell, tell_all
+from coterie.rounds.transitions import end_assignment, end_assignments, record_event, record_events
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
 
@@ -48,24 +48,24 @@ def record_progress(*, reports: Sequence[ProgressReport], now: datetime) -> None
     """Store the progress of devices; reports on an assignment that has ended, or is just ending, are ignored."""
     if not reports:
         return
-    said = {assignment.pk: progress for assignment, progress in reports}
-    live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE)
+    progress_of = {assignment.pk: progress for assignment, progress in reports}
+    live = Assignment.objects.filter(pk__in=progress_of, state__in=Assignment.LIVE)
     live = live.filter(HAS_TIME)
     with transaction.atomic():  # together, or the stage might be stored after the update that ended it
-        held = list(
+        locked = list(
             live.select_for_update(
                 of=("self",), no_key=True, skip_locked=connection.features.has_select_for_update_skip_locked
             )
         )
-        update_each(Assignment, PROGRESS, [_progressed(part, said[part.pk], now) for part in held], where={})
-        news = [part for part in held if part.stage != said[part.pk].stage]
-        tell_all(
+        update_each(Assignment, PROGRESS, [_progressed(part, progress_of[part.pk], now) for part in locked], where={})
+        news = [part for part in locked if part.stage != progress_of[part.pk].stage]
+        record_events(
             [
-                RoundEvent(round_id=part.round_id, at=now, kind=said[part.pk].stage, device_id=part.device_id)
+                RoundEvent(round_id=part.round_id, at=now, kind=progress_of[part.pk].stage, device_id=part.device_id)
                 for part in news
             ]
         )
-    if held:
+    if locked:
         notify_consoles("rounds")
 
 
@@ -84,7 +84,7 @@ def revive(*, assignment: Assignment, now: datetime) -> None:
                 state=Assignment.State.OFFERED, reason_code="", reason_sentence="", changed_at=now
             )
             if back:
-                tell(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
+                record_event(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
                 assignment.state = Assignment.State.OFFERED
     except IntegrityError:
         return  # A device has one live assignment: it keeps the other one.
@@ -98,7 +98,7 @@ def release_assignment(*, device: Device, assignment_id: str, reason: Reason, no
 
 
 def release_declined(devices: Sequence[Device], *, now: datetime) -> None:
-    """Give back what devices have in hand of federations that their owners have taken back, or whose plans ask that."""
+    """Release assignments in federations that the devices' owners decline, or whose plans ask what they decline."""
     declining = {device.pk: device for device in devices if declined_by(device)}
     if not declining:
         return
@@ -113,15 +113,15 @@ def release_declined(devices: Sequence[Device], *, now: datetime) -> None:
 
 
 def are_parts_lost(*, round_: Round, now: datetime) -> bool:
-    """Whether `drop_absent` would give anything up."""
+    """Whether `drop_absent` would end any assignment."""
     lost = live_parts(round_).filter(_is_silent(round_, now) | IS_GONE).exists()
     return lost or (round_.carries_on and _overdue(round_, now).exists())
 
 
 def drop_absent(*, round_: Round, now: datetime) -> None:
-    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet.
+    """End the assignments of devices that are silent for longer than the pace allows, or have left the fleet.
 
-    Also those that were carried on until their time was up.
+    Also those that an asynchronous round carried over and whose time is up.
     """
     silent = live_parts(round_).filter(_is_silent(round_, now))
     end_assignments(silent, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
@@ -141,10 +141,10 @@ def _overdue(round_: Round, now: datetime) -> QuerySet[Assignment]:
 
 
 def _is_silent(round_: Round, now: datetime) -> Q:
-    """A device counts as silent from the offer at the earliest: until then it had no reason to check in often.
+    """The filter for assignments whose device is silent: counted from the offer on, before which it checks in rarely.
 
-    In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
+    In a large fleet a device is told to check in less often than the pace's limit: it is silent if it misses that time.
     """
     since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
-    was_to_speak = IS_ASKED_OFTEN | is_absent(now, of="device__")
-    return was_to_speak & is_unheard(since, of="device__") & Q(offered_at__lt=since)
+    was_due = IS_ASKED_OFTEN | is_absent(now, of="device__")
+    return was_due & is_unheard(since, of="device__") & Q(offered_at__lt=since)

@@ -1,6 +1,6 @@
-"""By what way the sum of each supernode comes: through another one, or directly; decided when sums are asked for.
+"""The route of each supernode's sum: through another supernode, or directly; decided when sums are requested.
 
-The way changes only by `cut`, which raises its epoch and has the sum sent to the platform.
+A route changes only by `send_sum_directly`, which raises its epoch and has the sum sent to the platform.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,12 +17,12 @@ from coterie.rounds.fold_tree import live_folds
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.routing import (
     capabilities_of,
-    devices_told_seeds,
+    devices_knowing_seeds,
     has_power,
     room_of,
-    way_in,
+    route_to,
 )
-from coterie.rounds.suitability import standings
+from coterie.rounds.suitability import suitabilities
 from coterie_learning.sum_tree import Branch, Offering, grown
 from coterie_wire.conditions import Reason
 from coterie_wire.relaying import SumRoute
@@ -38,19 +38,20 @@ FOLDS = Steps(
 )
 
 
-def grow(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[UUID, Branch]:
-    """The tree of supernodes of a round, of which `leaves` hold updates."""
+def build_tree(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[UUID, Branch]:
+    """The tree of a round's supernodes, where `leaves` are those that hold updates."""
     topology = round_.parsed_plan().topology
     present = {
         device.pk: device
         for device in members(round_.federation).filter(is_there(now), quarantine="", paused_at=None)
         if _adds_sums(device)
     }
-    told = devices_told_seeds(round_)
-    able = [device for device in present.values() if device.pk not in told and has_power(device)]
-    standing = standings(round_, able)
+    knowing_seeds = devices_knowing_seeds(round_)
+    able = [device for device in present.values() if device.pk not in knowing_seeds and has_power(device)]
+    suitability = suitabilities(round_, able)
     offering = [
-        Offering(str(device.pk), room_of(device, topology.fan_in() or 0), standing[device.pk].score) for device in able
+        Offering(str(device.pk), room_of(device, topology.fan_in() or 0), suitability[device.pk].score)
+        for device in able
     ]
     own = Device.objects.in_bulk(list(leaves))
     tags = {str(device.pk): tuple(device.tags) for device in (*own.values(), *present.values())}
@@ -62,17 +63,17 @@ def grow(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[U
     return {UUID(name): branch for name, branch in found.items()}
 
 
-def cut(*, fold: Fold, reason: Reason, now: datetime) -> bool:
-    """Have a sum that goes through another supernode sent to the platform; False: it has been, or it is void.
+def send_sum_directly(*, fold: Fold, reason: Reason, now: datetime) -> bool:
+    """Have a sum that goes through another supernode sent to the platform; False: it was rerouted already, or is void.
 
-    What it would have gone into is void. The caller holds the round's row.
+    The sums that it would have gone into become void. The caller holds the round's row.
     """
-    above = _above(fold)
+    ancestors = _ancestors(fold)
     columns = {"parent": None, "held_at": None, "epoch": fold.epoch + 1, "asked_at": now}
     same = Fold.objects.filter(pk=fold.pk, epoch=fold.epoch, parent__isnull=False, state__in=("asked", "held"))
     if not same.update(state=Fold.State.ASKED, way_code=reason.code, way_sentence=reason.sentence, **columns):
         return False
-    for one in above:
+    for one in ancestors:
         void(one, reasons.FOLD_OUTDATED)
     fold.refresh_from_db()
     wake_device(str(fold.supernode_id))
@@ -81,13 +82,13 @@ def cut(*, fold: Fold, reason: Reason, now: datetime) -> bool:
 
 
 def void(fold: Fold, reason: Reason) -> bool:
-    """Ask for the sum no more; what has come of it does not count."""
+    """Withdraw the request for the sum; what has arrived of it does not count."""
     return FOLDS.take_from_any(fold, Fold.State.VOID, reason=reason, partial=None)
 
 
-def void_with_those_above(fold: Fold, reason: Reason) -> bool:
-    """The same, and of all sums that it would have gone into."""
-    for one in _above(fold):
+def void_with_ancestors(fold: Fold, reason: Reason) -> bool:
+    """Withdraw the requests for the sum and for all sums that it would have gone into."""
+    for one in _ancestors(fold):
         void(one, reasons.FOLD_OUTDATED)
     return void(fold, reason)
 
@@ -97,11 +98,11 @@ def sum_route(fold: Fold) -> SumRoute | None:
     parent = fold.parent
     if parent is None:
         return None
-    return way_in(parent, fold.supernode, assignment=fold.pk, epoch=fold.epoch, until=fold.round.deadline_at)
+    return route_to(parent, fold.supernode, assignment=fold.pk, epoch=fold.epoch, until=fold.round.deadline_at)
 
 
-def _above(fold: Fold) -> list[Fold]:
-    """The sums that it goes into, directly or in others."""
+def _ancestors(fold: Fold) -> list[Fold]:
+    """The sums that it goes into, directly or through others."""
     folds, found, parent = live_folds(fold.round_id), [], fold.parent_id
     while parent is not None and parent in folds:
         found.append(folds[parent])
@@ -110,11 +111,11 @@ def _above(fold: Fold) -> list[Fold]:
 
 
 def _adds_sums(device: Device) -> bool:
-    told = capabilities_of(device)
-    return told.relay is not None and told.relay.sums and told.peer_key is not None
+    capabilities = capabilities_of(device)
+    return capabilities.relay is not None and capabilities.relay.sums and capabilities.peer_key is not None
 
 
 def _is_checked(round_: Round, leaf: UUID, tiers: int) -> bool:
     """Whether all updates that it holds have fingerprints of all tiers."""
     held = Route.objects.filter(assignment__round=round_, supernode=leaf, held_at__isnull=False)
-    return all(len(told) == tiers for told in held.values_list("tier_fingerprints", flat=True))
+    return all(len(fingerprints) == tiers for fingerprints in held.values_list("tier_fingerprints", flat=True))

@@ -1,4 +1,4 @@
-"""Assignments of asynchronous rounds go on when their round ends, and their updates go into later rounds."""
+"""Assignments of asynchronous rounds outlive their round; their updates go into later rounds."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,9 +18,9 @@ from coterie_wire.conditions import Reason
 
 
 def carry_over(*, round_: Round, now: datetime) -> None:
-    """Begin a round that has just opened with what earlier ones have left.
+    """Carry the assignments and updates of earlier rounds over into a round that has just opened.
 
-    Assignments whose updates would not count any more are ended before they are trained to the end. The caller holds
+    Assignments whose updates would not count any more are ended before their devices finish training. The caller holds
     the round's row.
     """
     earlier = Assignment.objects.filter(round__federation=round_.federation_id, round__carries_on=True)
@@ -35,7 +35,7 @@ def carry_over(*, round_: Round, now: datetime) -> None:
 
 
 def take_waiting(*, round_: Round) -> None:
-    """Take the oldest updates that wait, one a device, as many as the round wants. The caller holds its row."""
+    """Take the oldest waiting updates, one per device, as many as the round wants. The caller holds its row."""
     room = round_.parsed_plan().pace.updates_wanted() - round_.updates_in
     if room <= 0:
         return
@@ -63,16 +63,16 @@ def taking_round(assignment: Assignment) -> Round | None:
 
 
 def end_carried(*, federation: Federation, now: datetime) -> None:
-    """End what a federation's rounds have left, if there will be no round to take it. The caller holds its row."""
-    goes_on = federation.state != Federation.State.FINISHED and federation.parsed_plan().pace.holds_rounds()
-    if not goes_on:
+    """End the federation's carried assignments if no later round will take their updates. The caller holds its row."""
+    holds_rounds = federation.state != Federation.State.FINISHED and federation.parsed_plan().pace.holds_rounds()
+    if not holds_rounds:
         why = reasons.FINISHED if federation.state == Federation.State.FINISHED else reasons.PLAN_CHANGED
         parts = Assignment.objects.filter(round__federation=federation, round__carries_on=True)
         end_assignments(parts, Assignment.State.RELEASED, reason=why, now=now)
 
 
 def _unfit(parts: QuerySet[Assignment], round_: Round) -> Iterator[tuple[QuerySet[Assignment], Reason]]:
-    """Those of `parts` whose updates a round that has just opened, and those after it, cannot merge, and why."""
+    """The assignments among `parts` whose updates neither the newly opened round nor a later one can merge, and why."""
     plan = round_.parsed_plan()
     allowed = plan.pace.staleness_allowed()
     for earlier in Round.objects.filter(pk__in=parts.order_by().values("round")).exclude(pk=round_.pk):
@@ -84,7 +84,7 @@ def _unfit(parts: QuerySet[Assignment], round_: Round) -> Iterator[tuple[QuerySe
 
 
 def _refuse(parts: QuerySet[Assignment], reason: Reason) -> None:
-    """Take out updates that wait, with the reason: none of them is merged."""
+    """Mark waiting updates as faulty with the reason, so that no merge takes them."""
     keys = list(parts.values_list("pk", flat=True))
     Update.objects.filter(pk__in=keys).update(fault_code=reason.code, fault_sentence=reason.sentence)
     Assignment.objects.filter(pk__in=keys).update(taken_by=F("round"))

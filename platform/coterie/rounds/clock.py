@@ -1,4 +1,4 @@
-"""Keeps a clock that is set back from making a pause or a deadline of a round longer by as much."""
+"""When the clock is set back, a round's pause or deadline does not grow by as much."""
 
 from datetime import datetime, timedelta
 

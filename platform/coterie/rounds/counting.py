@@ -1,4 +1,4 @@
-"""The one way in which an update comes to count: by itself, or in a sum."""
+"""The only place where an update is counted: by itself, or as part of a sum."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from django.forms import model_to_dict
 from coterie.merging.models import Partial, Update, UpdateFacts
 from coterie.rounds.files import UPLOADS
 from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
-from coterie.rounds.transitions import tell
+from coterie.rounds.transitions import record_event
 
 FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
 
@@ -43,7 +43,7 @@ def count_update(
         reason_sentence="",
         changed_at=now,
     )
-    teller = assignment.round_id if taken_by is None else taken_by.pk
-    tell(teller, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
+    round_id = assignment.round_id if taken_by is None else taken_by.pk
+    record_event(round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
     transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))

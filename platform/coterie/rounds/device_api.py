@@ -36,13 +36,13 @@ def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadS
 
 
 def hand_in(device: Device, message: HandIn, now: datetime) -> UploadState:
-    """Take note that a supernode holds an update."""
-    return supernode_receipts.hand_in(device=device, message=message, now=now)
+    """Record that a supernode holds an update."""
+    return supernode_receipts.record_receipt(device=device, message=message, now=now)
 
 
 def hand_in_sum(device: Device, message: HandInSum, now: datetime) -> UploadState:
-    """Take note that a supernode holds the sum of another."""
-    return supernode_receipts.hand_in_sum(device=device, message=message, now=now)
+    """Record that a supernode holds the sum of another."""
+    return supernode_receipts.record_sum_receipt(device=device, message=message, now=now)
 
 
 def offer_partial(device: Device, message: OfferPartial, now: datetime) -> UploadState:
@@ -51,13 +51,13 @@ def offer_partial(device: Device, message: OfferPartial, now: datetime) -> Uploa
 
 
 def send_signal(device: Device, message: SendSignal, now: datetime) -> Done:
-    """Pass on what one device tells another."""
+    """Forward a signal from one device to another."""
     signalling.send_signal(device=device, message=message, now=now)
     return Done()
 
 
 def release_assignment(device: Device, message: ReleaseAssignment, now: datetime) -> Done:
-    """Take an assignment back, or note that a question is declined."""
+    """Release an assignment, or record that a question is declined."""
     part = _own_part(device, message.assignment)
     if part is not None:
         answering.decline(part=part, reason=message.reason)
@@ -80,7 +80,7 @@ def ask_sum(device: Device, message: AskSum, now: datetime) -> SumNews:
 
 
 def join_sum(device: Device, message: JoinSum, now: datetime) -> SumNews:
-    """Take a device into the secure sum of its round, or of a question."""
+    """Add a device to the secure sum of its round, or of a question."""
     part = _own_part(device, message.assignment)
     if part is not None:
         return answering.join_sum(part=part, message=message)
@@ -88,7 +88,7 @@ def join_sum(device: Device, message: JoinSum, now: datetime) -> SumNews:
 
 
 def share_secrets(device: Device, message: ShareSecrets, now: datetime) -> SumNews:
-    """Keep a device's sealed shares."""
+    """Store a device's sealed shares."""
     part = _own_part(device, message.assignment)
     if part is not None:
         return answering.share_secrets(part=part, message=message, now=now)
@@ -104,7 +104,7 @@ def offer_masked(device: Device, message: OfferMasked, now: datetime) -> UploadS
 
 
 def reveal_shares(device: Device, message: RevealShares, now: datetime) -> SumNews:
-    """Keep the shares of others that a device reveals."""
+    """Store the shares of others that a device reveals."""
     part = _own_part(device, message.assignment)
     if part is not None:
         return answering.reveal_shares(part=part, message=message, now=now)
@@ -112,7 +112,7 @@ def reveal_shares(device: Device, message: RevealShares, now: datetime) -> SumNe
 
 
 def _own_part(device: Device, name: str) -> Part | None:
-    """The device's part in a question that goes by this name; None: it names an assignment, if anything of its own."""
+    """The device's part in a question with this identifier; None: the identifier can only be an assignment's."""
     part = part_of(name)
     return part if part is not None and part.device_id == device.pk else None
 

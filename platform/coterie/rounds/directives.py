@@ -48,7 +48,7 @@ from coterie.rounds.opening import take_place
 from coterie.rounds.pacing import paces_of
 from coterie.rounds.routing import route_message
 from coterie.rounds.surroundings import Surroundings, surroundings_of
-from coterie.transfer.directives import TransferDirectives, duties_of
+from coterie.transfer.directives import TransferDirectives, transfer_directives_of
 from coterie.transfer.selectors import waiting_for
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.consent import FEDERATION
@@ -68,7 +68,7 @@ class Call(NamedTuple):
     device: Device
     message: CheckIn
     by_socket: bool = False
-    """It came over a socket, by which the device can be woken."""
+    """The check-in came over a socket, through which the device can be woken."""
 
 
 def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
@@ -77,20 +77,20 @@ def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
 
 
 def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]:
-    """The same for several devices, each once, in as many queries as for one and one transaction.
+    """The same for several distinct devices, in as many queries as for one, and in one transaction.
 
-    No query's cost grows with the fleet: what is due in a federation the sweep finds, and wakes whom it concerns.
+    No query's cost grows with the fleet: the sweep finds what is due in a federation, and wakes the devices concerned.
     """
     checked_in = [take_in(device=device, check_in=message, now=now) for device, message, _ in calls]
     devices = [call.device for call in calls]
     release_declined(devices, now=now)
-    around = surroundings_of(devices, now=now)
+    surroundings = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
     islands = Islands()
     leads = leads_of(devices, islands)
-    measuring = open_parts(devices)
+    evaluating = open_parts(devices)
     fleet = latest_count()
-    asked = asked_of(devices, now=now)
+    questions = asked_of(devices, now=now)
     signals = signals_for(devices, now=now)
     updates = updates_of(devices)
     logs = logs_asked_of(devices)
@@ -101,23 +101,23 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     offered = offered_variants(takers) if takers else {}
     succession, exclusions = Succession(), Exclusions(now)
     directives, reports = [], []
-    paces = paces_of(around.values(), fleet=fleet)
+    paces = paces_of(surroundings.values(), fleet=fleet)
     for device, message, by_socket in calls:
-        own = around[device.pk]
+        own = surroundings[device.pk]
         federation = own.followed
-        duties = duties_of(
-            device=device, federation=federation, waiting=waiting.get(device.pk), asks_about=message.help, now=now
+        transfers = transfer_directives_of(
+            device=device, federation=federation, waiting=waiting.get(device.pk), open_request=message.help, now=now
         )
-        directive = direct(device=device, around=own, islands=islands, fleet=fleet, now=now)
-        directive = _with_duties(directive, duties, known=message.standing)
+        directive = direct(device=device, surroundings=own, islands=islands, fleet=fleet, now=now)
+        directive = _with_transfers(directive, transfers, known_digest=message.standing)
         if device.pk in leads:
             check_in_s = min(directive.check_in_s, BUSY_CHECK_IN_S)
             directive = msgspec.structs.replace(directive, lead=leads[device.pk], check_in_s=check_in_s, window=None)
-        if federation is not None and duties.standing is not None:
+        if federation is not None and transfers.effective_plan is not None:
             if federation.pair_id not in withdrawn:
                 withdrawn[federation.pair_id] = withdrawn_versions(federation.pair_id)
             # Without the version that the device should hold although it was withdrawn.
-            others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.wanted)
+            others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.target_version)
             directive = msgspec.structs.replace(directive, withdrawn=others)
         if message.variants is not None and message.version is not None and directive.manifest is None:
             forms = offered.get(message.version)
@@ -127,14 +127,16 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             directive = msgspec.structs.replace(directive, update=updates[device.pk])
         if device.pk in logs:
             directive = msgspec.structs.replace(directive, log=logs[device.pk])
-        if device.pk in asked and FEDERATION + asked[device.pk].federation not in declined_by(device):
-            directive = msgspec.structs.replace(directive, question=asked[device.pk])
-        if device.pk in measuring and not is_of_first_release(device):
-            evaluate = evaluation_message_of(measuring[device.pk], now=now)
+        if device.pk in questions and FEDERATION + questions[device.pk].federation not in declined_by(device):
+            directive = msgspec.structs.replace(directive, question=questions[device.pk])
+        if device.pk in evaluating and not is_of_first_release(device):
+            evaluate = evaluation_message_of(evaluating[device.pk], now=now)
             directive = msgspec.structs.replace(directive, evaluate=evaluate)
         if not is_of_first_release(device):
-            goes_on = tuple(federation.slug for federation in own.under_way)
-            directive = msgspec.structs.replace(directive, ignores_unknown=True, hides=_hides(own), federations=goes_on)
+            slugs = tuple(federation.slug for federation in own.under_way)
+            directive = msgspec.structs.replace(
+                directive, ignores_unknown=True, hides=_masks_measurements(own), federations=slugs
+            )
         if device.pk in signals:
             directive = msgspec.structs.replace(directive, signals=tuple(signals[device.pk]))
         if device.capabilities.get("platform_key") is not None:
@@ -152,7 +154,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             directive = msgspec.structs.replace(directive, renew_certificate=True)
         if paces is not None and _is_idle(directive, fleet=fleet):
             directive = paces.steered(directive, device=device, federation=federation, by_socket=by_socket, now=now)
-        expect_check_in(device=device, check_in_s=_latest_s(directive), by_socket=by_socket)
+        expect_check_in(device=device, check_in_s=_next_check_in_s(directive), by_socket=by_socket)
         directives.append(directive)
         if message.progress is not None:
             reports += [
@@ -166,14 +168,14 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     return directives
 
 
-def direct(*, device: Device, around: Surroundings, islands: Islands, fleet: int, now: datetime) -> Directive:
-    """The device's assignment in one of its federations, or why it has none; a ready device may be asked at once.
+def direct(*, device: Device, surroundings: Surroundings, islands: Islands, fleet: int, now: datetime) -> Directive:
+    """The device's assignment in one of its federations, or why it has none; a ready device may be invited at once.
 
-    In a `fleet` of so many.
+    `fleet`: the number of devices in the fleet.
     """
-    assignment = around.assignment
+    assignment = surroundings.assignment
     if assignment is None and _first_reason(device) is None:
-        assignment = _place_for(device, around, now)
+        assignment = _place_for(device, surroundings, now)
     if assignment is not None:
         round_ = assignment.round
         return Directive(
@@ -181,18 +183,18 @@ def direct(*, device: Device, around: Surroundings, islands: Islands, fleet: int
             assignment=_message(device, assignment, islands, now),
             requirements=round_.parsed_plan().requirements,
         )
-    if around.under_way:
-        requirements = around.under_way[0].parsed_plan().requirements
-        wait = _why_not_invited(device, around.under_way[0], around, now)
+    if surroundings.under_way:
+        requirements = surroundings.under_way[0].parsed_plan().requirements
+        wait = _why_not_invited(device, surroundings.under_way[0], surroundings, now)
     else:
         requirements = None
-        wait = _why_none(device, around)
+        wait = _why_none(device, surroundings)
     return Directive(
         check_in_s=idle_interval_s(fleet=fleet),
-        manifest=_news(device, around),
-        difference=_difference(device, around.wanted),
-        trial=message_of(around.trial),
-        shadow=None if is_of_first_release(device) else shadow_message_of(around.trial, now=now),
+        manifest=_new_manifest(device, surroundings),
+        difference=_difference(device, surroundings.target_version),
+        trial=message_of(surroundings.trial),
+        shadow=None if is_of_first_release(device) else shadow_message_of(surroundings.trial, now=now),
         requirements=requirements,
         wait=_first_reason(device) or wait,
     )
@@ -203,65 +205,65 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     why = why_not_ready(device, now=now)
     if why:
         return why
-    around = surroundings_of([device], now=now)[device.pk]
-    if around.assignment is not None:
+    surroundings = surroundings_of([device], now=now)[device.pk]
+    if surroundings.assignment is not None:
         return ()
-    if around.under_way:
-        invited = (_why_not_invited(device, federation, around, now) for federation in around.under_way)
+    if surroundings.under_way:
+        invited = (_why_not_invited(device, federation, surroundings, now) for federation in surroundings.under_way)
         declined = declined_by(device)
-        said = (reasons.taken_back(declined),) if declined else ()
-        return (*invited, *_why_untrained(device, around.under_way), *said)
-    return (_why_none(device, around),)
+        declining = (reasons.taken_back(declined),) if declined else ()
+        return (*invited, *_why_untrained(device, surroundings.under_way), *declining)
+    return (_why_none(device, surroundings),)
 
 
-def _why_none(device: Device, around: Surroundings) -> Reason:
-    """Why no federation that goes on asks the device."""
+def _why_none(device: Device, surroundings: Surroundings) -> Reason:
+    """Why no running federation asks the device."""
     declined = declined_by(device)
     if declined:
         return reasons.taken_back(declined)
-    return reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED
+    return reasons.NO_FEDERATION if surroundings.followed is None else reasons.FINISHED
 
 
 def _is_idle(directive: Directive, *, fleet: int) -> bool:
-    """Whether nothing has the device come more often than others."""
+    """Whether the device has no reason to check in more often than others."""
     return directive.assignment is None and directive.check_in_s >= idle_interval_s(fleet=fleet)
 
 
 def _deals_with_others(directive: Directive) -> bool:
-    """Whether the device calls others, or is called by them."""
+    """Whether the device connects to other devices, or they to it."""
     part = directive.assignment
     return directive.lead is not None or (part is not None and (part.route is not None or part.gathering is not None))
 
 
-def _hides(around: Surroundings) -> bool:
-    """Whether a federation that the device belongs to sums in secret what devices measure."""
-    return any(federation.parsed_plan().privacy.masking() is not None for federation in around.under_way)
+def _masks_measurements(surroundings: Surroundings) -> bool:
+    """Whether a federation of the device uses secure aggregation for what devices measure."""
+    return any(federation.parsed_plan().privacy.masking() is not None for federation in surroundings.under_way)
 
 
-def _latest_s(directive: Directive) -> float:
+def _next_check_in_s(directive: Directive) -> float:
     """Seconds within which the device checks in again."""
     window = directive.window
     return directive.check_in_s if window is None else window.after_s + window.within_s
 
 
-def _with_duties(directive: Directive, duties: TransferDirectives, *, known: str | None) -> Directive:
-    """The directive with the help between devices; it has the plan that applies only where the device lacks it."""
-    standing = duties.standing
+def _with_transfers(directive: Directive, transfers: TransferDirectives, *, known_digest: str | None) -> Directive:
+    """The directive with its Cartel part; it carries the effective plan only where the device does not have it yet."""
+    effective_plan = transfers.effective_plan
     return msgspec.structs.replace(
         directive,
-        check_in_s=min(directive.check_in_s, BUSY_CHECK_IN_S) if duties.is_urgent else directive.check_in_s,
-        stands=standing is not None,
-        standing=None if standing is None or standing.digest == known else standing,
-        help=duties.help,
-        serve=duties.serve,
+        check_in_s=min(directive.check_in_s, BUSY_CHECK_IN_S) if transfers.is_urgent else directive.check_in_s,
+        stands=effective_plan is not None,
+        standing=None if effective_plan is None or effective_plan.digest == known_digest else effective_plan,
+        help=transfers.help,
+        serve=transfers.serve,
     )
 
 
-def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignment | None:
-    """A part in the first open round that wants one more and has not asked the device before."""
-    for federation in around.under_way:
-        round_ = around.rounds.get(federation.pk)
-        if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in around.parts:
+def _place_for(device: Device, surroundings: Surroundings, now: datetime) -> Assignment | None:
+    """An assignment in the first open round that has a place left and has not invited the device before."""
+    for federation in surroundings.under_way:
+        round_ = surroundings.rounds.get(federation.pk)
+        if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in surroundings.parts:
             continue
         plan = round_.parsed_plan()
         if lacked_by(device, plan) or not _is_affordable(device, federation, plan):
@@ -275,7 +277,7 @@ def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignmen
 
 
 def _is_affordable(device: Device, federation: Federation, plan: Plan) -> bool:
-    """Whether privacy budgets pay for what a release under `plan` would tell of the device."""
+    """Whether privacy budgets cover what a release under `plan` would cost the device."""
     return cost_under(plan) is None or affordable(Device.objects.filter(pk=device.pk), federation, plan).exists()
 
 
@@ -300,7 +302,7 @@ def _message(device: Device, assignment: Assignment, islands: Islands, now: date
 
 
 def _budget(federation: Federation, plan: Plan) -> PrivacyBudget | None:
-    """What the federation may tell of the device; None: the plan spends nothing."""
+    """The federation's privacy budget for the device; None: the plan spends nothing."""
     if cost_under(plan) is None:
         return None
     limit = limit_of(federation)
@@ -308,14 +310,14 @@ def _budget(federation: Federation, plan: Plan) -> PrivacyBudget | None:
 
 
 def _difference(device: Device, version: UUID | None) -> Difference | None:
-    """From the version that the device holds to another, where its agent can decode it."""
+    """The difference from the version that the device holds to `version`, where its agent can decode it."""
     if version is None or device.held_version in ("", str(version)) or is_of_first_release(device):
         return None
     return difference_between(device.held_version, version, has_codec=lambda name: has_kind(device, "codec", name))
 
 
 def _route(assignment: Assignment, islands: Islands) -> RouteMessage | None:
-    """The neighbour that the update goes to, where the plan has supernodes."""
+    """The supernode that the update goes to, where the plan has supernodes."""
     if assignment.round.parsed_plan().topology.fan_in() is None:
         return None
     routes = Route.objects.select_related("supernode", "assignment__device", "assignment__round")
@@ -327,7 +329,7 @@ def _route(assignment: Assignment, islands: Islands) -> RouteMessage | None:
 
 
 def _remaining_s(assignment: Assignment, now: datetime) -> float:
-    """What is left until the round closes; where it carries its assignments on, of the device's own time."""
+    """Seconds until the round closes; in an asynchronous round, what is left of the device's own time."""
     round_ = assignment.round
     assert round_.deadline_at is not None, "a round opens with a deadline"
     if not round_.carries_on:
@@ -336,11 +338,11 @@ def _remaining_s(assignment: Assignment, now: datetime) -> float:
     return min(whole_s, max(0.0, whole_s - (now - assignment.offered_at).total_seconds()))
 
 
-def _news(device: Device, around: Surroundings) -> SignedManifest | None:
+def _new_manifest(device: Device, surroundings: Surroundings) -> SignedManifest | None:
     """The version that the device should have, where it holds another one."""
-    if around.wanted is None or str(around.wanted) == device.held_version:
+    if surroundings.target_version is None or str(surroundings.target_version) == device.held_version:
         return None
-    return signed_manifest(around.wanted)
+    return signed_manifest(surroundings.target_version)
 
 
 def _first_reason(device: Device) -> Reason | None:
@@ -349,7 +351,7 @@ def _first_reason(device: Device) -> Reason | None:
 
 
 def _why_untrained(device: Device, federations: Sequence[Federation]) -> Iterator[Reason]:
-    """Why the device trains nothing between rounds, where it is meant to and tells how many samples it has."""
+    """Why the device does not train between rounds, where the plan wants it and the device reports its samples."""
     for federation in federations:
         if device.metadata and federation.parsed_plan().device.local_training_every_s is not None:
             size = federation.pair.model_spec().batch_size
@@ -358,9 +360,9 @@ def _why_untrained(device: Device, federations: Sequence[Federation]) -> Iterato
                 yield reason
 
 
-def _why_not_invited(device: Device, federation: Federation, around: Surroundings, now: datetime) -> Reason:
-    round_ = around.rounds.get(federation.pk)
-    is_asked = round_ is not None and round_.pk in around.parts
+def _why_not_invited(device: Device, federation: Federation, surroundings: Surroundings, now: datetime) -> Reason:
+    round_ = surroundings.rounds.get(federation.pk)
+    is_asked = round_ is not None and round_.pk in surroundings.parts
     lacked = () if is_asked else lacked_by(device, federation.parsed_plan())
     if lacked:
         return reasons.lacks_kinds(lacked)
@@ -374,7 +376,7 @@ def _why_not_invited(device: Device, federation: Federation, around: Surrounding
             return federation.reason() or reasons.PAUSED
         return reasons.BETWEEN if federation.parsed_plan().pace.holds_rounds() else reasons.HOLDS_NONE
     if round_.state == Round.State.OPEN:
-        part = around.parts.get(round_.pk)
+        part = surroundings.parts.get(round_.pk)
         if part is None:
             return reasons.has_place(round_.number) if round_.places else reasons.full(round_.number)
         return part.reason() or reasons.delivered(round_.number)

@@ -1,4 +1,4 @@
-"""From open to the end: a round closes, releases devices that have not delivered, and is merged or abandoned."""
+"""From open to ended: a round closes, releases devices that have not delivered, and is merged or abandoned."""
 
 import logging
 from datetime import datetime
@@ -8,13 +8,13 @@ from django.db import transaction
 from coterie.core.events import wake_devices
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
-from coterie.merging.asking import ask_for_merge
+from coterie.merging.asking import request_merge
 from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds import reasons
 from coterie.rounds.files import UPLOADS
-from coterie.rounds.gathering import are_sums_due, begin_gathering
+from coterie.rounds.gathering import begin_gathering, has_held_updates
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import view_of
@@ -31,23 +31,23 @@ logger = logging.getLogger(__name__)
 
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
-    """Close an open round once its pace decides so; from then on it takes no update."""
+    """Close an open round once its pace decides so; from then on it accepts no update."""
     if round_.parsed_plan().pace.decide(view_of(round_, now=now)).ends:
         close(round_=round_, now=now)
 
 
 def close_if_full(*, round_: Round, now: datetime) -> None:
-    """Close an open round in which the last update that it wants has come in.
+    """Close an open round that has received all the updates it wants.
 
-    Other checks are left to the sweep, so that a delivery need not count the other assignments.
+    Other checks are left to the sweep, so that a delivery does not have to count the other assignments.
     """
     if round_.updates_in >= round_.parsed_plan().pace.updates_wanted():
         close(round_=round_, now=now)
 
 
 def close(*, round_: Round, now: datetime) -> None:
-    """Close an open round once the updates are counted that supernodes hold; nothing happens if another worker has."""
-    if are_sums_due(round_):
+    """Close an open round, after counting updates that supernodes hold; does nothing if another worker closed it."""
+    if has_held_updates(round_):
         begin_gathering(round_=round_, now=now)
         return
     if step(round_, Round.State.CLOSING, reason=reasons.CLOSING, now=now, closed_at=now):
@@ -55,7 +55,7 @@ def close(*, round_: Round, now: datetime) -> None:
 
 
 def conclude(*, round_: Round, now: datetime) -> None:
-    """Have a closed round merged, or abandon it if too few updates came; what is left of it is released or carried on.
+    """Have a closed round merged, or abandon it if too few updates came; open assignments are released or carried over.
 
     The caller holds the rows of federation and round.
     """
@@ -64,14 +64,14 @@ def conclude(*, round_: Round, now: datetime) -> None:
     if not round_.carries_on:
         unready = round_.assignments.exclude(state=Assignment.State.JOINED) if is_summed else round_.assignments.all()
         end_assignments(unready, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
-        _forget_uploads(round_)
+        _delete_uploads(round_)
     decision = plan.pace.decide(view_of(round_, now=now))
     if is_summed:
         decision = _summed(round_, decision, now)
     if decision.act == "wait":
         explain(round_, decision.reason, now=now)
     elif decision.act == "merge":
-        merge = _ask_for_merge(round_, now)
+        merge = _request_merge(round_, now)
         base_version = merge.base_version
         step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge, base_version=base_version)
     else:
@@ -79,13 +79,13 @@ def conclude(*, round_: Round, now: datetime) -> None:
 
 
 def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:
-    """What becomes of a closed round by its secure sum: it is waited for, merged, or of no use."""
+    """What a closed round's secure sum decides: the round waits for it, is merged, or is abandoned."""
     if decision.act == "close":
         secure_sums.fail(cohort=round_.pk, reason=decision.reason, now=now)
         _release_joined(round_, decision.reason, now)
         return decision
     sum_ = secure_sums.advance(cohort=round_.pk, now=now)
-    assert sum_ is not None, "who delivers to such a round has joined its sum"
+    assert sum_ is not None, "a device that delivers to such a round has joined its sum"
     reason = sum_.reason()
     assert reason is not None, "a sum that moves on says what it waits for"
     if sum_.state == SecureSum.State.COLLECTED:
@@ -98,7 +98,7 @@ def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:
 
 
 def _deliver(round_: Round, sum_: SecureSum, now: datetime) -> None:
-    """Record whose updates are in a sum; the others of its members were too late."""
+    """Record whose updates are in a sum; its other members were too late."""
     members = round_.assignments.filter(state=Assignment.State.JOINED)
     summed = members.filter(pk__in=sum_.parties.filter(delivered_at__isnull=False).values("pk"))
     devices = [str(device) for device in summed.values_list("device_id", flat=True)]
@@ -115,7 +115,7 @@ def _release_joined(round_: Round, reason: Reason, now: datetime) -> None:
 
 
 def follow_merge(*, round_: Round, now: datetime) -> None:
-    """End a merging round as its merge has ended; while that runs, record its progress.
+    """End a merging round once its merge has ended; until then record the merge's progress.
 
     The caller holds the rows of federation and round.
     """
@@ -140,12 +140,12 @@ def abandon(*, round_: Round, reason: Reason, now: datetime) -> None:
         ADVANCE.send(federation=str(round_.federation_id))
 
 
-def _ask_for_merge(round_: Round, now: datetime) -> Merge:
+def _request_merge(round_: Round, now: datetime) -> Merge:
     base_version = round_.base_version
-    if round_.carries_on:  # updates have older bases all the same, so that the newest version is gone on from
+    if round_.carries_on:  # its updates have older bases anyway, so the newest version is the base of the merge
         base_version = champion(round_.federation.pair_id, Role.DEVICE, round_.federation.lineage())
     assert base_version is not None, "a round opens with a base"
-    return ask_for_merge(
+    return request_merge(
         federation=round_.federation,
         number=round_.number,
         plan=round_.plan,
@@ -160,7 +160,7 @@ def _ask_for_merge(round_: Round, now: datetime) -> Merge:
 
 
 def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
-    """End a merging round as published; the federation is finished if it was to publish so many."""
+    """End a merging round as published; finish the federation if it has published as many as it wanted."""
     step(round_, Round.State.PUBLISHED, reason=None, now=now, finished_at=now)
     federation = round_.federation
     announce(
@@ -182,7 +182,7 @@ def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
     logger.info("%s is published as version %d", round_, version.number)
 
 
-def _forget_uploads(round_: Round) -> None:
+def _delete_uploads(round_: Round) -> None:
     uploads = Upload.objects.filter(assignment__round=round_)
     unfinished = [upload.assignment_id for upload in uploads]
     uploads.delete()

@@ -1,4 +1,4 @@
-"""What a plan makes devices send and fetch, before it is given."""
+"""What a plan would make devices send and fetch, estimated before it is used."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MONTH_S = 30 * 86_400.0
 
 @dataclass(frozen=True)
 class ExpectedTraffic:
-    """Bytes by how much each device, each round and each month takes."""
+    """Bytes per device, per round and per month."""
 
     update_bytes: int
     """What a device sends in a round, usually; exact where it lies between equal bounds."""
@@ -22,15 +22,15 @@ class ExpectedTraffic:
     version_bytes: int
     """What a device fetches before a round: the version's tensors."""
     difference_bytes: int
-    """The same of a device that holds the version before, usually; the bytes of the version where it travels whole."""
+    """The same for a device that holds the previous version, usually; all of it where the plan has no differences."""
     round_up_bytes: int
-    """What all devices of a round send, if as many updates come as are wanted."""
+    """What all devices of a round send, if all wanted updates come."""
     round_down_bytes: int
-    """What they fetch, if each holds the version before."""
+    """What they fetch, if each holds the previous version."""
     rounds_a_month: float
-    """If each round lasts until its deadline; those that close sooner come more often."""
+    """If each round lasts until its deadline; rounds that close sooner are more frequent."""
     month_up_bytes: int
-    """What the rounds of thirty days send."""
+    """What devices send in the rounds of thirty days."""
     month_down_bytes: int
 
 

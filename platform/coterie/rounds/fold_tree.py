@@ -1,4 +1,4 @@
-"""The sums of a round as a tree: which go into which, and which updates are in them."""
+"""The sums of a round as a tree: which sum goes into which, and which updates are in each."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -16,18 +16,18 @@ Folds = Mapping[UUID, Fold]
 
 
 def live_folds(round_id: int) -> Folds:
-    """Those that are not void; a supernode has one at most."""
+    """The sums that are not void; a supernode has one at most."""
     folds = Fold.objects.filter(round=round_id, state__in=Fold.LIVE).select_related("supernode", "parent", "round")
     return {fold.supernode_id: fold for fold in folds}
 
 
 def parts_of(fold: Fold, folds: Folds) -> Sequence[Fold]:
-    """Those that go into it."""
+    """The sums that go directly into it."""
     return [one for _, one in sorted(folds.items()) if one.parent_id == fold.supernode_id]
 
 
 def subtree(fold: Fold, folds: Folds) -> Sequence[Fold]:
-    """It, and all that go into it, directly or in others."""
+    """The sum itself, and all that go into it, directly or through others."""
     return [fold, *(below for part in parts_of(fold, folds) for below in subtree(part, folds))]
 
 
@@ -42,28 +42,28 @@ def all_shares(fold: Fold, folds: Folds) -> Sequence[Weighed]:
 
 
 def roll(fold: Fold, folds: Folds) -> str:
-    """What stands for all updates in it, and how they were summed."""
+    """A digest of all updates in it, and of how they were summed."""
     return roll_of(own_shares(fold), [roll(part, folds) for part in parts_of(fold, folds)])
 
 
 def weighed_fingerprints(shares: Sequence[Weighed], *, tier: int) -> Sequence[tuple[int, Fingerprint]] | None:
-    """The weights of updates, and their fingerprints by the seed of `tier`, 0: by the platform's.
+    """The weights of updates, and their fingerprints under the seed of `tier` (0: the platform's).
 
-    None: not all have one, since their devices send by themselves since.
+    None: some have no fingerprint, because their devices have been rerouted to the platform.
     """
     routes = Route.objects.in_bulk([UUID(share.assignment) for share in shares])
     found = []
     for share in shares:
         route = routes[UUID(share.assignment)]
-        told = route.fingerprint if tier == 0 else dict(enumerate(route.tier_fingerprints, start=1)).get(tier)
-        if route.held_at is None or told is None:
+        fingerprint = route.fingerprint if tier == 0 else dict(enumerate(route.tier_fingerprints, start=1)).get(tier)
+        if route.held_at is None or fingerprint is None:
             return None
-        found.append((share.weight, Fingerprint(*told)))
+        found.append((share.weight, Fingerprint(*fingerprint)))
     return found
 
 
 def own_fold(device: Device, fold_id: str) -> Fold:
-    """The sum that `device` was asked for. Raises UnknownFold, NotYourFold or FoldEnded."""
+    """The sum that was requested of `device`. Raises UnknownFold, NotYourFold or FoldEnded."""
     key = key_of(fold_id, UnknownFold(fold=fold_id))
     folds = Fold.objects.select_related("supernode", "round__federation", "round__base_version__pair")
     fold = folds.filter(pk=key).first()

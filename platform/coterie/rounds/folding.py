@@ -1,7 +1,7 @@
-"""From handed-in updates to their sums: supernodes are asked with weights that are final, and their devices counted.
+"""From held updates to their sums: supernodes are asked for sums with final weights, and their devices are counted.
 
-Who falls out is replaced by its devices, who send their updates to the platform; the weights are then others, and all
-that were asked are asked again. Each time a supernode leaves, or no sum goes through it any more, so this ends.
+If a supernode fails, its devices send their updates to the platform; the weights then change, and all supernodes are
+asked again. Each time one supernode fewer takes part, or has sums routed through it, so this terminates.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from coterie.fleet.models import Device
 from coterie.merging.averaging import ordinary_norm_of
 from coterie.merging.models import Update
 from coterie.rounds import reasons
-from coterie.rounds.branches import cut, grow, void, void_with_those_above
+from coterie.rounds.branches import build_tree, send_sum_directly, void, void_with_ancestors
 from coterie.rounds.counting import count_update
 from coterie.rounds.ending import close
 from coterie.rounds.fold_tree import Folds, live_folds, own_shares, parts_of, subtree
@@ -45,7 +45,7 @@ STATES: Mapping[str, Literal["asked", "held", "accepted"]] = {
 
 
 def gather(*, round_: Round, now: datetime) -> None:
-    """Take an open round that gathers sums as far as it goes now. The caller holds its row."""
+    """Advance an open round that gathers sums as far as it goes now. The caller holds its row."""
     patience_s = round_.parsed_plan().topology.patience_s()
     _answer_faults(round_, patience_s, now)
     resending = Assignment.objects.filter(round=round_, state__in=Assignment.UNENDED, route__held_at=None)
@@ -55,10 +55,10 @@ def gather(*, round_: Round, now: datetime) -> None:
     end_assignments(resending, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
     held = list(held_routes(round_).select_related("assignment__upload"))
     if held:
-        _ask(round_, _shares(round_, held), now)
+        _request_sums(round_, _shares(round_, held), now)
         folds = live_folds(round_.pk)
-        asked = _asked(folds)
-        if not are_all_in({name: one.wanted for name, one in asked.items()}, asked):
+        requested = _requested_sums(folds)
+        if not are_all_in({name: one.wanted for name, one in requested.items()}, requested):
             tops = [fold for fold in folds.values() if fold.parent_id is None]
             accepted = sum(fold.state == Fold.State.ACCEPTED for fold in tops)
             explain(round_, reasons.gathering(accepted=accepted, asked=len(tops)), now=now)
@@ -68,20 +68,20 @@ def gather(*, round_: Round, now: datetime) -> None:
 
 
 def give_up(*, round_: Round, fold: Fold, reason: Reason, now: datetime) -> None:
-    """Have the devices of a sum that does not come send their updates, and those whose sums it adds these, themselves.
+    """Give up a sum that does not come: its devices, and supernodes whose sums it adds, send to the platform instead.
 
     The caller holds the round's row.
     """
     for part in parts_of(fold, live_folds(round_.pk)):
-        cut(fold=part, reason=reasons.PARENT_GONE, now=now)
-    if void_with_those_above(fold, reason):
+        send_sum_directly(fold=part, reason=reasons.PARENT_GONE, now=now)
+    if void_with_ancestors(fold, reason):
         send_directly(round_=round_, supernode=fold.supernode, reason=reason, now=now)
 
 
 def _answer_faults(round_: Round, patience_s: float, now: datetime) -> None:
     folds = live_folds(round_.pk)
     due = faults(
-        _asked(folds),
+        _requested_sums(folds),
         gone=gone_supernodes(round_=round_, folds=folds, now=now),
         now_s=now.timestamp(),
         patience_s=patience_s,
@@ -89,13 +89,13 @@ def _answer_faults(round_: Round, patience_s: float, now: datetime) -> None:
     for fault in due:
         fold, reason = folds[UUID(fault.supernode)], FAULTS[fault.why]
         if fault.act == "cut":
-            cut(fold=fold, reason=reason, now=now)
+            send_sum_directly(fold=fold, reason=reason, now=now)
         else:
             give_up(round_=round_, fold=fold, reason=reason, now=now)
 
 
-def _asked(folds: Folds) -> Mapping[str, RequestedSum[Weighed]]:
-    """The rows, as the tree's rules read them."""
+def _requested_sums(folds: Folds) -> Mapping[str, RequestedSum[Weighed]]:
+    """The rows in the form that `coterie_learning.sum_tree` reads."""
     return {
         str(supernode): RequestedSum(
             wanted=Wanted(own_shares(fold), frozenset(str(part.supernode_id) for part in parts_of(fold, folds))),
@@ -109,7 +109,7 @@ def _asked(folds: Folds) -> Mapping[str, RequestedSum[Weighed]]:
 
 
 def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weighed]]:
-    """By supernode, what each update that it holds weighs beside all others of the round."""
+    """By supernode, the weight of each update that it holds among all updates of the round."""
     direct = list(Update.objects.filter(assignment__taken_by=round_, fault_code="").values_list("samples", "norm"))
     cohort = [UpdateFigures(samples, norm or 0.0) for samples, norm in direct]
     cohort += [UpdateFigures(route.assignment.upload.samples, route.norm or 0.0) for route in held]
@@ -124,13 +124,13 @@ def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weig
     return shares
 
 
-def _ask(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> None:
-    """Ask supernodes for the sums that are wanted of them; those that were asked with other weights or parts anew."""
+def _request_sums(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> None:
+    """Ask supernodes for their sums; ask again those that were asked with other weights or parts."""
     folds = live_folds(round_.pk)
     ways = _ways(round_, shares, now)
     parents = {str(name): None if way.parent_id is None else str(way.parent_id) for name, way in ways.items()}
     wanted = wanted_sums({str(name): own for name, own in shares.items()}, parents)
-    good = still_good(wanted, _asked(folds))
+    good = still_good(wanted, _requested_sums(folds))
     for fold in folds.values():
         if str(fold.supernode_id) not in good:
             void(fold, reasons.FOLD_OUTDATED)
@@ -145,9 +145,9 @@ def _ask(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime)
 
 
 def _ways(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> Mapping[UUID, Fold]:
-    """By supernode, a fold that goes the way of its sum, and is not asked for yet.
+    """By supernode, an unsaved fold with the route of its sum.
 
-    The tree is grown when sums are asked for first; afterwards it is what is left of that.
+    The tree is built when sums are first requested; later requests use what is left of it.
     """
     if not round_.parsed_plan().topology.tiers():
         return {name: Fold() for name in shares}
@@ -163,7 +163,7 @@ def _ways(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime
             )
             for name, fold in before.items()
         }
-    branches = grow(round_, shares.keys(), now=now)
+    branches = build_tree(round_, shares.keys(), now=now)
     names = dict(Device.objects.filter(pk__in=branches).values_list("pk", "name"))
     ways = {}
     for name, branch in branches.items():
@@ -174,7 +174,7 @@ def _ways(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime
 
 
 def _count_all(round_: Round, held: Sequence[Route], folds: Folds, now: datetime) -> None:
-    """Count the updates of the sums, all in the transaction that closes the round."""
+    """Count the updates in the sums, all in the transaction that closes the round."""
     uploads = Upload.objects.in_bulk([route.pk for route in held])
     tops = [fold for fold in folds.values() if fold.parent_id is None]
     ends_in = {one.supernode_id: top for top in tops for one in subtree(top, folds)}

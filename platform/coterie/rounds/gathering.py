@@ -1,4 +1,4 @@
-"""Before a round closes whose updates supernodes hold: no other update is taken, and their sums are to come."""
+"""Closing a round whose updates supernodes hold: accept no further update, and wait for the partial sums."""
 
 from datetime import datetime
 
@@ -11,18 +11,18 @@ from coterie.rounds.transitions import end_assignments
 
 
 def held_routes(round_: Round) -> QuerySet[Route]:
-    """Those by which updates were handed in that are not counted yet."""
+    """Routes whose updates a supernode holds and that are not counted yet."""
     held = Route.objects.filter(assignment__round=round_, held_at__isnull=False, assignment__update=None)
     return held.filter(assignment__state__in=Assignment.UNENDED).order_by("pk")
 
 
-def are_sums_due(round_: Round) -> bool:
+def has_held_updates(round_: Round) -> bool:
     """Whether supernodes hold updates of an open round."""
     return round_.parsed_plan().topology.fan_in() is not None and held_routes(round_).exists()
 
 
 def begin_gathering(*, round_: Round, now: datetime) -> None:
-    """Take no other updates in an open round; devices that have not delivered are released.
+    """Accept no further update in an open round; release devices that have not delivered.
 
     The caller holds the round's row.
     """

@@ -1,6 +1,6 @@
-"""Islands: which supernodes of a neighbourhood keep its roles while they do not reach the platform.
+"""Islands: which supernodes of a neighbourhood keep its roles while they cannot reach the platform.
 
-The platform says so in advance, and learns nothing of what they agree on: when it is there again, its routes hold.
+The platform names them in advance, and is not told what they agree on: once it is reachable again, its routes apply.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from coterie.fleet.models import Device
 from coterie.fleet.selectors import with_tag
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, Route
-from coterie.rounds.routing import CLOCKS_DIFFER, capabilities_of, site_of
-from coterie.rounds.suitability import standings
+from coterie.rounds.routing import CLOCK_SKEW, capabilities_of, site_of
+from coterie.rounds.suitability import suitabilities
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.conditions import Reason
 from coterie_wire.island import VOTERS, Island
@@ -25,7 +25,7 @@ from coterie_wire.version import PROTOCOL
 
 
 class Islands:
-    """As the platform knows them at one moment: the voters of a neighbourhood are found, and its list signed, once."""
+    """A cache for one moment: each neighbourhood's voters are chosen, and their list signed, only once."""
 
     def __init__(self) -> None:
         self._voters: dict[tuple[int, str], Sequence[Device]] = {}
@@ -42,13 +42,13 @@ class Islands:
         return self._signed[key]
 
     def voters(self, round_: Round, site: str) -> Sequence[Device]:
-        """The best three of the site that offer it; none where it has fewer."""
+        """The three best devices of the site that offer to be voters; none where it has fewer."""
         key = round_.pk, site
         if key not in self._voters:
             self._voters[key] = _voters(round_, site)
         return self._voters[key]
 
-    def in_reserve(self, devices: Sequence[Device]) -> Mapping[UUID, int]:
+    def standby_rounds(self, devices: Sequence[Device]) -> Mapping[UUID, int]:
         """By device, the open round in whose neighbourhood it is a voter; of several, the first."""
         offering = [device for device in devices if (device.capabilities.get("relay") or {}).get("islands")]
         if not offering:
@@ -75,7 +75,7 @@ class Islands:
 
 
 def weakness(round_: Round, site: str, *, now: datetime) -> Reason | None:
-    """Why the site would agree on nothing if it were cut off now; None: it would."""
+    """Why the site's voters would have no majority if it were cut off now; None: they would have one."""
     voters = Islands().voters(round_, site)
     if not voters:
         return reasons.island_too_small(site, len(_offering(round_, site)))
@@ -87,12 +87,12 @@ def _voters(round_: Round, site: str) -> Sequence[Device]:
     own = _offering(round_, site)
     if len(own) <= VOTERS:
         return own if len(own) == VOTERS else ()
-    standing = standings(round_, own)
-    return sorted(own, key=lambda device: (-standing[device.pk].score, device.pk))[:VOTERS]
+    suitability = suitabilities(round_, own)
+    return sorted(own, key=lambda device: (-suitability[device.pk].score, device.pk))[:VOTERS]
 
 
 def _offering(round_: Round, site: str) -> Sequence[Device]:
-    """Of those that were there since the round opened, there now or not, so that the three stay the same."""
+    """Devices seen since the round opened, present now or not, so that the three voters stay the same."""
     topology = round_.parsed_plan().topology
     offering = members(round_.federation).filter(
         capabilities__relay__islands=True, quarantine="", paused_at=None, present_until__gte=round_.opened_at
@@ -110,12 +110,12 @@ def _signed(round_: Round, voters: Sequence[Device]) -> SignedManifest:
         protocol=PROTOCOL,
         round=str(round_.pk),
         voters=tuple(_voter(voter) for voter in voters),
-        expires_at=(round_.deadline_at + CLOCKS_DIFFER).timestamp(),
+        expires_at=(round_.deadline_at + CLOCK_SKEW).timestamp(),
     )
     return sign_content(msgspec.json.encode(island), signing_key())
 
 
 def _voter(device: Device) -> Peer:
-    told = capabilities_of(device)
-    assert told.relay is not None and told.peer_key is not None, "a voter has both"
-    return Peer(device=str(device.pk), key=told.peer_key, address=told.relay.address)
+    capabilities = capabilities_of(device)
+    assert capabilities.relay is not None and capabilities.peer_key is not None, "a voter has both"
+    return Peer(device=str(device.pk), key=capabilities.peer_key, address=capabilities.relay.address)

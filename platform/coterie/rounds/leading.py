@@ -1,4 +1,4 @@
-"""What supernodes are told: the round that they receive updates for, and the sum that they are asked for."""
+"""The message to supernodes: the round that they receive updates for, and the sum that is requested of them."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -18,7 +18,7 @@ from coterie_wire.relaying import ChildSum, Lead, Order
 
 
 def leads_of(devices: Sequence[Device], islands: Islands) -> Mapping[UUID, Lead]:
-    """Of those of `devices` that lead in an open round, or are voters of its islands; of several, of the first."""
+    """By device that is a supernode of an open round, or a voter of its islands; of several rounds, the first."""
     offering = [device.pk for device in devices if device.capabilities.get("relay")]
     if not offering:
         return {}
@@ -31,7 +31,7 @@ def leads_of(devices: Sequence[Device], islands: Islands) -> Mapping[UUID, Lead]
     asked = Fold.objects.filter(supernode__in=offering, state=Fold.State.ASKED, round__state=Round.State.OPEN)
     led |= set(asked.order_by().values_list("round", "supernode"))
     leading = {supernode for _, supernode in led}
-    led |= {(round_, device) for device, round_ in islands.in_reserve(devices).items() if device not in leading}
+    led |= {(round_, device) for device, round_ in islands.standby_rounds(devices).items() if device not in leading}
     rounds = Round.objects.select_related("federation", "base_version__pair").in_bulk({round_ for round_, _ in led})
     found: dict[UUID, Lead] = {}
     by_key = {device.pk: device for device in devices}
@@ -58,25 +58,25 @@ def _lead(round_: Round, supernode: Device, islands: Islands) -> Lead:
 def _order(fold: Fold) -> Order | None:
     folds = live_folds(fold.round_id)
     if fold.parent_id is not None and fold.parent_id not in folds:
-        return None  # the supernode above is not told yet to take it
+        return None  # the parent has not been told yet to accept it
     parts = [_part(part, folds, tier=fold.tier) for part in parts_of(fold, folds)]
     if None in parts:
-        return None  # an update of one is not held any more, and another sum will be asked for
-    known = tuple(part for part in parts if part is not None)
-    return Order(fold=str(fold.pk), shares=own_shares(fold), parts=known, route=sum_route(fold))
+        return None  # an update of one is not held any more, and another sum will be requested
+    children = tuple(part for part in parts if part is not None)
+    return Order(fold=str(fold.pk), shares=own_shares(fold), parts=children, route=sum_route(fold))
 
 
 def _part(fold: Fold, folds: Folds, *, tier: int) -> ChildSum | None:
-    """What the supernode of a tier is told of a sum that goes into its own."""
+    """The message to the supernode of a tier about a sum that goes into its own."""
     shares = all_shares(fold, folds)
-    told = weighed_fingerprints(shares, tier=tier)
-    if told is None:
+    fingerprints = weighed_fingerprints(shares, tier=tier)
+    if fingerprints is None:
         return None
     return ChildSum(
         fold=str(fold.pk),
         supernode=str(fold.supernode_id),
         weight=sum(share.weight for share in shares),
         seed=tier_seeds(fold.round)[tier - 1],
-        fingerprint=combined(told),
+        fingerprint=combined(fingerprints),
         roll=roll(fold, folds),
     )

@@ -1,4 +1,4 @@
-"""What lists show beside a row's own columns: looked up for a page at once, in as many queries as for one row."""
+"""Figures that lists show beside a row's own columns: read for a whole page in as many queries as for one row."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from coterie.rounds.models import Assignment, Round
 
 M = TypeVar("M", bound=Model)
 POINTS = 30
-"""Of a line without axes: more than that cannot be told apart in it."""
+"""At most so many points in a sparkline: more cannot be distinguished in it."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class DeviceFigures:
 
 def accuracy_of(metrics: Mapping[str, object]) -> float | None:
     """On held-out samples; where there are none, the mean of what devices measured."""
-    known = (metrics.get(name) for name in ("accuracy", "mean_accuracy"))
-    return next((float(value) for value in known if isinstance(value, int | float)), None)
+    values = (metrics.get(name) for name in ("accuracy", "mean_accuracy"))
+    return next((float(value) for value in values if isinstance(value, int | float)), None)
 
 
 def rounds_before(rounds: Iterable[Round]) -> Mapping[int, Round]:
@@ -103,8 +103,8 @@ def rounds_before(rounds: Iterable[Round]) -> Mapping[int, Round]:
     ).order_by("-number")
     asked = Round.objects.filter(pk__in=[round_.pk for round_ in rounds]).order_by()
     before = dict(asked.values_list("pk", Subquery(earlier.values("pk")[:1])))
-    known = _rounds().in_bulk({key for key in before.values() if key is not None})
-    return {key: known[other] for key, other in before.items() if other is not None}
+    by_key = _rounds().in_bulk({key for key in before.values() if key is not None})
+    return {key: by_key[other] for key, other in before.items() if other is not None}
 
 
 def federation_figures(federations: Sequence[Federation]) -> list[FederationFigures]:
@@ -116,7 +116,7 @@ def federation_figures(federations: Sequence[Federation]) -> list[FederationFigu
     for federation in federations:
         ended = [round_ for round_ in rounds.get(federation.pk, []) if round_.state not in Round.ACTIVE]
         active = [round_ for round_ in rounds.get(federation.pk, []) if round_.state in Round.ACTIVE]
-        lines = {
+        champions = {
             lineage: version
             for (pair, lineage), version in in_use.items()
             if pair == federation.pair_id and _moves(federation, lineage)
@@ -125,8 +125,8 @@ def federation_figures(federations: Sequence[Federation]) -> list[FederationFigu
         for some in fleet:
             if some.belong(federation.project_id, federation.device_tag):
                 holding[some.version] += some.devices
-        on_champion = sum(holding[str(version.pk)] for version in lines.values())
-        champion = lines.get(federation.lineage())
+        on_champion = sum(holding[str(version.pk)] for version in champions.values())
+        champion = champions.get(federation.lineage())
         accuracies = [accuracy_of(one.metrics) for one in reversed(ended) if one.state == Round.State.PUBLISHED]
         found.append(
             FederationFigures(
@@ -223,13 +223,13 @@ def _in_use(version: ModelVersion) -> InUse:
 
 
 def _moves(federation: Federation, lineage: str) -> bool:
-    """Whether its rounds make the versions of a lineage of its pair."""
+    """Whether the federation's rounds produce the versions of this lineage of its pair."""
     owner, is_own, _ = lineage.partition("/")
     return owner == federation.slug and bool(is_own) if federation.own_versions else not is_own
 
 
 def _rounds() -> QuerySet[Round]:
-    """Without what would be read of each for nothing."""
+    """Rounds without the large columns that lists do not show."""
     return Round.objects.select_related("merge").defer("plan", "merge__plan")
 
 

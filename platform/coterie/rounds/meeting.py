@@ -1,4 +1,4 @@
-"""Who meets whom in a round of gossip: the roster that devices know each other by, with or without the platform."""
+"""Who meets whom in a round of gossip: the signed roster by which devices recognise each other without the platform."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from coterie.core.identity import signing_key
 from coterie.fleet.models import Device
 from coterie.fleet.signalling import way_to
 from coterie.rounds.models import Assignment, Round
-from coterie.rounds.routing import CLOCKS_DIFFER
-from coterie.rounds.suitability import standings
+from coterie.rounds.routing import CLOCK_SKEW
+from coterie.rounds.suitability import suitabilities
 from coterie_wire.bundle import sign_content
 from coterie_wire.meeting import MAX_RELAYS, Gathering, Roster
 from coterie_wire.messages import Capabilities
@@ -20,9 +20,9 @@ from coterie_wire.version import PROTOCOL
 
 
 def gathering_of(assignment: Assignment) -> Gathering | None:
-    """With whom the device meets; None: with nobody, by the plan or because its owner does not let it.
+    """With whom the device meets; None: the plan has no gossip, or the device's owner does not allow it.
 
-    A device that is asked later, or ends its part, changes the roster; devices have the new one when they check in.
+    A device that is invited later, or ends its part, changes the roster; devices get the new one when they check in.
     """
     round_ = assignment.round
     rules = round_.parsed_plan().topology.meeting_rules()
@@ -39,7 +39,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         round=str(round_.pk),
         seed=round_.seed,
         peers=peers,
-        expires_at=(round_.deadline_at + CLOCKS_DIFFER).timestamp(),
+        expires_at=(round_.deadline_at + CLOCK_SKEW).timestamp(),
     )
     return Gathering(
         roster=sign_content(msgspec.json.encode(roster), signing_key()),
@@ -56,7 +56,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
 
 
 def meeting_devices(round_: Round) -> Sequence[Device]:
-    """Those that meet in the round, as far as their owners let them."""
+    """Devices that meet in the round and whose owners allow it."""
     return list(
         Device.objects.filter(
             assignments__in=_taking_part().filter(round=round_),
@@ -76,20 +76,20 @@ def are_in_a_meeting(device: Device, other: Device) -> bool:
 
 
 def _taking_part() -> QuerySet[Assignment]:
-    """Of all rounds."""
+    """Assignments of all rounds that have not ended without an update."""
     return Assignment.objects.exclude(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
 
 
 def _relays(round_: Round, devices: Sequence[Device]) -> tuple[str, ...]:
-    """The best of those whose owners let them serve their neighbours."""
+    """The most suitable devices whose owners let them serve their neighbours."""
     offering = [device for device in devices if device.capabilities.get("relay")]
-    standing = standings(round_, offering) if offering else {}
-    found = sorted(offering, key=lambda device: (-standing[device.pk].score, device.pk))[:MAX_RELAYS]
+    suitability = suitabilities(round_, offering) if offering else {}
+    found = sorted(offering, key=lambda device: (-suitability[device.pk].score, device.pk))[:MAX_RELAYS]
     return tuple(str(device.pk) for device in found)
 
 
 def _peer(device: Device) -> Peer | None:
-    told = from_values(device.capabilities, Capabilities)
-    if told.meets is None or told.peer_key is None:
+    capabilities = from_values(device.capabilities, Capabilities)
+    if capabilities.meets is None or capabilities.peer_key is None:
         return None
-    return Peer(device=str(device.pk), key=told.peer_key, address=told.meets.address)
+    return Peer(device=str(device.pk), key=capabilities.peer_key, address=capabilities.meets.address)

@@ -1,4 +1,4 @@
-"""An abandoned round whose updates are still there is merged once more, because an operator wants it."""
+"""Merging an abandoned round again, at an operator's request, while its updates are still stored."""
 
 from datetime import datetime
 
@@ -33,19 +33,19 @@ def why_not_again(round_: Round) -> str | None:
 
 @audited("rounds.merge_again", subject="round_")
 def merge_again(*, round_: Round, now: datetime) -> None:
-    """Merge the updates of an abandoned round; a round that is only planned is planned anew. Raises NothingToMerge."""
+    """Merge the updates of an abandoned round; a planned round is deleted and planned again. Raises NothingToMerge."""
     Federation.objects.select_for_update(no_key=True).get(pk=round_.federation_id)
-    held = (
+    locked = (
         Round.objects.select_for_update(of=("self",), no_key=True)
         .select_related("merge__base_version")
         .get(pk=round_.pk)
     )
-    problem = why_not_again(held)
+    problem = why_not_again(locked)
     if problem is not None:
-        raise NothingToMerge(round=held.number, problem=problem)
-    Round.objects.filter(federation=held.federation_id, state=Round.State.PLANNED).delete()
-    merge = held.merge
+        raise NothingToMerge(round=locked.number, problem=problem)
+    Round.objects.filter(federation=locked.federation_id, state=Round.State.PLANNED).delete()
+    merge = locked.merge
     assert merge is not None, "what can be merged again has a merge"
     assert merge.state == Merge.State.ABANDONED, "a round is abandoned over its merge when that is"
     begin_again(merge, now=now)
-    step(held, Round.State.MERGING, reason=MERGING, now=now, finished_at=None)
+    step(locked, Round.State.MERGING, reason=MERGING, now=now, finished_at=None)

@@ -35,7 +35,7 @@ class Round(Stateful, Separated):
         OPEN = "open"
         """Updates."""
         CLOSING = "closing"
-        """The release of those that did not deliver, and the verdict."""
+        """The release of devices that did not deliver, and the decision whether to merge."""
         MERGING = "merging"
         """The end of its merge."""
         PUBLISHED = "published"
@@ -54,31 +54,31 @@ class Round(Stateful, Separated):
     closed_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     plan = models.JSONField(null=True, blank=True)
-    """The federation's plan when the round opened; it keeps it."""
+    """The federation's plan when the round opened; later changes do not affect the round."""
     seed = models.PositiveBigIntegerField()
     """Decides who is chosen, and seeds the devices."""
     base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """What updates are differences from; those of groups, from their groups' versions. In asynchronous rounds the
     champion when it opened, and from its merge on that merge's base."""
     merge = models.OneToOneField(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="round")
-    """Of the updates that it took."""
+    """The merge of the updates that it took."""
     places = models.PositiveIntegerField(default=0)
-    """Devices that it wanted beyond those that were ready; those that check in take them one by one."""
+    """Devices wanted beyond those that were ready; devices that check in take these places one by one."""
     looked_at = models.DateTimeField(null=True, blank=True)
-    """When its members were last looked at for devices to ask."""
+    """When its members were last searched for devices to invite."""
     at_work = models.PositiveIntegerField(default=0)
     """Live assignments, as of the latest sweep."""
     updates_in = models.PositiveIntegerField(default=0)
-    """Updates that it took: counted up with each, so that nobody counts them all when another comes in."""
+    """Updates that it took: incremented with each, so that a delivery does not count them all."""
     gathers_since = models.DateTimeField(null=True, blank=True)
-    """Since when an open round takes no other updates, and waits for the partial aggregates of those it has; None: it
-    does not, or supernodes hold none."""
+    """Since when an open round accepts no further update, and waits for partial sums of those it has; None: it does
+    not wait, or supernodes hold none."""
     carries_on = models.BooleanField(default=False)
-    """Whether its assignments go on after its end: their updates go into later rounds."""
+    """Whether it is asynchronous: its assignments outlive it, and their updates go into later rounds."""
     tidied_at = models.DateTimeField(null=True, blank=True)
     """When the files of its updates were removed."""
     removed_parts = models.PositiveIntegerField(default=0, db_default=0)
-    """Assignments of its cohort that are no longer kept: they came to nothing, or were folded into their updates."""
+    """Assignments of its cohort that are no longer stored: they delivered nothing, or were folded into updates."""
 
     class Meta:
         ordering = ["-opens_at", "-number"]
@@ -130,7 +130,7 @@ class Round(Stateful, Separated):
     def all_parts(self) -> "list[Assignment]":
         """Its cohort, and the assignments of earlier cohorts whose updates it took.
 
-        Those that were folded into updates are made of these anew, without their seeds, and are no rows.
+        Assignments that were folded into updates are rebuilt from these, without their seeds, as unsaved instances.
         """
         own = list(self.assignments.all())
         return own + [entry for entry in self.entries.all() if entry.round_id != self.pk] + self._folded_parts()
@@ -142,7 +142,7 @@ class Round(Stateful, Separated):
         return [_folded_part(update, self) for update in folded.order_by("offered_at", "pk")]
 
     def updates_by_age(self) -> list[dict[str, int]]:
-        """How many of the updates that went into its merge were how stale, and how many of them were left out."""
+        """Merged updates by staleness: how many there were, and how many of them were left out."""
         if self.merge is None:
             return []
         counted = self.merge.updates.order_by("staleness").values("staleness")
@@ -179,20 +179,20 @@ class Assignment(Stateful, Separated):
         DELIVERED = "delivered"
         """Its update is in."""
         RELEASED = "released"
-        """It gave it back, or the round went on without it."""
+        """The device released it, or the round went on without it."""
         DROPPED = "dropped"
-        """It fell silent; it may come back while the round is open."""
+        """The device fell silent; it may come back while the round is open."""
         REJECTED = "rejected"
         """Its update was wrong."""
 
     LIVE = ("offered", "accepted")
     UNENDED = (*LIVE, "dropped")
-    """Those that may still deliver: a device that was dropped may come back."""
+    """States in which it may still deliver: a device that was dropped may come back."""
     IN_VAIN = ("released", "dropped", "rejected")
-    """Those of an ended round that delivered nothing."""
+    """States in which it ended without an update."""
 
     class Stage(models.TextChoices):
-        """What the device says that it does."""
+        """What the device reports that it does."""
 
         ACCEPTED = "accepted"
         TRAINING = "training"
@@ -203,7 +203,7 @@ class Assignment(Stateful, Separated):
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
-    """What its update is a difference from: the base's or its group's version when it was invited."""
+    """What its update is a difference from: the round's base, or its group's version when it was invited."""
     teacher = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The version of the cloud model that it learns from, where the plan has one."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
@@ -212,7 +212,7 @@ class Assignment(Stateful, Separated):
     taken_by = models.ForeignKey(
         Round, null=True, blank=True, on_delete=models.CASCADE, related_name="entries", db_index=False
     )
-    """The round that took its update: its own, or a later one. Of one that was delivered, none: it waits for one."""
+    """The round that took its update: its own, or a later one; null once delivered: the update waits for a round."""
     seed = models.PositiveBigIntegerField()
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True)
     steps_done = models.PositiveBigIntegerField(default=0)
@@ -285,30 +285,30 @@ HAS_TIME = Q(round__state="open") | Q(round__carries_on=True)
 
 
 class Route(Separated):
-    """By what way the update of an assignment comes: a supernode, or directly.
+    """How the update of an assignment travels: through a supernode, or directly to the platform.
 
-    Who sends it another way raises its epoch, by a compare-and-set; what refers to an older epoch is void.
+    Rerouting raises its epoch, by a compare-and-set; what refers to an older epoch is void.
     """
 
     project_path = "assignment__round__federation__project"
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="route")
     supernode = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="routes")
-    """None: the update comes directly."""
+    """None: the update goes directly to the platform."""
     epoch = models.PositiveIntegerField(default=1)
     reason_code = models.CharField(max_length=64)
     reason_sentence = models.CharField(max_length=400)
     changed_at = models.DateTimeField()
     """When it got this epoch."""
     held_at = models.DateTimeField(null=True, blank=True)
-    """When the device handed in the supernode's receipt; None: it has not yet."""
+    """When the device submitted the supernode's receipt; None: it has not yet."""
     norm = models.FloatField(null=True, blank=True)
-    """Of the update, as the receipt says."""
+    """Of the update, as stated in the receipt."""
     fingerprint = models.JSONField(null=True, blank=True)
-    """Of the update, as the device says."""
+    """Of the update, as the device reports it."""
     tier_fingerprints = models.JSONField(default=list, blank=True)
-    """Those by which supernodes check sums that it is in, by tier; empty where the plan has none, or its agent tells
-    none."""
+    """Fingerprints by tier, with which supernodes check sums that contain the update; empty where the plan has no
+    tiers, or its agent reports none."""
 
     class Meta:
         ordering = ["assignment"]
@@ -324,10 +324,10 @@ class Route(Separated):
 
 
 class Fold(Stateful, Separated):
-    """The sum that a supernode was asked for: asked → accepted, or void with a reason.
+    """The sum that was requested of a supernode: asked → accepted, or void with a reason.
 
-    Of one that goes through another supernode: asked → held, and it counts once that one's is accepted. It is sent
-    another way by a compare-and-set that raises its epoch.
+    A sum that goes through another supernode: asked → held, and it counts once that supernode's sum is accepted. It is
+    rerouted by a compare-and-set that raises its epoch.
     """
 
     project_path = "round__federation__project"
@@ -348,23 +348,23 @@ class Fold(Stateful, Separated):
     shares = models.JSONField()
     """As `coterie_wire.relaying.Weighed`."""
     parent = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="folds_taken")
-    """The supernode whose sum it goes into; None: the platform is sent it."""
+    """The supernode whose sum it goes into; None: it is sent to the platform."""
     tier = models.PositiveSmallIntegerField(default=0)
-    """0: of updates alone; n: its supernode is that of a group of the plan's tier n."""
+    """0: a sum of updates only; n: its supernode is that of a group of the plan's tier n."""
     epoch = models.PositiveIntegerField(default=1)
-    """Of its way."""
+    """Of its route."""
     way_code = models.CharField(max_length=64, blank=True)
     way_sentence = models.CharField(max_length=400, blank=True)
-    """Why it goes this way; blank where the plan has no tiers."""
+    """Why it has this route; blank where the plan has no tiers."""
     held_at = models.DateTimeField(null=True, blank=True)
-    """When the parent's receipt was handed in."""
+    """When the parent's receipt was submitted."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
     asked_at = models.DateTimeField()
-    """When it was asked for, or was last sent another way."""
+    """When it was requested, or last rerouted."""
     missed_since = models.DateTimeField(null=True, blank=True)
-    """Since when its supernode is asked to check in, see `coterie.rounds.lost_supernodes`; null: it does by itself."""
+    """Since when its supernode is missed (see `coterie.rounds.lost_supernodes`); null: it checks in as expected."""
     sha256 = models.CharField(max_length=64, blank=True)
-    """Of what the supernode offered; blank: nothing yet."""
+    """Of the sum that the supernode offered; blank: none yet."""
     size_bytes = models.PositiveBigIntegerField(default=0)
     partial = models.OneToOneField(Partial, null=True, blank=True, on_delete=models.RESTRICT, related_name="fold")
 
@@ -394,7 +394,7 @@ class Fold(Stateful, Separated):
 
 
 class RoundEvent(Separated):
-    """What happened in a round, to replay it; kept for a while after its end."""
+    """Something that happened in a round, from which it can be replayed; stored for a while after its end."""
 
     project_path = "round__federation__project"
 
@@ -403,7 +403,7 @@ class RoundEvent(Separated):
 
         PLANNED = "planned"
         WAITS = "waits"
-        """For another reason than before."""
+        """The round waits for another reason than before."""
         OPEN = "open"
         CLOSING = "closing"
         MERGING = "merging"
@@ -421,10 +421,10 @@ class RoundEvent(Separated):
         RELEASED = "released"
         DROPPED = "dropped"
         BACK = "back"
-        """A device that was dropped speaks again."""
+        """A device that was dropped checks in again."""
         REJECTED = "rejected"
         SUSPECTED = "suspected"
-        """Another device says that this one's models were far off those of the others."""
+        """Another device reports that this one's models were far off those of the others."""
 
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
@@ -443,23 +443,23 @@ class RoundEvent(Separated):
 
 
 class Steering(models.Model):
-    """How the devices of a federation, or all that are in none, come back in a large fleet.
+    """When the devices of a federation, or all that are in none, check in next in a large fleet.
 
-    As `coterie_learning.pace.steer` says. Renewed periodically, and left as it is while the fleet is small.
+    Computed by `coterie_learning.pace.steer`, periodically; not updated while the fleet is small.
     """
 
     federation = models.OneToOneField(
         Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="steering"
     )
-    """None: those that are in no federation."""
+    """None: the devices that are in no federation."""
     devices = models.PositiveIntegerField()
     """Members that were present."""
     shares = models.JSONField(default=list, blank=True)
-    """By hour of the week the share of them that was eligible; null: not observed yet."""
+    """By hour of the week, the share of them that was eligible; null: not observed yet."""
     interval_s = models.FloatField()
     """From one check-in of a device to its next, on average."""
     meets = models.BooleanField()
-    """Whether those come together that nobody can wake."""
+    """Whether devices that cannot be woken are to check in at the same time."""
     at = models.DateTimeField()
 
     class Meta:
@@ -471,7 +471,7 @@ class Steering(models.Model):
 
 
 class Upload(UpdateFacts, Separated):
-    """An update on its way; how much of it has arrived is the size of its file."""
+    """An update that is being uploaded; how much of it has arrived is the size of its file."""
 
     project_path = "assignment__round__federation__project"
 

@@ -1,4 +1,4 @@
-"""From planned to open: rounds are planned one after the other, opened when enough devices are ready, and filled."""
+"""From planned to open: rounds are planned one after another, opened when enough devices are ready, and filled."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -32,23 +32,23 @@ from coterie.rounds.selectors import (
     why_too_few,
 )
 from coterie.rounds.teaching import teacher_of
-from coterie.rounds.transitions import explain, step, tell, tell_all
+from coterie.rounds.transitions import explain, record_event, record_events, step
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import DeviceFacts
 from coterie_wire.conditions import Reason
 
-ASKED_AT_ONCE = 10_000
+INVITED_AT_ONCE = 10_000
 """Devices in one transaction, which takes one to three seconds."""
-REASON_LASTS = timedelta(seconds=5)
-"""A reason that takes a look at every member is renewed so often, and until then nothing else is looked at again."""
-LOOK_LASTS = timedelta(seconds=5)
-"""Between two looks at the members of an open round that left places for those that check in."""
+REASON_VALID_FOR = timedelta(seconds=5)
+"""A reason that is computed from every member is renewed this often; until then nothing else is checked again."""
+RECHECK_EVERY = timedelta(seconds=5)
+"""Between two searches of the members of an open round that left places for devices that check in."""
 
 
 def plan_round(*, federation: Federation, now: datetime) -> Round | None:
-    """The federation's next round, waiting to open; None if it holds no more. The caller holds the federation's row."""
+    """Create the federation's next round; None if it holds no more. The caller holds the federation's row."""
     if federation.state != Federation.State.RUNNING:
         return None
     pace = federation.parsed_plan().pace
@@ -63,18 +63,18 @@ def plan_round(*, federation: Federation, now: datetime) -> Round | None:
     round_ = Round.objects.create(
         federation=federation, number=number, opens_at=opens_at, seed=derive_seed(federation.seed, "round", number)
     )
-    tell(round_.pk, RoundEvent.Kind.PLANNED, now=now)
+    record_event(round_.pk, RoundEvent.Kind.PLANNED, now=now)
     return round_
 
 
 def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
-    """Why a planned round does not open yet; None: it does. Reads only, so that counting holds no lock."""
+    """Why a planned round does not open yet; None: it can. Reads only, so that counting holds no lock."""
     federation = round_.federation
     if federation.state == Federation.State.PAUSED:
         return federation.reason() or reasons.PAUSED
     if now < round_.opens_at:
         return reasons.pause((round_.opens_at - now).total_seconds())
-    plan, said = federation.parsed_plan(), round_.reason()
+    plan, reason = federation.parsed_plan(), round_.reason()
     if not plan.pace.holds_rounds():
         return reasons.HOLDS_NONE
     needed, carries = plan.pace.devices_needed(), plan.pace.staleness_allowed() is not None
@@ -82,9 +82,9 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     def are_too_few() -> bool:
         return eligible_devices(federation, plan, now=now).order_by()[:needed].count() < needed
 
-    is_fresh = round_.reason_at is not None and timedelta() <= now - round_.reason_at < REASON_LASTS
-    if said is not None and said.code == reasons.NEEDS_DEVICES and is_fresh and not carries and are_too_few():
-        return said
+    is_fresh = round_.reason_at is not None and timedelta() <= now - round_.reason_at < REASON_VALID_FOR
+    if reason is not None and reason.code == reasons.NEEDS_DEVICES and is_fresh and not carries and are_too_few():
+        return reason
     if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
         return reasons.NO_MODEL
     if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD, federation.lineage()) is None:
@@ -99,21 +99,21 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     return why_too_few(federation, needed=needed, now=now)
 
 
-def waits_for_s(*, round_: Round, now: datetime) -> float:
-    """Seconds for which a planned round, of which it was just said why it does not open, waits for no moment.
+def seconds_until_due(*, round_: Round, now: datetime) -> float:
+    """Seconds until a planned round, which cannot open now, has to be checked again by the clock alone.
 
-    What its members do, and all else that it waits for, are changes of rows.
+    Everything else that it waits for, such as its members, are changes of rows.
     """
     if now < round_.opens_at:
         return reasons.pause_holds_s((round_.opens_at - now).total_seconds())
     since = None if round_.reason_at is None else now - round_.reason_at
-    if round_.reason_code == reasons.NEEDS_DEVICES and since is not None and timedelta() < since < REASON_LASTS:
-        return (REASON_LASTS - since).total_seconds()
+    if round_.reason_code == reasons.NEEDS_DEVICES and since is not None and timedelta() < since < REASON_VALID_FOR:
+        return (REASON_VALID_FOR - since).total_seconds()
     return LONGEST_S
 
 
 def open_if_due(*, round_: Round, now: datetime) -> None:
-    """Open a planned round if its time has come and enough devices are ready; else say what it waits for.
+    """Open a planned round if its time has come and enough devices are ready; else record what it waits for.
 
     The caller holds the round's row.
     """
@@ -147,20 +147,20 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
 
 
 def _bounded(plan: Plan, base_version: ModelVersion) -> Plan:
-    """`plan` with the norm that goes with the version, where it follows updates."""
+    """`plan` with the clipping norm stored with the version, where the plan adapts it to the updates."""
     norm = base_version.metrics.get(NEXT_BOUND)
     return plan if norm is None else msgspec.structs.replace(plan, privacy=plan.privacy.bounded_by(norm))
 
 
 def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
-    """Whether an open round wants more devices than it left places for when it last looked for them.
+    """Whether an open round wants more devices than the places it left open when it last searched for devices.
 
-    Where it does not, its members are read again at intervals: one that takes no place by itself may have become ready.
+    Where it does not, its members are searched again at intervals: a device that takes no place by itself may be ready.
     """
     wanted = round_.parsed_plan().pace.decide(view).devices
     if wanted > round_.places or not wanted:
         return wanted > 0
-    if round_.looked_at is not None and now - round_.looked_at < LOOK_LASTS:
+    if round_.looked_at is not None and now - round_.looked_at < RECHECK_EVERY:
         return False
     if invitable_devices(round_, now=now).order_by()[:1].exists():
         return True
@@ -169,10 +169,10 @@ def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
 
 
 def invite(*, round_: Round, now: datetime) -> None:
-    """Ask as many ready devices as the pace wants in an open round, chosen by the plan's selection, and wake them.
+    """Invite as many ready devices as the pace wants in an open round, chosen by the plan's selection, and wake them.
 
-    Of very many only some at a time, so that the round's row is not locked for long. What is wanted beyond those that
-    are ready are places, which devices take when they check in. The caller holds the round's row.
+    At most `INVITED_AT_ONCE` at a time, so that the round's row is not locked for long. Devices wanted beyond the ready
+    ones become places, which devices take when they check in. The caller holds the round's row.
     """
     view = view_of(round_, now=now)
     if not wants_others(round_=round_, view=view, now=now):
@@ -185,34 +185,34 @@ def invite(*, round_: Round, now: datetime) -> None:
         history_of(round_, candidates)
         if plan.selection.reads_history
         else [DeviceFacts(device) for device in candidates],
-        count=min(count, ASKED_AT_ONCE),
+        count=min(count, INVITED_AT_ONCE),
         round_number=round_.number,
         seed=round_.seed,
     )
-    asked = ask(round_=round_, devices=[UUID(device) for device in chosen], now=now)
-    round_.places, round_.at_work = wanted - count, view.live + len(asked)
+    created = create_assignments(round_=round_, devices=[UUID(device) for device in chosen], now=now)
+    round_.places, round_.at_work = wanted - count, view.live + len(created)
     round_.looked_at = now
     round_.save(update_fields=["places", "at_work", "looked_at"])
-    if not asked:
+    if not created:
         return
     explain(round_, why_collecting(round_), now=now)
-    wake_devices(str(part.device_id) for part in asked)
+    wake_devices(str(part.device_id) for part in created)
     if count > len(chosen):
         ADVANCE.send(federation=str(round_.federation_id))
 
 
 @transaction.atomic
 def take_place(*, round_: Round, device: Device, now: datetime) -> Assignment | None:
-    """Ask a ready device that is checking in, where the round wants one more; None where it does not."""
+    """Invite a ready device that is checking in, where the round has a place left; None where it has none."""
     if not Round.objects.filter(pk=round_.pk, state=Round.State.OPEN, places__gt=0).update(places=F("places") - 1):
         return None
-    return next(iter(ask(round_=round_, devices=[device.pk], now=now)), None)
+    return next(iter(create_assignments(round_=round_, devices=[device.pk], now=now)), None)
 
 
-def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[Assignment]:
-    """Give devices a part in an open round; those that another federation has asked a moment ago are left out.
+def create_assignments(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[Assignment]:
+    """Create assignments in an open round; devices that another federation invited a moment ago are left out.
 
-    So are those whose cloud model was replaced a moment ago, until the sweep has made the new one's weights.
+    So are devices whose cloud model was replaced a moment ago, until the sweep has made the new one's weights.
     """
     lineages = _Lineages(round_, devices)
     devices = [device for device in devices if lineages.can_begin(device)]
@@ -231,17 +231,20 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
         for device in devices
     ]
     insert_all(parts, or_nothing=True)
-    kept = set(Assignment.objects.filter(round=round_, offered_at=now).order_by().values_list("pk", flat=True))
-    asked = [part for part in parts if part.pk in kept]
-    tell_all(
-        [RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked]
+    stored = set(Assignment.objects.filter(round=round_, offered_at=now).order_by().values_list("pk", flat=True))
+    created = [part for part in parts if part.pk in stored]
+    record_events(
+        [
+            RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id)
+            for part in created
+        ]
     )
-    route_parts(round_=round_, parts=asked, now=now)
-    return asked
+    route_parts(round_=round_, parts=created, now=now)
+    return created
 
 
 class _Lineages:
-    """Which versions the devices of a round begin with: their groups', or the federation's."""
+    """The versions with which the devices of a round begin: their groups', or the federation's."""
 
     def __init__(self, round_: Round, devices: Sequence[UUID]) -> None:
         plan = round_.parsed_plan()

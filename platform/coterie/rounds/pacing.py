@@ -1,6 +1,6 @@
-"""When the idle devices of a large fleet come back: Django's side of `coterie_learning.pace.steer`.
+"""When the idle devices of a large fleet check in next: Django's side of `coterie_learning.pace.steer`.
 
-A small fleet, whose devices can all come as often as `coterie.rounds.intervals` says, is not steered.
+A small fleet, whose devices can all check in at the fixed intervals of `coterie.rounds.intervals`, is not steered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,13 +26,13 @@ from coterie_learning.plan import Plan
 from coterie_wire.messages import Directive
 
 SELECTION = 0.5
-"""Share of a round's time in which devices should have come; the rest is for training and sending."""
+"""Share of a round's time within which devices should have checked in; the rest is for training and uploading."""
 PHASES = 1 << 20
-"""Seconds after which federations meet at the same instants again."""
+"""Seconds after which the check-in times of federations coincide again."""
 
 
 class Paces:
-    """How devices come back that check in together."""
+    """When devices that can be steered check in next, by federation."""
 
     def __init__(self, rows: Mapping[UUID | None, Steering], *, fleet: int) -> None:
         self._rows = rows
@@ -42,9 +42,9 @@ class Paces:
     def steered(
         self, directive: Directive, *, device: Device, federation: Federation | None, by_socket: bool, now: datetime
     ) -> Directive:
-        """The directive of a device without an assignment, with the time to come back at.
+        """The directive of a device without an assignment, with the time of its next check-in.
 
-        An agent of 0.1, which refuses what it does not know, is told an interval alone.
+        An agent of 0.1, which refuses unknown fields, is sent an interval only.
         """
         row = None if federation is None else self._rows.get(federation.pk)
         interval_s = self._common_s if row is None else row.interval_s
@@ -59,17 +59,17 @@ class Paces:
         return msgspec.structs.replace(directive, check_in_s=interval_s, window=window)
 
 
-def paces_of(around: Iterable[Surroundings], *, fleet: int) -> Paces | None:
-    """How the devices come back that `around` is about, in a fleet of so many; None: it is not steered."""
+def paces_of(surroundings: Iterable[Surroundings], *, fleet: int) -> Paces | None:
+    """When the devices of `surroundings` check in next, in a fleet of `fleet` devices; None: it is not steered."""
     if not is_steered(fleet=fleet):
         return None
-    followed = {own.followed.pk for own in around if own.followed is not None}
+    followed = {own.followed.pk for own in surroundings if own.followed is not None}
     rows = Steering.objects.filter(Q(federation__in=followed) | Q(federation=None)).order_by()
     return Paces({row.federation_id: row for row in rows}, fleet=fleet)
 
 
 def steer_fleet(*, now: datetime) -> None:
-    """Observe how many devices of each federation are eligible now, and say how they come back from here on."""
+    """Record how many devices of each federation are eligible now, and compute when they check in from now on."""
     fleet = latest_count()
     if not is_steered(fleet=fleet):
         return
@@ -82,28 +82,28 @@ def steer_fleet(*, now: datetime) -> None:
         plan = federation.parsed_plan()
         devices = present_members(federation, now=now).order_by().count()
         row = before.get(federation.pk)
-        known = Shares() if row is None or not row.shares else Shares(tuple(row.shares))
+        observed = Shares() if row is None or not row.shares else Shares(tuple(row.shares))
         if devices:
             able = able_members(federation, plan, now=now).order_by().count()
-            known = known.noted(able / devices, at_s=now.timestamp())
-        shares.append(known)
-        populations.append(_population(plan, devices=devices, eligible=known.at(ahead_s)))
+            observed = observed.noted(able / devices, at_s=now.timestamp())
+        shares.append(observed)
+        populations.append(_population(plan, devices=devices, eligible=observed.at(ahead_s)))
     paces, common_s = steer(populations, devices=fleet, load=settings.CHECK_INS_PER_SECOND)
-    for federation, known, population, pace in zip(running, shares, populations, paces, strict=True):
-        _keep(federation, pace, devices=population.devices, shares=known, now=now)
+    for federation, observed, population, pace in zip(running, shares, populations, paces, strict=True):
+        _store(federation, pace, devices=population.devices, shares=observed, now=now)
     Steering.objects.exclude(federation=None).exclude(federation__in=running).delete()
-    _keep(None, Pacing(common_s, False), devices=fleet, shares=Shares(()), now=now)
+    _store(None, Pacing(common_s, False), devices=fleet, shares=Shares(()), now=now)
 
 
 def _population(plan: Plan, *, devices: int, eligible: float) -> Population:
-    """A federation's members, as its rounds would have them."""
+    """A federation's members, and how many of them its rounds want and by when."""
     if not plan.pace.holds_rounds():
         return Population(devices, eligible, goal=0, selection_s=0.0)
     wanted = plan.pace.decide(View(live=0, delivered=0, elapsed_s=0.0)).devices
     return Population(devices, eligible, goal=wanted, selection_s=SELECTION * plan.pace.deadline_after_s())
 
 
-def _keep(federation: Federation | None, pace: Pacing, *, devices: int, shares: Shares, now: datetime) -> None:
+def _store(federation: Federation | None, pace: Pacing, *, devices: int, shares: Shares, now: datetime) -> None:
     values = {
         "devices": devices,
         "shares": list(shares.by_hour),

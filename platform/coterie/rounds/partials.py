@@ -1,4 +1,4 @@
-"""Partial aggregates on their way: offered by the supernode that was asked, received in parts, checked and kept."""
+"""Uploads of partial aggregates: offered by the supernode that was asked, received in parts, checked and stored."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from coterie.fleet.services import quarantine_device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Partial
 from coterie.rounds import reasons
-from coterie.rounds.branches import FOLDS, cut
+from coterie.rounds.branches import FOLDS, send_sum_directly
 from coterie.rounds.errors import FoldEnded, PartialTooLarge
 from coterie.rounds.files import PARTIALS
 from coterie.rounds.fold_tree import all_shares, live_folds, own_fold, weighed_fingerprints
@@ -29,7 +29,7 @@ from coterie_wire.tensor_files import OpenFile
 def offer_partial(*, device: Device, offer: OfferPartial, now: datetime) -> UploadState:
     """Announce a sum, or ask how much of it has arrived. Offering an accepted one again changes nothing.
 
-    One that was to go through another supernode, and has not, goes to the platform from then on. Raises UnknownFold,
+    One that should go through another supernode, but has not, goes to the platform from then on. Raises UnknownFold,
     NotYourFold, FoldEnded or PartialTooLarge.
     """
     fold = own_fold(device, offer.fold)
@@ -54,9 +54,9 @@ def open_upload(device: Device, fold_id: str, offset: int, now: datetime) -> Upl
 
 
 def complete_upload(device: Device, fold_id: str, now: datetime) -> UploadState:
-    """Check the sum against what its devices handed in, and keep it.
+    """Check the sum against the fingerprints that its devices submitted, and store it.
 
-    A supernode that sent another sum is asked no more, until an operator has looked at it. Raises UnknownFold,
+    A supernode that sent another sum is put into quarantine, until an operator releases it. Raises UnknownFold,
     NotYourFold, FoldEnded, WrongHash, or WireError ``partial.*`` or ``tensors.malformed``.
     """
     fold = own_fold(device, fold_id)
@@ -66,32 +66,32 @@ def complete_upload(device: Device, fold_id: str, now: datetime) -> UploadState:
     if not fold.size_bytes or arrived < fold.size_bytes:
         return UploadState(offset=arrived)
     try:
-        _keep_checked(fold)
+        _store_checked(fold)
     except FileNotFoundError:
         return UploadState(offset=0)
     except WrongHash:
         PARTIALS.discard(fold.pk)  # it may have been damaged here, and is asked for again
         raise
     except WireError as error:
-        _strike_off(fold, str(error), now)
+        _reject_sum(fold, str(error), now)
         raise
     return _accept(fold, now)
 
 
 @transaction.atomic
 def _take_directly(fold: Fold, now: datetime) -> None:
-    """Have the sum come by no other way. Raises FoldEnded if the supernode above has it."""
+    """Have the sum sent directly to the platform. Raises FoldEnded if the parent supernode holds it."""
     if fold.parent_id is None:
         return
     Round.objects.select_for_update(no_key=True).get(pk=fold.round_id)
     fold.refresh_from_db()
     if fold.state == Fold.State.HELD:
         raise FoldEnded(fold=str(fold.pk))
-    if cut(fold=fold, reason=reasons.PARENT_AWAY, now=now):
+    if send_sum_directly(fold=fold, reason=reasons.PARENT_AWAY, now=now):
         ADVANCE.send(federation=str(fold.round.federation_id))
 
 
-def _keep_checked(fold: Fold) -> None:
+def _store_checked(fold: Fold) -> None:
     plan, base = fold.round.parsed_plan(), fold.round.base_version
     assert base is not None, "an open round has a base"
     members = weighed_fingerprints(all_shares(fold, live_folds(fold.round_id)), tier=0)
@@ -127,7 +127,7 @@ def _accept(fold: Fold, now: datetime) -> UploadState:
 
 
 @transaction.atomic
-def _strike_off(fold: Fold, sentence: str, now: datetime) -> None:
+def _reject_sum(fold: Fold, sentence: str, now: datetime) -> None:
     round_ = (
         Round.objects.select_for_update(of=("self",), no_key=True).select_related("federation").get(pk=fold.round_id)
     )

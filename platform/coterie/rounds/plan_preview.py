@@ -1,4 +1,4 @@
-"""What a plan asks of a fleet, and what it would do to a federation that runs: as sentences, before it is given."""
+"""What a plan needs of a fleet, and what it would change in a running federation: as sentences, before it is used."""
 
 import math
 from datetime import datetime
@@ -16,11 +16,11 @@ from coterie_learning.plan import Plan, parse_plan
 from coterie_learning.privacy import Stream
 
 LONG_PAUSE_S = 86_400.0
-"""Between two rounds; nobody who tries a preset for the first time expects it."""
+"""A pause between two rounds that a user who tries a preset for the first time does not expect."""
 
 
 def notes_on(plan: Plan, *, members: int) -> list[str]:
-    """What keeps a federation of so many members from holding rounds under a plan, or lets them be few or far apart."""
+    """Why a federation of `members` devices could hold no rounds under a plan, or only few, or far apart."""
     pace = plan.pace
     if not pace.holds_rounds():
         return []
@@ -45,7 +45,7 @@ def notes_on(plan: Plan, *, members: int) -> list[str]:
 
 
 def note_on_keeping(plan: Plan, traffic: ExpectedTraffic) -> list[str]:
-    """What is kept so that merges can be repeated without a device that is forgotten."""
+    """How much is stored so that merges can be repeated without a forgotten device."""
     days = plan.forgetting.kept_days()
     if days is None:
         return []
@@ -65,15 +65,15 @@ def _sized(size_bytes: float) -> str:
 
 
 def _whole(plan: Plan, stream: Stream) -> str:
-    """What a stream of releases tells of a device that takes part as often as it may."""
+    """The privacy loss of a device that takes part in a stream of releases as often as it may."""
     parts, cost = math.ceil(stream.rounds / stream.apart), cost_under(plan)
     assert cost is not None, "a stream of releases guarantees something"
-    told = f"epsilon {epsilon_of(parts * cost, DEFAULT_DELTA):.3g} at delta {DEFAULT_DELTA:g}"
-    return f"All {stream.rounds:,} releases tell {told} of a device that is in {parts:,} of them, which is the most."
+    loss = f"epsilon {epsilon_of(parts * cost, DEFAULT_DELTA):.3g} at delta {DEFAULT_DELTA:g}"
+    return f"All {stream.rounds:,} releases tell {loss} of a device that is in {parts:,} of them, which is the most."
 
 
 def effects_of(federation: Federation, changes: list[PlanChange], plan: object, *, now: datetime) -> list[str]:
-    """When it holds, what becomes different, and whether enough devices are there for it."""
+    """When the change applies, what it changes, and whether enough devices are ready for it."""
     if not changes:
         return ["Nothing changes."]
     sentences = [_when(federation)]

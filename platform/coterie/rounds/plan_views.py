@@ -141,13 +141,13 @@ def _plan(request: Request) -> dict[str, object]:
 
 
 def _unfit(raw: dict[str, object], pair: ModelPair, cloud_data: Dataset | None) -> dict[str, str] | None:
-    """Why a plan that is right in itself is none for this pair and data."""
+    """Why a valid plan does not fit this pair and data; None: it fits, or is not valid."""
     try:
         check_plan_fits(parse_plan(raw), pair, cloud_data)
     except PlanDoesNotFit as error:
         fields = error.fields
         return asdict(PlanProblem(str(fields["slot"]), "", str(fields["reason"]), str(error).rstrip(".")))
-    except WireError:  # it is not right in itself
+    except WireError:  # the plan itself is not valid
         return None
     return None
 
@@ -170,7 +170,7 @@ def _checked(raw: dict[str, object], devices: QuerySet[Device], pair: ModelPair 
 def _traffic(plan: Plan, pair: ModelPair) -> ExpectedTraffic | None:
     try:
         return expected_traffic(plan, pair.model_spec())
-    except WireError:  # the plan does not fit the model, which is said where the federation is created
+    except WireError:  # the plan does not fit the model, which is reported when the federation is created
         return None
 
 

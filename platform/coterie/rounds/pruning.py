@@ -1,7 +1,7 @@
-"""Parts in old rounds that came to nothing go, and those that were merged are folded into their updates.
+"""Deletes assignments of old rounds: those without an update, and merged ones, which are folded into their updates.
 
-An update, on which receipts and versions rest, then says by itself when its device was asked; all else that its part
-told stands in it, or follows from it: its device and base, its merge's round, and by its cohort the round that asked.
+An update, on which receipts and versions depend, then stores when its device was invited; everything else about its
+assignment is in it or follows from it: its device and base, its merge's round, and by its cohort the inviting round.
 """
 
 from datetime import datetime
@@ -15,9 +15,9 @@ from coterie.rounds.models import Assignment, Round
 
 
 def parts_in_vain(before: datetime) -> QuerySet[Assignment]:
-    """Parts without an update in rounds that were tidied, the oldest first, with their routes.
+    """Assignments without an update in rounds that were tidied, the oldest first, with their routes.
 
-    Not those that may still deliver to a later round.
+    Excludes those that may still deliver to a later round.
     """
     may_come_back = Q(state=Assignment.State.DROPPED, round__carries_on=True)
     ended = Assignment.objects.filter(state__in=Assignment.IN_VAIN, update=None, changed_at__lt=before)
@@ -26,10 +26,10 @@ def parts_in_vain(before: datetime) -> QuerySet[Assignment]:
 
 
 def merged_parts(before: datetime) -> QuerySet[Assignment]:
-    """Parts whose update went into a merge that has ended, the oldest first, with their routes.
+    """Assignments whose update went into a merge that has ended, the oldest first, with their routes.
 
-    Not those of rounds whose files are kept or by which devices are still chosen, and not those that learned from a
-    version of the cloud model, which nothing else names.
+    Excludes those of rounds whose files are stored or whose history selections still read, and those that learned from
+    a version of the cloud model, which only the assignment names.
     """
     delivered = Assignment.objects.filter(
         state=Assignment.State.DELIVERED, update__isnull=False, taken_by__isnull=False, teacher=None
@@ -43,13 +43,13 @@ def merged_parts(before: datetime) -> QuerySet[Assignment]:
         update__merge__state__in=(Merge.State.PUBLISHED, Merge.State.ABANDONED),
     )
     later = Round.objects.filter(
-        federation=OuterRef("round__federation"), number__gt=OuterRef("round__number") + histories.REMEMBERED
+        federation=OuterRef("round__federation"), number__gt=OuterRef("round__number") + histories.LOOKBACK_ROUNDS
     )
     return ended.filter(Exists(later)).order_by("changed_at")
 
 
 def count_removed(parts: QuerySet[Assignment]) -> None:
-    """Add parts that are about to go to what their rounds say of such."""
+    """Add assignments that are about to be deleted to the `removed_parts` of their rounds."""
     own = parts.filter(round=OuterRef("pk")).order_by().values("round")
     rounds = Round.objects.filter(pk__in=parts.order_by().values("round"))
     gone = Subquery(own.annotate(count=Count("pk")).values("count"))
@@ -57,7 +57,7 @@ def count_removed(parts: QuerySet[Assignment]) -> None:
 
 
 def fold_into_updates(parts: QuerySet[Assignment]) -> None:
-    """Have the updates of parts that are about to go say what these alone say."""
+    """Copy into updates what only their assignments store, which are about to be deleted."""
     own = Subquery(Assignment._base_manager.filter(pk=OuterRef("pk")).values("offered_at"))
     Update.objects.filter(pk__in=parts.order_by().values("pk")).update(offered_at=own)
     count_removed(parts)

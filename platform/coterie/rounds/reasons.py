@@ -14,7 +14,7 @@ MAX_CHARACTERS = 400
 NEEDS_DEVICES = "rounds.needs_devices"
 ROLLING_OUT = "rounds.rolling_out"
 PAUSE_STEPS_S = ((7200, 3600), (120, 60), (10, 10), (0, 5))
-"""From how much time left on it is told in which steps, in seconds."""
+"""The step in which remaining time is shown, by least remaining time; both in seconds."""
 
 NO_FEDERATION = Reason("rounds.no_federation", "no federation that is running asks this device")
 HOLDS_NONE = Reason("rounds.holds_none", "the plan holds no rounds: every device learns by itself")
@@ -48,17 +48,17 @@ def no_site(prefix: str) -> Reason:
 
 
 def no_supernode(site: str) -> Reason:
-    """Nobody at the site can sum, or its owner does not let it."""
+    """No device at the site can sum, or their owners do not allow it."""
     return Reason(NO_SUPERNODE, f"no device of {site} is present, powered and allowed to be a supernode")
 
 
 def supernodes_full(site: str) -> Reason:
-    """Those that there are have as many neighbours as they take."""
+    """The site's supernodes have as many neighbours as they accept."""
     return Reason("route.supernodes_full", f"the supernodes of {site} take no more devices")
 
 
 def no_saving(site: str, members: int) -> Reason:
-    """A tree costs bytes where few coarse updates meet."""
+    """A sum of few coarsely encoded updates would cost more bytes than they do."""
     return Reason("route.no_saving", f"the sum of {members} updates of {site} would be larger than they are")
 
 
@@ -66,37 +66,37 @@ NO_SUPERNODE = "route.no_supernode"
 
 
 def island_too_small(site: str, supernodes: int) -> Reason:
-    """Too few devices of the site could keep its roles while it is cut off."""
+    """Too few devices of the site could be its voters while it is cut off."""
     there = "one supernode" if supernodes == 1 else f"{supernodes} supernodes"
     sentence = f"{site} has {there} of the {VOTERS} that keep its roles while it is cut off"
     return Reason("island.too_small", sentence[:MAX_CHARACTERS])
 
 
 def island_without_majority(site: str, names: Sequence[str]) -> Reason:
-    """Too few of those that keep the site's roles are there to agree on anything."""
+    """Too few of the site's voters are present to form a majority."""
     away = f"{', '.join(names[:-1])} and {names[-1]} are"
     sentence = f"{away} away, of the {VOTERS} supernodes that keep the roles of {site} while it is cut off"
     return Reason("island.without_majority", sentence[:MAX_CHARACTERS])
 
 
-def by_supernode(site: str, name: str, standing: Suitability) -> Reason:
+def by_supernode(site: str, name: str, suitability: Suitability) -> Reason:
     """Why the device sends to this neighbour."""
-    line = "" if standing.mbit_s is None else f", a line of {standing.mbit_s:.3g} Mbit/s"
+    line = "" if suitability.mbit_s is None else f", a line of {suitability.mbit_s:.3g} Mbit/s"
     sentence = (
-        f"{name} is the supernode of {site}: its owner lets it, it has power, {standing.cores} cores, "
-        f"{standing.memory_gib:.3g} GiB of memory{line}, and stays in {standing.stayed:.0%} of its rounds"
+        f"{name} is the supernode of {site}: its owner lets it, it has power, {suitability.cores} cores, "
+        f"{suitability.memory_gib:.3g} GiB of memory{line}, and stays in {suitability.stayed:.0%} of its rounds"
     )
     return Reason("route.by_supernode", sentence[:MAX_CHARACTERS])
 
 
 def shed(name: str, other: str | None, sentence: str) -> Reason:
-    """Why a device sends to another neighbour than it was to, or to the platform."""
+    """Why a device was rerouted to another neighbour, or to the platform."""
     instead = "no neighbour has room, so that it sends itself" if other is None else f"{other} takes it"
     return Reason("route.shed", f"{name} has shed the device: {sentence}; {instead}"[:MAX_CHARACTERS])
 
 
 def way_of_sum(branch: Branch, parent: str | None) -> Reason:
-    """Why a supernode's sum goes where it goes."""
+    """Why a supernode's sum has its route."""
     group = branch.group
     match branch.why:
         case "grouped":
@@ -117,19 +117,19 @@ def way_of_sum(branch: Branch, parent: str | None) -> Reason:
 
 
 def altered(name: str, sentence: str) -> Reason:
-    """A partial aggregate is not what was asked for: its supernode is trusted no more."""
+    """A partial aggregate is not the requested one: its supernode is no longer trusted."""
     return Reason("fold.altered", f"the sum that {name} sent was refused: {sentence}"[:MAX_CHARACTERS])
 
 
-def far_off(said_by: str) -> Reason:
-    """A device has met another one whose models it did not trust."""
-    detail = f"at most meetings with {said_by} its model lay far off those of the others"
+def far_off(reported_by: str) -> Reason:
+    """A device reports that another one's models were far off at their meetings."""
+    detail = f"at most meetings with {reported_by} its model lay far off those of the others"
     return Reason("rounds.far_off", detail[:MAX_CHARACTERS])
 
 
-def poisoned(said_by: int, met: int) -> Reason:
-    """A device whose models most of those that could meet it did not trust."""
-    detail = f"{said_by} of {met} devices of its round say that its model lay far off those of the others"
+def poisoned(reported_by: int, met: int) -> Reason:
+    """Most devices that could meet this one report that its models were far off."""
+    detail = f"{reported_by} of {met} devices of its round say that its model lay far off those of the others"
     return Reason("rounds.poisoned", f"{detail} at most meetings with them")
 
 
@@ -139,13 +139,13 @@ def gathering(*, accepted: int, asked: int) -> Reason:
 
 
 def resending(count: int) -> Reason:
-    """A supernode fell out, and its devices send to the platform."""
+    """A supernode failed, and its devices send to the platform."""
     sentence = f"{count} {_devices(count)} whose supernode fell out may still send directly"
     return Reason("rounds.resending", sentence)
 
 
 def pause(seconds: float) -> Reason:
-    """The next round's time has not come. Said in steps that are as long as one reads, and not anew each second."""
+    """The next round's time has not come. Shown in steps, so that the sentence does not change every second."""
     step_s = next(step_s for from_s, step_s in PAUSE_STEPS_S if seconds >= from_s)
     left = math.ceil(seconds / step_s) * step_s
     said = f"{left} s" if left < 120 else f"{left // 60} min" if left < 7200 else f"{left // 3600} h"
@@ -153,20 +153,20 @@ def pause(seconds: float) -> Reason:
 
 
 def pause_holds_s(seconds: float) -> float:
-    """How long what `pause` says of so many seconds, more than none, still holds; not beyond the pause itself."""
+    """Seconds for which the sentence of `pause` for `seconds` (> 0) stays correct; at most the pause itself."""
     step_s = next(step_s for from_s, step_s in PAUSE_STEPS_S if seconds > from_s)
     return min(seconds, seconds % step_s or step_s)
 
 
 def needs_devices(*, needed: int, eligible: int, others: Mapping[str, int]) -> Reason:
-    """Too few devices are ready; `others` counts the rest by what keeps them."""
+    """Too few devices are ready; `others` counts the rest by what blocks them."""
     kept = ", ".join(f"{count} {what}" for what, count in sorted(others.items(), key=lambda item: (-item[1], item[0])))
     sentence = f"needs {needed} {_devices(needed)}, {eligible} eligible" + (f": {kept}" if kept else "")
     return Reason(NEEDS_DEVICES, sentence[:MAX_CHARACTERS])
 
 
 def collecting(*, wanted: int, delivered: int, stages: Mapping[str, int]) -> Reason:
-    """An open round waits for updates; `stages` counts the assignments at work by what they do."""
+    """An open round waits for updates; `stages` counts the live assignments by stage."""
     at_work = ", ".join(f"{count} {stage}" for stage, count in sorted(stages.items()))
     return Reason("rounds.collecting", f"{delivered} of {wanted} updates are in" + (f": {at_work}" if at_work else ""))
 
@@ -185,7 +185,7 @@ def too_stale(allowed: int) -> Reason:
 
 
 def taken_back(parts: Sequence[str]) -> Reason:
-    """What the device's owner does not let it do any more."""
+    """The device's owner has withdrawn consent to some parts."""
     named = (part.replace(FEDERATION, "federation ") for part in parts)
     sentence = f"its owner has taken back a part of what was agreed to: {', '.join(named)}"
     return Reason("rounds.taken_back", sentence[:MAX_CHARACTERS])
@@ -198,12 +198,12 @@ def lacks_kinds(lacked: Sequence[NeededKind]) -> Reason:
 
 
 def full(number: int) -> Reason:
-    """The open round has asked as many devices as it wants."""
+    """The open round has invited as many devices as it wants."""
     return Reason("rounds.full", f"round {number} has all the devices it wants; the next one may ask this device")
 
 
 def has_place(number: int) -> Reason:
-    """The open round asks whoever is ready next."""
+    """The open round invites the next device that is ready."""
     return Reason("rounds.has_place", f"round {number} has a place and asks this device when it checks in ready")
 
 
@@ -212,7 +212,7 @@ def delivered(number: int) -> Reason:
     return Reason("rounds.delivered", f"the update for round {number} is in; the round waits for others")
 
 
-def what_keeps(code: str) -> str:
+def blocker_in_words(code: str) -> str:
     """A blocker's code in words that can be counted: ``conditions.on_battery`` is "on battery"."""
     return code.rpartition(".")[2].replace("_", " ")
 

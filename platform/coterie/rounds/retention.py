@@ -15,11 +15,11 @@ from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
 
 BLOBS_AT_ONCE = 1_000
-"""As many as the rounds that are tidied at once."""
+"""As many as the rounds that are tidied in one run."""
 
 
 def collect_blobs(*, now: datetime, at_once: int | None = BLOBS_AT_ONCE, dry_run: bool = False) -> Collected:
-    """Remove blobs that are not needed, by the rules of the settings."""
+    """Remove blobs that are not needed, by the retention of the settings."""
     retention = Retention(latest=settings.KEEP_VERSIONS, every=settings.KEEP_EVERY)
     return collect(retention=retention, in_use=versions_in_use, now=now, at_once=at_once, dry_run=dry_run)
 
@@ -27,13 +27,13 @@ def collect_blobs(*, now: datetime, at_once: int | None = BLOBS_AT_ONCE, dry_run
 def versions_in_use() -> set[UUID]:
     """The versions that a device may fetch, a merge read or an operator return to.
 
-    A round's versions are needed as long as its updates are kept, since they may be merged again.
+    A round's versions are needed as long as its updates are stored, since they may be merged again.
     """
     return versions_at_work() | _versions_of(Round.objects.filter(tidied_at=None))
 
 
 def versions_at_work() -> set[UUID]:
-    """The versions that somebody reads or may read, whether or not they hold a device that was forgotten."""
+    """The versions that current work reads or may read, even those that contain a forgotten device's updates."""
     carried = Assignment.objects.filter(state__in=Assignment.UNENDED, round__carries_on=True)
     rollouts = Rollout.objects.filter(state__in=Rollout.ACTIVE)
     found = {

@@ -1,7 +1,7 @@
-"""By what way each update of a round comes: which devices are supernodes, and which send to them.
+"""The route of each update of a round: which devices are supernodes, and which devices send to them.
 
-The way is decided when a device is asked, from what its neighbours have reported, and said with its reason. It changes
-only by `send_directly`, which voids what was agreed before.
+The route is decided when a device is invited, from what its neighbours have reported, and is stored with its reason. It
+changes only by rerouting, which raises its epoch and voids what was agreed before.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ from coterie.fleet.presence import is_there
 from coterie.fleet.signalling import way_to
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Fold, Round, Route
-from coterie.rounds.suitability import Suitability, standings
+from coterie.rounds.suitability import Suitability, suitabilities
 from coterie_learning.partial_sums import saved_bytes
 from coterie_wire.bundle import sign_content
 from coterie_wire.conditions import Conditions, Reason
@@ -33,8 +33,8 @@ from coterie_wire.relaying import Route as RouteMessage
 from coterie_wire.structs import from_values
 from coterie_wire.version import PROTOCOL
 
-CLOCKS_DIFFER = timedelta(hours=1)
-"""By how much a supernode's clock may be wrong: tickets expire so long after their round's deadline."""
+CLOCK_SKEW = timedelta(hours=1)
+"""How far a supernode's clock may be off: tickets expire this long after their round's deadline."""
 
 
 class Candidate(NamedTuple):
@@ -42,14 +42,14 @@ class Candidate(NamedTuple):
 
     device: Device
     room: int
-    """How many devices may still send to it."""
+    """How many more devices may send to it."""
     sent: int
-    """How many do."""
-    standing: Suitability
+    """How many devices send to it now."""
+    suitability: Suitability
 
 
 def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) -> None:
-    """Decide the ways of `parts`, which were just asked in `round_`."""
+    """Decide the routes of `parts`, which were just created in `round_`."""
     topology = round_.parsed_plan().topology
     if topology.fan_in() is None or not parts:
         return
@@ -66,14 +66,14 @@ def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) ->
             sites[site].append(part)
     leaders = _candidates(round_, sites.keys(), now=now)
     for site, own in sites.items():
-        routes += _within(round_, site, own, leaders.get(site, ()), now)
+        routes += _routes_of_site(round_, site, own, leaders.get(site, ()), now)
     insert_all(routes)
-    if any(route.supernode_id is not None for route in routes):  # those, and who may stand in for them
+    if any(route.supernode_id is not None for route in routes):  # supernodes, and those that may replace them
         wake_devices({str(candidate.device.pk) for found in leaders.values() for candidate in found})
 
 
 def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: datetime) -> None:
-    """Have the devices that send to `supernode` send to the platform: what it holds of theirs does not count.
+    """Reroute the devices that send to `supernode` to the platform: what it holds of theirs does not count.
 
     The caller holds the round's row.
     """
@@ -82,28 +82,28 @@ def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: date
     )
     concerned = list(routes.values_list("assignment__device_id", flat=True))
     held = routes.filter(held_at__isnull=False).count()
-    Route.objects.filter(pk__in=list(routes.values_list("pk", flat=True))).update(**_detour(reason, now))
+    Route.objects.filter(pk__in=list(routes.values_list("pk", flat=True))).update(**_direct_route(reason, now))
     round_.updates_in -= held
     round_.save(update_fields=["updates_in"])
     wake_devices(str(device) for device in concerned)
     notify_consoles("rounds")
 
 
-def are_shed(round_: Round) -> bool:
-    """Whether a supernode of an open round has less room by now than it has neighbours."""
+def has_overloaded_supernodes(round_: Round) -> bool:
+    """Whether a supernode of an open round now accepts fewer neighbours than it has."""
     return round_.parsed_plan().topology.fan_in() is not None and any(_surplus(round_))
 
 
-def shed(*, round_: Round, now: datetime) -> None:
-    """Send the neighbours of supernodes that have less room by now to others of their site, or to the platform.
+def shed_members(*, round_: Round, now: datetime) -> None:
+    """Reroute surplus neighbours of overloaded supernodes to others of their site, or to the platform.
 
-    Those go first whose update is not there yet. The caller holds the round's row.
+    Devices whose update has not arrived yet are rerouted first. The caller holds the round's row.
     """
     for supernode, routes in _surplus(round_):
         offer = capabilities_of(supernode).relay
         assert offer is not None and offer.shedding is not None, "only those have a surplus"
         for left, route in zip(range(len(routes), 0, -1), routes, strict=True):
-            _send_elsewhere(round_, route, supernode, offer.shedding.reason, together=left, now=now)
+            _reroute(round_, route, supernode, offer.shedding.reason, together=left, now=now)
         wake_devices(str(route.assignment.device_id) for route in routes)
         notify_consoles("rounds")
 
@@ -119,10 +119,8 @@ def _surplus(round_: Round) -> Iterator[tuple[Device, Sequence[Route]]]:
             yield supernode, routes
 
 
-def _send_elsewhere(
-    round_: Round, route: Route, supernode: Device, why: Reason, *, together: int, now: datetime
-) -> None:
-    """One of `together`; one compare-and-set."""
+def _reroute(round_: Round, route: Route, supernode: Device, why: Reason, *, together: int, now: datetime) -> None:
+    """Reroute one of `together` devices, by one compare-and-set."""
     plan, device = round_.parsed_plan(), route.assignment.device
     site = site_of(device, plan.topology.site_tag())
     found = () if site is None else _candidates(round_, [site], now=now).get(site, ())
@@ -137,28 +135,28 @@ def _send_elsewhere(
     ]
     other = others[0] if others else None
     reason = reasons.shed(supernode.name, None if other is None else other.name, why.sentence)
-    changes = _detour(reason, now) | {"supernode": other}
+    changes = _direct_route(reason, now) | {"supernode": other}
     if Route.objects.filter(pk=route.pk, epoch=route.epoch, supernode=supernode).update(**changes) and route.held_at:
         round_.updates_in -= 1
         round_.save(update_fields=["updates_in"])
 
 
 def take_directly(*, assignment: Assignment, now: datetime) -> bool:
-    """Count the update that the platform was sent itself; False if a supernode holds one, which counts instead."""
+    """Have an update that was sent to the platform count; False if a supernode holds one, which counts instead."""
     route = Route.objects.filter(pk=assignment.pk).first()
     if route is None or route.supernode_id is None:
         return True
-    mine = Route.objects.filter(pk=route.pk, epoch=route.epoch, held_at=None)
-    return mine.update(**_detour(reasons.SUPERNODE_AWAY, now)) == 1
+    unclaimed = Route.objects.filter(pk=route.pk, epoch=route.epoch, held_at=None)
+    return unclaimed.update(**_direct_route(reasons.SUPERNODE_AWAY, now)) == 1
 
 
 def route_message(route: Route) -> RouteMessage | None:
-    """What the device is told; None: its update goes to the platform."""
+    """The route as sent to the device; None: its update goes to the platform."""
     supernode = route.supernode
     if supernode is None:
         return None
     round_ = route.assignment.round
-    way = way_in(supernode, route.assignment.device, assignment=route.pk, epoch=route.epoch, until=round_.deadline_at)
+    way = route_to(supernode, route.assignment.device, assignment=route.pk, epoch=route.epoch, until=round_.deadline_at)
     if way is None:
         return None
     return RouteMessage(
@@ -173,12 +171,12 @@ def route_message(route: Route) -> RouteMessage | None:
     )
 
 
-def way_in(
+def route_to(
     supernode: Device, member: Device, *, assignment: UUID, epoch: int, until: datetime | None
 ) -> SumRoute | None:
-    """Where, and with which ticket, `member` hands something in; None where one of the two has not told enough."""
-    told, own = capabilities_of(supernode), capabilities_of(member)
-    if told.relay is None or told.peer_key is None or own.peer_key is None or until is None:
+    """Address and ticket for `member` to send to `supernode`; None where one of the two has not reported enough."""
+    offer, own = capabilities_of(supernode), capabilities_of(member)
+    if offer.relay is None or offer.peer_key is None or own.peer_key is None or until is None:
         return None
     ticket = Ticket(
         protocol=PROTOCOL,
@@ -187,12 +185,12 @@ def way_in(
         member_key=own.peer_key,
         supernode=str(supernode.pk),
         epoch=epoch,
-        expires_at=(until + CLOCKS_DIFFER).timestamp(),
+        expires_at=(until + CLOCK_SKEW).timestamp(),
     )
     return SumRoute(
         supernode=str(supernode.pk),
-        address=told.relay.address,
-        key=told.peer_key,
+        address=offer.relay.address,
+        key=offer.peer_key,
         epoch=epoch,
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
         direct=way_to(supernode) if own.paths else None,
@@ -208,21 +206,21 @@ def are_on_a_route(device: Device, other: Device) -> bool:
 
 
 def check_seed(round_: Round, supernode: Device) -> bytes:
-    """What the fingerprints are drawn from of updates that go through `supernode`, which is never told it.
+    """The seed of the fingerprints of updates that go through `supernode`, which never learns it.
 
-    Where sums of supernodes meet, one of them all, so that theirs can be added.
+    Where the plan has tiers, one seed for all supernodes, so that their fingerprints can be added.
     """
     whose = "all" if round_.parsed_plan().topology.tiers() else str(supernode.pk)
     return _seed(f"{round_.pk} {whose}")
 
 
 def tier_seeds(round_: Round) -> tuple[bytes, ...]:
-    """By which supernodes of each tier check the sums that they add; each is told its own, and devices all."""
+    """By tier, the seed with which supernodes check the sums that they add; each gets its own, devices get all."""
     return tuple(_seed(f"{round_.pk} tier {tier}") for tier in range(1, len(round_.parsed_plan().topology.tiers()) + 1))
 
 
-def devices_told_seeds(round_: Round) -> frozenset[UUID]:
-    """Those that could alter a sum and not be found out: they sum nothing in this round."""
+def devices_knowing_seeds(round_: Round) -> frozenset[UUID]:
+    """Devices that know the seeds and could alter a sum undetected: they sum nothing in this round."""
     routes = Route.objects.filter(Q(supernode__isnull=False) | Q(epoch__gt=1), assignment__round=round_)
     return frozenset(routes.values_list("assignment__device", flat=True))
 
@@ -232,16 +230,16 @@ def _seed(what: str) -> bytes:
 
 
 def peer_key_of(device: Device) -> bytes | None:
-    """By which other devices know it."""
+    """The public key by which other devices authenticate it; None: it has reported none."""
     return capabilities_of(device).peer_key
 
 
-def _within(
+def _routes_of_site(
     round_: Round, site: str, parts: Sequence[Assignment], leaders: Iterable[Candidate], now: datetime
 ) -> list[Route]:
-    """The ways of devices of one site: as many as pay go to its best supernode, the rest to the next.
+    """The routes of devices of one site: its best supernode first, then the next, as long as summing saves bytes.
 
-    Where sums meet again, no device that may sum hands its update to another: it would learn by what it is checked.
+    Where the plan has tiers, no possible supernode sends its update to another: it would learn the seeds that check it.
     """
     plan, routes = round_.parsed_plan(), []
     assert round_.base_version is not None, "an open round has a base"
@@ -259,7 +257,7 @@ def _within(
         elif saved_bytes(plan.local, plan.codec, model, members=together) <= 0:
             why = reasons.no_saving(site, together)
         else:
-            reason = reasons.by_supernode(site, candidate.device.name, candidate.standing)
+            reason = reasons.by_supernode(site, candidate.device.name, candidate.suitability)
             routes += [_route(part, candidate.device.pk, reason, now) for part in taken]
             waiting = [part for part in waiting if part not in taken]
             why = reasons.supernodes_full(site)
@@ -267,7 +265,7 @@ def _within(
 
 
 def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mapping[str, Sequence[Candidate]]:
-    """By site, the devices that can be supernodes now, the best first; those that are ones already stay it."""
+    """By site, the devices that can be supernodes now, the best first; those that already are come before others."""
     topology = round_.parsed_plan().topology
     most, wanted = topology.fan_in() or 0, set(sites)
     offering = members(round_.federation).filter(
@@ -275,31 +273,31 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     )
     routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
     sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))
-    told_seeds = devices_told_seeds(round_) if topology.tiers() else frozenset()
+    knowing_seeds = devices_knowing_seeds(round_) if topology.tiers() else frozenset()
     found: defaultdict[str, list[tuple[Device, int]]] = defaultdict(list)
     for device in offering:
-        site, told = site_of(device, topology.site_tag()), capabilities_of(device)
-        if site not in wanted or told.relay is None or told.peer_key is None or not has_power(device):
+        site, capabilities = site_of(device, topology.site_tag()), capabilities_of(device)
+        if site not in wanted or capabilities.relay is None or capabilities.peer_key is None or not has_power(device):
             continue
-        if device.pk in told_seeds:
+        if device.pk in knowing_seeds:
             continue
         room = max(0, room_of(device, most) - sent.get(device.pk, 0))
         found[site].append((device, room))
-    standing = standings(round_, [device for own in found.values() for device, _ in own])
+    suitability = suitabilities(round_, [device for own in found.values() for device, _ in own])
     return {
         site: sorted(
-            (Candidate(device, room, sent.get(device.pk, 0), standing[device.pk]) for device, room in own), key=_rank
+            (Candidate(device, room, sent.get(device.pk, 0), suitability[device.pk]) for device, room in own), key=_rank
         )
         for site, own in found.items()
     }
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float, UUID]:
-    return not candidate.sent, -candidate.standing.score, candidate.device.pk
+    return not candidate.sent, -candidate.suitability.score, candidate.device.pk
 
 
 def room_of(device: Device, fan_in: int) -> int:
-    """How many neighbours it may have in a round of this fan-in, as it says now."""
+    """How many neighbours it may have in a round of this fan-in, by its current offer."""
     offer = capabilities_of(device).relay
     if offer is None:
         return 0
@@ -314,17 +312,17 @@ def has_power(device: Device) -> bool:
 
 
 def site_of(device: Device, prefix: str) -> str | None:
-    """The tag by which its neighbours are found; None: it has none."""
+    """The tag of the device's site; None: it has none."""
     return next((tag for tag in sorted(device.tags) if tag.startswith(prefix)), None)
 
 
 def capabilities_of(device: Device) -> Capabilities:
-    """As it reported them."""
+    """The device's capabilities, as reported."""
     return from_values(device.capabilities, Capabilities)
 
 
-def _detour(reason: Reason, now: datetime) -> dict[str, object]:
-    """The columns of a route that ends."""
+def _direct_route(reason: Reason, now: datetime) -> dict[str, object]:
+    """The columns of a route that was changed to go directly to the platform."""
     return {
         "supernode": None,
         "epoch": F("epoch") + 1,

@@ -1,4 +1,4 @@
-"""What is known of rounds."""
+"""Queries on rounds and their assignments."""
 
 from collections import Counter
 from datetime import datetime
@@ -24,7 +24,7 @@ from coterie_learning.plan import Plan
 from coterie_wire.conditions import Reason
 
 INVITED = count_of(Assignment._base_manager.all(), "round") + F("removed_parts")
-"""Devices that a round has asked, whether or not their parts are still kept."""
+"""Number of devices that a round has invited, whether or not their assignments are still stored."""
 
 
 def active_round(federation: Federation, *, lock: bool = False) -> Round | None:
@@ -41,8 +41,8 @@ def able_members(federation: Federation, plan: Plan, *, now: datetime) -> QueryS
 def eligible_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
     """Members that could be invited now to a round under `plan`.
 
-    They are ready and able, have no assignment to work on, are rested, and privacy budgets pay for what would be told
-    of them.
+    They are ready and able, have no live assignment, have paused long enough, and their privacy budgets cover the cost
+    of a release.
     """
     return rested(affordable(_free_devices(federation, plan, now=now), federation, plan), federation, plan)
 
@@ -53,9 +53,9 @@ def _free_devices(federation: Federation, plan: Plan, *, now: datetime) -> Query
 
 
 def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
-    """Eligible devices that have had no part in this round, and of which no update waits for its merge.
+    """Eligible devices that have had no assignment in this round, and of which no update waits for its merge.
 
-    In a large fleet, those alone that hear of it in time: the others take the places that are left, when they come.
+    In a large fleet, only devices that can be told in time: others take the remaining places when they check in.
     """
     of_round = Q(round=round_)
     if round_.carries_on:
@@ -68,9 +68,9 @@ def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
 
 
 def live_parts(round_: Round) -> QuerySet[Assignment]:
-    """Assignments that may still deliver to a round: its own, and those that it carries on.
+    """Assignments that may still deliver to a round: its own, and those that it carries over.
 
-    An update that a supernode holds is as good as delivered.
+    An update that a supernode holds counts as delivered.
     """
     live = Assignment.objects.filter(state__in=Assignment.LIVE).order_by()
     if round_.plan is not None and round_.parsed_plan().topology.fan_in() is not None:
@@ -81,7 +81,7 @@ def live_parts(round_: Round) -> QuerySet[Assignment]:
 
 
 def are_carried(federation: Federation) -> bool:
-    """Whether rounds that have ended left assignments that may still deliver, or updates that wait."""
+    """Whether ended asynchronous rounds left assignments that may still deliver, or updates that wait."""
     left = Q(state__in=Assignment.LIVE) | Q(state=Assignment.State.DELIVERED, taken_by=None)
     return Assignment.objects.filter(left, round__federation=federation, round__carries_on=True).exists()
 
@@ -97,7 +97,7 @@ def _waits(round_: Round) -> Q:
 
 
 def view_of(round_: Round, *, now: datetime) -> View:
-    """A round that has opened, as its pace sees it."""
+    """The view of an opened round on which its pace decides."""
     assert round_.opened_at is not None
     return View(
         live=live_parts(round_).count(),
@@ -108,7 +108,7 @@ def view_of(round_: Round, *, now: datetime) -> View:
 
 
 def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason:
-    """What the members are doing, when too few of them are ready."""
+    """Why too few members are ready, with what the others do."""
     plan = federation.parsed_plan()
     paid = affordable(members(federation), federation, plan).count()
     if paid < needed <= members(federation).count():
@@ -120,7 +120,7 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
     others = Counter[str]()
     for (how, code), count in totals_by_status(present, now=now).items():
         if how is not DeviceStatus.READY:
-            others[reasons.what_keeps(code or how)] += count
+            others[reasons.blocker_in_words(code or how)] += count
     able, free = able_members(federation, plan, now=now).count(), _free_devices(federation, plan, now=now).count()
     paid = affordable(_free_devices(federation, plan, now=now), federation, plan).count()
     eligible = eligible_devices(federation, plan, now=now).count()

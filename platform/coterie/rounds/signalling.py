@@ -1,4 +1,4 @@
-"""Signals between devices that have to do with one another now, so that they meet by a direct path."""
+"""Signals between devices that exchange something now, with which they establish a direct connection."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ from coterie.transfer.selectors import are_in_transfer
 from coterie_wire.paths import SendSignal
 
 _TOGETHER = (are_in_transfer, are_on_a_route, are_in_a_meeting)
-"""Why two devices may have to do with one another."""
+"""Each says whether two devices exchange something now."""
 
 
 class NoBusiness(CoterieError):
@@ -24,7 +24,7 @@ class NoBusiness(CoterieError):
 
 
 def send_signal(*, device: Device, message: SendSignal, now: datetime) -> None:
-    """Have the signal passed on. Raises NoBusiness."""
+    """Forward the signal to its receiver. Raises NoBusiness."""
     try:
         receiver = Device.objects.filter(pk=UUID(message.to), state=Device.State.ENROLLED).first()
     except ValueError:

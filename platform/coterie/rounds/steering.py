@@ -1,4 +1,4 @@
-"""What an operator decides about one device that concerns the round it is in."""
+"""An operator's decisions about one device that affect its current round."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from coterie.rounds.transitions import end_assignments
 
 @transaction.atomic
 def pause_device(*, device: Device, now: datetime) -> None:
-    """Pause the device: it gives back its assignment, and no round asks it until it is resumed."""
+    """Pause the device: its assignment is released, and no round invites it until it is resumed."""
     fleet.pause_device(device=device, now=now)
     _release(device, now)
 

@@ -1,7 +1,7 @@
-"""A round whose updates are summed under masks: devices join its sum when they have trained, and follow it to its end.
+"""Rounds with secure aggregation: devices join the round's sum when they have trained, and follow it to its end.
 
-The round is open while devices join, as while others deliver; it closes with the list of those who take part, and is
-merged when the sum is collected.
+While the round is open, devices join instead of delivering; it closes with the list of participants, and is merged when
+the sum is collected.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ from coterie.rounds.ending import close_if_full
 from coterie.rounds.errors import AssignmentClosed
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
-from coterie.rounds.transitions import tell
+from coterie.rounds.transitions import record_event
 from coterie.secure_sums import services
 from coterie.secure_sums.models import Party, SecureSum
 from coterie.secure_sums.reasons import CLOSED
@@ -38,7 +38,7 @@ def ask_sum(*, device: Device, message: AskSum, now: datetime) -> SumNews:
 
 
 def join_sum(*, device: Device, message: JoinSum, now: datetime) -> SumNews:
-    """Take the device into the sum of its round, which closes with the last that it wants.
+    """Add the device to the sum of its round, which closes with the last device that it wants.
 
     Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, WrongStep, OtherIdentity, OtherAnswer or WireError
     ``secure_sum.wrong_signature``.
@@ -59,9 +59,9 @@ def join_sum(*, device: Device, message: JoinSum, now: datetime) -> SumNews:
 
 
 def share_secrets(*, device: Device, message: ShareSecrets, now: datetime) -> SumNews:
-    """Keep the device's sealed shares. Raises what `_party` raises, or `services.take_shares`."""
+    """Store the device's sealed shares. Raises what `_party` raises, or `services.store_shares`."""
     party = _party(device, message.assignment)
-    services.take_shares(party=party, boxes=message.boxes, now=now)
+    services.store_shares(party=party, boxes=message.boxes, now=now)
     return news_of(_party(device, message.assignment))
 
 
@@ -74,12 +74,12 @@ def offer_masked(*, device: Device, message: OfferMasked) -> UploadState:
 
 
 def reveal_shares(*, device: Device, message: RevealShares, now: datetime) -> SumNews:
-    """Keep the shares that unmask the sum; the last has the round merged.
+    """Store the shares that unmask the sum; with the last ones the round is merged.
 
-    Raises what `_party` raises, or `services.take_revealed`.
+    Raises what `_party` raises, or `services.store_revealed`.
     """
     party = _party(device, message.assignment)
-    services.take_revealed(party=party, shares=message.shares, now=now)
+    services.store_revealed(party=party, shares=message.shares, now=now)
     found = _party(device, message.assignment)
     if found.sum.state not in services.STEPS.ways:
         ADVANCE.send(federation=str(found.sum.federation_id))
@@ -90,7 +90,7 @@ def _count(assignment: Assignment, round_: Round, now: datetime) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(
         state=Assignment.State.JOINED, taken_by=round_, reason_code="", reason_sentence="", changed_at=now
     )
-    tell(round_.pk, RoundEvent.Kind.JOINED, now=now, device_id=assignment.device_id)
+    record_event(round_.pk, RoundEvent.Kind.JOINED, now=now, device_id=assignment.device_id)
     round_.updates_in += 1
     round_.save(update_fields=["updates_in"])
     close_if_full(round_=round_, now=now)

@@ -1,4 +1,4 @@
-"""Updates and sums that a supernode holds: handed in with its receipt, and not counted before its sum has come."""
+"""Updates and sums that a supernode holds: recorded by its receipt, and not counted before its sum has arrived."""
 
 from datetime import datetime
 
@@ -17,8 +17,8 @@ from coterie_wire.relaying import HandIn, HandInSum, verify_receipt, verify_sum_
 
 
 @transaction.atomic
-def hand_in(*, device: Device, message: HandIn, now: datetime) -> UploadState:
-    """Take note of the receipt for an update that was offered; handing the same in again changes nothing.
+def record_receipt(*, device: Device, message: HandIn, now: datetime) -> UploadState:
+    """Record the receipt for an update that was offered; submitting the same one again changes nothing.
 
     Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, RouteEnded, NotOffered, or WireError
     ``relay.bad_receipt``.
@@ -45,9 +45,11 @@ def hand_in(*, device: Device, message: HandIn, now: datetime) -> UploadState:
             raise AssignmentClosed(assignment=message.assignment, state=f"its round is {round_.state}")
         revive(assignment=assignment, now=now)
         fingerprint = list(message.fingerprint)
-        told = [list(one) for one in message.tier_fingerprints[: len(round_.parsed_plan().topology.tiers())]]
+        tier_fingerprints = [
+            list(one) for one in message.tier_fingerprints[: len(round_.parsed_plan().topology.tiers())]
+        ]
         Route.objects.filter(pk=route.pk).update(
-            held_at=now, norm=receipt.norm, fingerprint=fingerprint, tier_fingerprints=told
+            held_at=now, norm=receipt.norm, fingerprint=fingerprint, tier_fingerprints=tier_fingerprints
         )
         round_.updates_in += 1
         round_.save(update_fields=["updates_in"])
@@ -56,8 +58,8 @@ def hand_in(*, device: Device, message: HandIn, now: datetime) -> UploadState:
 
 
 @transaction.atomic
-def hand_in_sum(*, device: Device, message: HandInSum, now: datetime) -> UploadState:
-    """Take note of the receipt for a sum that was asked for; handing the same in again changes nothing.
+def record_sum_receipt(*, device: Device, message: HandInSum, now: datetime) -> UploadState:
+    """Record the receipt for a sum that was requested; submitting the same one again changes nothing.
 
     Raises UnknownFold, NotYourFold, FoldEnded, SumRouteEnded, or WireError ``relay.bad_receipt``.
     """

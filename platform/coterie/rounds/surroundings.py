@@ -1,4 +1,4 @@
-"""What surrounds devices: federations, rounds, parts in them, versions; for many in as many queries as for one."""
+"""Devices' federations, rounds, assignments and versions; read for many devices in as many queries as for one."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,34 +21,34 @@ from coterie.rounds.models import Assignment, Round
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the platform reads of one device to answer its check-in."""
+    """What the platform reads about one device to answer its check-in."""
 
     federations: Sequence[Federation]
-    """Running and paused ones that it belongs to, oldest first; where there are none, the one that it followed last."""
+    """The device's running and paused federations, oldest first; if there are none, the one that it followed last."""
     rounds: Mapping[UUID, Round]
     """Rounds that are planned or under way, by federation."""
     parts: Mapping[int, Assignment]
-    """The device's part in each of those that asked it or took its update, whatever became of it."""
+    """The device's assignment in each round that invited it or took its update, in any state."""
     assignment: Assignment | None
-    """The one that it should work on now, with its round and that one's federation."""
+    """The assignment that it should work on now, with its round and federation."""
     trial: Trial | None
-    """The one that it takes part in now, with its roll-out."""
-    wanted: UUID | None
+    """The trial in which it takes part now, with its roll-out."""
+    target_version: UUID | None
     """The version of its group's device model, or the base's, that it should hold; None before the first."""
 
     @property
     def followed(self) -> Federation | None:
-        """The federation whose model the device has: of several the one that began first. It may have finished."""
+        """The federation whose model the device uses: of several, the one that began first. It may have finished."""
         return self.federations[0] if self.federations else None
 
     @property
     def under_way(self) -> Sequence[Federation]:
-        """The running and paused federations that it belongs to, oldest first."""
+        """The device's running and paused federations, oldest first."""
         return [federation for federation in self.federations if federation.state != Federation.State.FINISHED]
 
 
 def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Surroundings]:
-    """What surrounds each of `devices`. Their dropped assignments in open rounds are restored."""
+    """The surroundings of each of `devices`. Their dropped assignments in open rounds are restored."""
     federations = federations_by_device(devices)
     followed = {pk: found[0] for pk, found in federations.items() if found}
     all_followed = {federation.pk: federation for federation in followed.values()}
@@ -69,12 +69,12 @@ def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID
             parts=_by_round(own, rounds),
             assignment=next((part for part in own if _is_to_be_done(part)), None),
             trial=trial,
-            wanted=_wanted(device, trial, champion),
+            target_version=_target_version(device, trial, champion),
         )
     return found
 
 
-def _wanted(device: Device, trial: Trial | None, champion: UUID | None) -> UUID | None:
+def _target_version(device: Device, trial: Trial | None, champion: UUID | None) -> UUID | None:
     if device.pinned_version:
         return UUID(device.pinned_version)
     return champion if trial is None or trial.rollout.is_shadow() else trial.rollout.version_id
@@ -92,14 +92,14 @@ def _active_rounds(federations: Sequence[Federation]) -> Mapping[UUID, Round]:
 def _parts(
     devices: Sequence[Device], rounds: Mapping[UUID, Round], now: datetime
 ) -> Mapping[UUID, Sequence[Assignment]]:
-    """The devices' parts in `rounds`, and those that they should work on in others."""
+    """The devices' assignments in `rounds`, and those in other rounds that they should work on."""
     by_key = {round_.pk: round_ for round_ in rounds.values()}
     unfinished = Q(state__in=(*Assignment.UNENDED, Assignment.State.JOINED)) | Q(
         state=Assignment.State.DELIVERED, taken_by=None
     )
     concern = Q(round__in=by_key) | Q(taken_by__in=by_key) | unfinished
     parts = list(Assignment.objects.filter(concern, device__in=devices).order_by())
-    # Of a federation that the device has left meanwhile: it finishes the assignment that it has begun.
+    # In a federation that the device has left meanwhile: it finishes the assignment that it has begun.
     elsewhere = {part.round_id for part in parts} - by_key.keys()
     if elsewhere:
         by_key.update(Round.objects.select_related("federation").in_bulk(elsewhere))
@@ -113,7 +113,7 @@ def _parts(
 
 
 def _by_round(own: Sequence[Assignment], rounds: Mapping[UUID, Round]) -> Mapping[int, Assignment]:
-    """By the round that asked for the part, and by the one that took its update, or is to take it."""
+    """Assignments by the round that invited the device, and by the one that took its update, or will take it."""
     found: dict[int, Assignment] = {}
     for part in own:
         found[part.round_id] = part

@@ -1,4 +1,4 @@
-"""Devices whose models others did not trust at meetings: what the platform hears of it when updates come home."""
+"""Devices whose models others report as far off at gossip meetings; the reports come with offers of updates."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,14 +8,14 @@ from coterie.fleet.services import quarantine_device
 from coterie.rounds import reasons
 from coterie.rounds.meeting import meeting_devices
 from coterie.rounds.models import Assignment, RoundEvent
-from coterie.rounds.transitions import end_assignment, tell
+from coterie.rounds.transitions import end_assignment, record_event
 
 
-def hear_suspects(*, assignment: Assignment, named: Sequence[str], now: datetime) -> None:
-    """The device of `assignment` offers its update, and says whose models lay far off.
+def record_suspects(*, assignment: Assignment, named: Sequence[str], now: datetime) -> None:
+    """Record the devices whose models the device of `assignment` reports as far off, with the offer of its update.
 
-    Where most of the others that meet in the round say so of one, it is put into quarantine, and its update is not
-    waited for; so no minority that lies has an honest one struck off. Whoever calls holds the round.
+    A device that most of the others in the round's meetings report is put into quarantine, and its update rejected; a
+    dishonest minority cannot have an honest device rejected. The caller holds the round's row.
     """
     if not named:
         return
@@ -25,14 +25,14 @@ def hear_suspects(*, assignment: Assignment, named: Sequence[str], now: datetime
         return
     for device in (meeting[name] for name in sorted({*named}) if name in meeting and name != str(assignment.device_id)):
         reason = reasons.far_off(assignment.device.name)
-        tell(round_.pk, RoundEvent.Kind.SUSPECTED, now=now, reason=reason, device_id=device.pk)
-        said_by = RoundEvent.objects.filter(round=round_, kind=RoundEvent.Kind.SUSPECTED, device=device).count()
-        if 2 * said_by > len(meeting) - 1:
-            _strike_off(device, assignment, said_by, len(meeting) - 1, now)
+        record_event(round_.pk, RoundEvent.Kind.SUSPECTED, now=now, reason=reason, device_id=device.pk)
+        reports = RoundEvent.objects.filter(round=round_, kind=RoundEvent.Kind.SUSPECTED, device=device).count()
+        if 2 * reports > len(meeting) - 1:
+            _reject(device, assignment, reports, len(meeting) - 1, now)
 
 
-def _strike_off(device: Device, said: Assignment, said_by: int, others: int, now: datetime) -> None:
-    reason = reasons.poisoned(said_by, others)
+def _reject(device: Device, reporter: Assignment, reports: int, others: int, now: datetime) -> None:
+    reason = reasons.poisoned(reports, others)
     quarantine_device(device=device, why=reason.sentence, now=now)
-    for part in Assignment.objects.filter(round=said.round_id, device=device):
+    for part in Assignment.objects.filter(round=reporter.round_id, device=device):
         end_assignment(part, Assignment.State.REJECTED, reason=reason, now=now)

@@ -1,4 +1,4 @@
-"""The cloud models that devices learn from are made ready for them before a round is held: it takes seconds."""
+"""Prepares the cloud models that devices learn from before a round opens, because this takes seconds."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from coterie_learning.plan import Plan
 
 
 def make_teachers(*, federation: Federation, round_: Round | None, now: datetime) -> None:
-    """Quantise the weights of every cloud model whose probabilities the devices may be asked to learn from.
+    """Quantise the weights of every cloud model from whose probabilities devices may have to learn.
 
-    Call it without a transaction: who asks devices only looks whether the weights are there. Raises BlobDamaged.
+    Call it outside a transaction: inviting devices only checks whether the weights exist. Raises BlobDamaged.
     """
     plan = federation.parsed_plan() if round_ is None or round_.state == Round.State.PLANNED else round_.parsed_plan()
     if not plan.local.needs_teacher():
@@ -27,5 +27,5 @@ def make_teachers(*, federation: Federation, round_: Round | None, now: datetime
 
 
 def teacher_of(federation: Federation, plan: Plan, lineage: str) -> ModelVersion | None:
-    """The cloud model that the devices of `lineage` learn from; None where there is none, or the plan wants none."""
+    """The cloud model that the devices of `lineage` learn from; None where there is none, or the plan needs none."""
     return champion(federation.pair_id, Role.CLOUD, lineage) if plan.local.needs_teacher() else None

@@ -9,19 +9,19 @@ from coterie.merging.files import updates_of
 from coterie.rounds.files import PARTIALS, UPLOADS
 from coterie.rounds.models import Assignment, Fold, Round, RoundEvent, Upload
 from coterie.secure_sums.selectors import sum_of
-from coterie.secure_sums.services import forget
+from coterie.secure_sums.services import discard_contents
 
 RETENTION = timedelta(days=7)
-"""How long after a round's end its updates are kept, so that they can be merged again; a plan may promise longer."""
+"""How long after a round's end its updates are stored, so that they can be merged again; a plan may promise longer."""
 EVENT_RETENTION = timedelta(days=30)
 """How long after a round's end it can be replayed."""
 ROUNDS_AT_ONCE = 1_000
-"""A platform that tidies each ten minutes keeps up with more than one round a second."""
+"""With a run every ten minutes, this keeps up with more than one round a second."""
 EVENTS_AT_ONCE = 5_000
 
 
 def tidy(*, now: datetime) -> None:
-    """Remove what is older than the retention; what is broken off half-way is finished the next time."""
+    """Remove what is older than the retention; an interrupted run is completed by the next."""
     # Of an asynchronous round, later ones may have taken updates.
     waits = Q(taken_by=None) | Q(taken_by__finished_at=None) | Q(taken_by__finished_at__gte=now - RETENTION)
     needed = Assignment.objects.filter(waits, round=OuterRef("pk"), state=Assignment.State.DELIVERED)
@@ -30,16 +30,16 @@ def tidy(*, now: datetime) -> None:
         updates_of(round_.pk).clear()
         sum_ = sum_of(round_.pk)
         if sum_ is not None:
-            forget(sum_)
+            discard_contents(sum_)
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
     delete_in_parts(old, at_once=EVENTS_AT_ONCE)
-    _forget_lost_uploads()
-    _forget_lost_partials()
+    _delete_lost_uploads()
+    _delete_lost_partials()
 
 
 def _is_promised(now: datetime) -> Q:
-    """Of rounds that were published: their plan promises to repeat their merges for longer."""
+    """The filter for published rounds whose plan promises to repeat their merges for longer than the retention."""
     published = Round.objects.filter(state=Round.State.PUBLISHED, tidied_at=None, plan__forgetting__days__gt=0)
     found = Q(pk__in=())
     for days in published.order_by().values_list("plan__forgetting__days", flat=True).distinct():
@@ -49,9 +49,9 @@ def _is_promised(now: datetime) -> Q:
     return found
 
 
-def _forget_lost_uploads() -> None:
-    """What was offered or sent in the moment in which its round closed, or its assignment ended, or a worker died."""
-    # Files first: one that comes while we look belongs to an upload that we still see.
+def _delete_lost_uploads() -> None:
+    """Delete uploads that were offered or sent while their round closed, their assignment ended, or a worker died."""
+    # Files first: a file that arrives meanwhile belongs to an upload row that the query still returns.
     sent = UPLOADS.keys()
     carried = Q(assignment__round__carries_on=True, assignment__state__in=Assignment.UNENDED)
     Upload.objects.exclude(Q(assignment__round__state=Round.State.OPEN) | carried).delete()
@@ -59,8 +59,8 @@ def _forget_lost_uploads() -> None:
         UPLOADS.discard(assignment_id)
 
 
-def _forget_lost_partials() -> None:
-    """What was sent of sums that are wanted no more."""
+def _delete_lost_partials() -> None:
+    """Delete what was sent of sums that are no longer requested."""
     sent = PARTIALS.keys()
     for fold in sent - set(Fold.objects.filter(pk__in=sent, state=Fold.State.ASKED).values_list("pk", flat=True)):
         PARTIALS.discard(fold)

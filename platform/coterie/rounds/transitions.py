@@ -1,4 +1,4 @@
-"""The steps of a round and of an assignment, each a compare-and-set on its row: of all who try, one succeeds."""
+"""The steps of a round and of an assignment, each a compare-and-set on its row: of all workers, only one succeeds."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,8 +18,8 @@ from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 State = Round.State
-TOLD = {State.OPEN: Event.ROUND_OPENED, State.ABANDONED: Event.ROUND_ABANDONED}
-"""Of a published round its version is told, too (`coterie.rounds.ending`)."""
+ANNOUNCED = {State.OPEN: Event.ROUND_OPENED, State.ABANDONED: Event.ROUND_ABANDONED}
+"""Webhook events by state; a published round is announced with its version in `coterie.rounds.ending`."""
 
 STEPS = Steps(
     Round,
@@ -33,7 +33,7 @@ STEPS = Steps(
     app="rounds",
 )
 ENDS = frozenset({Assignment.State.RELEASED, Assignment.State.REJECTED})
-"""Of an assignment, without an update."""
+"""States in which an assignment ends without an update."""
 PARTS = Steps(
     Assignment,
     ways={
@@ -55,19 +55,19 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
         if reason is not None:
             traced.tell("reason", reason.code)
         ROUND_STEPS.labels(to.value).inc()
-        tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
-        if to in TOLD:
-            told = {"federation": round_.federation.slug, "round": round_.number}
+        record_event(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
+        if to in ANNOUNCED:
+            facts = {"federation": round_.federation.slug, "round": round_.number}
             why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
-            announce(TOLD[to], {**told, **why}, about=round_, now=now)
+            announce(ANNOUNCED[to], {**facts, **why}, about=round_, now=now)
         return True
 
 
 def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
-    """Record why the round waits; writes only what has changed."""
+    """Record why the round waits; writes only if the reason has changed."""
     code = round_.reason_code
     if STEPS.explain(round_, reason, reason_at=now) and code != reason.code:
-        tell(round_.pk, RoundEvent.Kind.WAITS, reason=reason, now=now)
+        record_event(round_.pk, RoundEvent.Kind.WAITS, reason=reason, now=now)
 
 
 def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reason, now: datetime) -> bool:
@@ -75,17 +75,17 @@ def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reas
     if not PARTS.take_from_any(assignment, to, reason=reason, changed_at=now):
         return False
     wake_device(str(assignment.device_id))
-    tell(assignment.round_id, RoundEvent.Kind(to.value), reason=reason, now=now, device_id=assignment.device_id)
+    record_event(assignment.round_id, RoundEvent.Kind(to.value), reason=reason, now=now, device_id=assignment.device_id)
     return True
 
 
 @transaction.atomic
 def end_assignments(assignments: QuerySet[Assignment], to: Assignment.State, *, reason: Reason, now: datetime) -> None:
-    """The same of all those of `assignments` that have not ended."""
+    """End all of `assignments` that have not ended, as `end_assignment` does."""
     ended = PARTS.take_all(assignments, to, reason=reason, changed_at=now)
     wake_devices([str(part.device_id) for part in ended])
     columns = reason_columns(reason)
-    tell_all(
+    record_events(
         [
             RoundEvent(round_id=part.round_id, at=now, kind=to.value, device_id=part.device_id, **columns)
             for part in ended
@@ -93,7 +93,7 @@ def end_assignments(assignments: QuerySet[Assignment], to: Assignment.State, *, 
     )
 
 
-def tell(
+def record_event(
     round_id: int,
     kind: RoundEvent.Kind,
     *,
@@ -106,7 +106,7 @@ def tell(
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **reason_columns(reason))
 
 
-def tell_all(events: Sequence[RoundEvent]) -> None:
+def record_events(events: Sequence[RoundEvent]) -> None:
     """Store events of many devices at once."""
     if events:
         insert_all(events)

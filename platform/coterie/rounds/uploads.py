@@ -1,4 +1,4 @@
-"""Updates on their way: offered, received in parts, verified, and counted once."""
+"""Uploads of updates: offered, received in parts, verified, and counted once."""
 
 from datetime import datetime
 from uuid import UUID
@@ -28,7 +28,7 @@ from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Route, Upload
 from coterie.rounds.routing import take_directly
 from coterie.rounds.selectors import active_round
-from coterie.rounds.suspects import hear_suspects
+from coterie.rounds.suspects import record_suspects
 from coterie.rounds.transitions import end_assignment
 from coterie.secure_sums.models import Party
 from coterie.secure_sums.selectors import party_of
@@ -47,16 +47,16 @@ from coterie_wire.tensor_files import OpenFile
 TENSOR_OVERHEAD_BYTES = 512
 """At most, for a tensor's name, shape and scales in an encoded update."""
 FIXED_OVERHEAD_BYTES = 4096
-MORE_SAMPLES = 2
-"""Times the samples a device last reported that an update may be made of: it may have learned more since."""
+MAX_SAMPLES_FACTOR = 2
+"""How many times the samples a device last reported its update may use: it may have collected more since."""
 MAX_LOSS = 1e9
-"""No training that went well ends near it; means over devices stay finite."""
+"""No successful training has a loss near it; means over devices stay finite."""
 
 
 def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> UploadState:
     """Announce an update, or ask how much of it has arrived. Offering an accepted update again changes nothing.
 
-    Before it counts, an update may be replaced by another, which begins anew. Raises UnknownAssignment,
+    Before it counts, an update may be replaced by another, whose upload starts again. Raises UnknownAssignment,
     NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge, Implausible, BudgetSpent or WireError
     ``update.wrong_classes``; the last four end it.
     """
@@ -64,7 +64,7 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, offer.sha256)
     _check_takes_updates(assignment)
-    held = _held_elsewhere(assignment, offer.sha256)
+    held = _held_by_supernode(assignment, offer.sha256)
     if held is not None:
         return held
     try:
@@ -78,17 +78,17 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         raise fault
     facts = {name: getattr(offer, name) for name in FACTS}
     with transaction.atomic():
-        assignment = _held(assignment)
+        assignment = _locked(assignment)
         if assignment.state == Assignment.State.DELIVERED:
             return _counted(assignment, offer.sha256)
         _check_takes_updates(assignment)
         revive(assignment=assignment, now=now)
-        known = Upload.objects.filter(assignment=assignment).first()
-        if known is None or known.sha256 != offer.sha256:
+        previous = Upload.objects.filter(assignment=assignment).first()
+        if previous is None or previous.sha256 != offer.sha256:
             UPLOADS.discard(assignment.pk)
         Upload.objects.update_or_create(assignment=assignment, defaults={**facts, "offered_at": now})
-        if known is None:
-            hear_suspects(assignment=assignment, named=offer.suspects, now=now)
+        if previous is None:
+            record_suspects(assignment=assignment, named=offer.suspects, now=now)
     arrived = UPLOADS.arrived_bytes(assignment.pk, offer.sha256)
     if arrived >= offer.size_bytes:
         return complete_upload(device, offer.assignment, now)
@@ -112,9 +112,9 @@ def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) 
 
 
 def complete_upload(device: Device, assignment_id: str, now: datetime) -> UploadState:
-    """Verify the upload and accept the update; it is on the disk, and its row is committed, when this returns.
+    """Verify the upload and accept the update; its file is on disk, and its row is committed, when this returns.
 
-    An update that is wrong ends its assignment. What arrives for a secure sum is a masked vector.
+    An invalid update ends its assignment. For a secure sum the upload is a masked vector.
 
     Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, AlreadyDelivered, WrongStep, WrongHash or
     WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``, ``update.wrong_list``,
@@ -131,7 +131,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     if upload is None or UPLOADS.arrived_bytes(assignment.pk, upload.sha256) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        norm = _keep_verified(upload, assignment)
+        norm = _store_verified(upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
@@ -151,8 +151,8 @@ def _own_party(device: Device, name: str) -> Party | None:
 
 @transaction.atomic
 def _count(assignment: Assignment, upload: Upload, norm: float, now: datetime) -> UploadState:
-    """Count the update that was verified, unless the round has closed or another request was quicker."""
-    assignment = _held(assignment)
+    """Count the verified update, unless the round has closed or another request was quicker."""
+    assignment = _locked(assignment)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, upload.sha256)
     _check_takes_updates(assignment)
@@ -169,8 +169,8 @@ def _count(assignment: Assignment, upload: Upload, norm: float, now: datetime) -
     return UploadState(offset=upload.size_bytes, accepted=True)
 
 
-def _held_elsewhere(assignment: Assignment, sha256: str) -> UploadState | None:
-    """The answer about an update that a supernode holds; None: none does. Raises AlreadyDelivered if it is another."""
+def _held_by_supernode(assignment: Assignment, sha256: str) -> UploadState | None:
+    """The answer if a supernode holds the update; None: none holds one. Raises AlreadyDelivered if it holds another."""
     route = Route.objects.filter(pk=assignment.pk, held_at__isnull=False).first()
     if route is None:
         return None
@@ -180,7 +180,7 @@ def _held_elsewhere(assignment: Assignment, sha256: str) -> UploadState | None:
     return UploadState(offset=upload.size_bytes, held=route.epoch)
 
 
-def _held(assignment: Assignment) -> Assignment:
+def _locked(assignment: Assignment) -> Assignment:
     """The assignment as it is now, with the row locked of the round that takes its update.
 
     No round is closed, no assignment carried over and no update counted meanwhile.
@@ -195,7 +195,7 @@ def _held(assignment: Assignment) -> Assignment:
 
 
 def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
-    """How far an upload has come, unless another request has just counted it, which removes its row and its parts."""
+    """How much has arrived, unless another request has just counted the update, which removes its row and its parts."""
     if Update.objects.filter(pk=assignment.pk).exists():
         return _counted(assignment, None if upload is None else upload.sha256)
     if upload is None:
@@ -211,7 +211,7 @@ def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
 
 
 def _counted(assignment: Assignment, sha256: str | None = None) -> UploadState:
-    """The answer about an accepted update, which is not `sha256` where the device has made another one since."""
+    """The answer about an accepted update. Raises AlreadyDelivered if it is not `sha256`."""
     update = Update.objects.get(pk=assignment.pk)
     if sha256 is not None and update.sha256 != sha256:
         raise AlreadyDelivered(assignment=str(assignment.pk))
@@ -227,9 +227,9 @@ def _check_takes_updates(assignment: Assignment) -> None:
 
 
 def _unpaid(assignment: Assignment, offer: OfferUpdate, now: datetime) -> CoterieError | None:
-    """Charge the device for what an update tells by itself, before any of it is sent; an error if budgets do not pay.
+    """Charge the device's privacy budget for the update before any of it is sent; an error if the budget is spent.
 
-    An update that replaces another is another release: some of the first may have been sent.
+    An update that replaces another is another release: part of the first may have been sent.
     """
     privacy, device, federation = assignment.round.parsed_plan().privacy, assignment.device, assignment.round.federation
     cost = privacy.spend(Cohort(1, 1))
@@ -242,7 +242,7 @@ def _unpaid(assignment: Assignment, offer: OfferUpdate, now: datetime) -> Coteri
 
 
 def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
-    """What is wrong with an offer, by its figures alone."""
+    """What is wrong with an offer, judged by its figures alone."""
     model = _model(assignment)
     limit_bytes = largest_update_bytes(model, assignment.round.parsed_plan().local)
     if not offer.size_bytes:
@@ -256,13 +256,13 @@ def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
     if max(abs(offer.loss_before), abs(offer.loss_after)) > MAX_LOSS:
         return Implausible(problem=f"a loss of {offer.loss_before:g} before and {offer.loss_after:g} after training")
     reported = assignment.device.reported_metadata().samples
-    if reported and offer.samples > MORE_SAMPLES * reported:
+    if reported and offer.samples > MAX_SAMPLES_FACTOR * reported:
         return Implausible(problem=f"{offer.samples} samples where the device reported {reported}")
     return None
 
 
 def largest_update_bytes(model: ModelSpec, local: Local) -> int:
-    """No codec makes a part of an update larger than its float32 numbers and some words about each tensor."""
+    """An upper bound: no codec makes an update larger than its float32 numbers plus the metadata of each tensor."""
     return local.files() * (
         FIXED_OVERHEAD_BYTES
         + sum(_float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.version)
@@ -276,7 +276,7 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _keep_verified(upload: Upload, assignment: Assignment) -> float:
+def _store_verified(upload: Upload, assignment: Assignment) -> float:
     """Store the upload if it is a valid update under the plan; it is read as a stream, in bounded memory.
 
     Returns its norm.

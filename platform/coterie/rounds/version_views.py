@@ -69,13 +69,13 @@ def _on_devices(*versions: ModelVersion) -> list[Figure]:
 
 
 def _fare(version: ModelVersion) -> dict[str, float | None]:
-    """What devices measured that began a round with it, weighted by samples."""
+    """What devices measured that began a round with this version, weighted by samples."""
     updates = Update.objects.filter(base_version=version)
     sums = updates.aggregate(
         right=Sum(F("accuracy_before") * Cast("samples", FloatField())), samples=Sum("samples"), rounds=Count("pk")
     )
-    told = updates.values_list("accuracy_before", flat=True)
-    accuracies = [accuracy for accuracy in told if accuracy is not None]
+    measured = updates.values_list("accuracy_before", flat=True)
+    accuracies = [accuracy for accuracy in measured if accuracy is not None]
     over_devices = device_accuracy(accuracies) if accuracies else None
     holders = Device.objects.filter(held_version=str(version.pk), state=Device.State.ENROLLED)
     return {

@@ -1,1 +1,1 @@
-"""Secure sums: the platform between the devices of a cohort whose updates it learns the sum of, and nothing else."""
+"""Secure aggregation: the platform relays between the devices of a cohort, and learns only the sum of their updates."""

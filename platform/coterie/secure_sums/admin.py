@@ -1,4 +1,4 @@
-"""The tables of secure sums in Django's admin, to look at: devices and time alone change them."""
+"""The tables of secure sums in Django's admin, read-only: only devices and deadlines change them."""
 
 from django.contrib import admin
 

@@ -11,11 +11,11 @@ from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_wire.secure_sum import MOST_MEMBERS, LogEntries, LogEntry, ReadLog
 
 ATTEMPTS = 10
-"""To enter a key when others enter theirs at the same moment."""
+"""Attempts to enter a key when others enter theirs at the same moment."""
 
 
 def read_log(*, device: Device, message: ReadLog, now: datetime) -> LogEntries:
-    """Enter the device's key, if it has none, and answer with what follows the entries that it knows.
+    """Enter the device's key, if it has none, and answer with the entries after those that it has.
 
     Raises OtherIdentity where it has another.
     """
@@ -25,20 +25,20 @@ def read_log(*, device: Device, message: ReadLog, now: datetime) -> LogEntries:
 
 
 def log_length() -> int:
-    """How many entries there are."""
+    """The number of entries."""
     last = Identity.objects.order_by("-position").values_list("position", flat=True).first()
     return 0 if last is None else last
 
 
 def log_head(length: int) -> bytes:
-    """The head of the log after so many entries."""
+    """The head of the log after `length` entries."""
     return bytes(Identity.objects.get(position=length).head) if length else EMPTY
 
 
 def check_identity(device: Device, key: bytes) -> None:
-    """Raises OtherIdentity unless `key` is what the log has for the device."""
-    known = Identity.objects.filter(device=device.pk).first()
-    if known is None or bytes(known.key) != key:
+    """Raises OtherIdentity unless `key` is the device's key in the log."""
+    entry = Identity.objects.filter(device=device.pk).first()
+    if entry is None or bytes(entry.key) != key:
         raise OtherIdentity(device=device.name)
 
 
@@ -52,6 +52,6 @@ def _enter(device: Device, key: bytes, now: datetime) -> None:
         try:
             with transaction.atomic():
                 Identity.objects.create(position=length + 1, device=device.pk, key=key, head=head, since=now)
-        except IntegrityError:  # another has taken the position
+        except IntegrityError:  # another device has taken the position
             if attempt == ATTEMPTS:
                 raise

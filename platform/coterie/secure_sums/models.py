@@ -1,4 +1,4 @@
-"""A secure sum and those who take part in it.
+"""A secure sum and the devices that take part in it.
 
 A sum goes joining → sharing → masking → revealing → collected, or from any of these to failed. Every step is one
 compare-and-set on its row, so that any number of workers may try.
@@ -29,33 +29,33 @@ class SecureSum(Stateful, Separated):
         """What it waits for."""
 
         JOINING = "joining"
-        """Devices whose training is done."""
+        """Devices that finish training and join."""
         SHARING = "sharing"
-        """Shares of their secrets, for one another."""
+        """The members' shares of their secrets, for one another."""
         MASKING = "masking"
-        """Their masked vectors."""
+        """The members' masked vectors."""
         REVEALING = "revealing"
-        """Shares of the masks that are on the sum."""
+        """The shares of the masks on the sum."""
         COLLECTED = "collected"
         """Nothing: its masks can be removed."""
         FAILED = "failed"
         """Nothing: it cannot be recovered, or too few took part."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    """Devices know it as their session."""
+    """The session identifier for devices."""
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="secure_sums")
     cohort = models.PositiveBigIntegerField(unique=True, null=True, blank=True)
-    """Number of the collection that its updates were asked for in; none: it is of answers."""
+    """Number of the collection for which its updates were requested; None: it sums answers."""
     question = models.JSONField(null=True, blank=True)
-    """What devices count for it: a `coterie_learning.question.Question`; none: it is of updates."""
+    """The `coterie_learning.question.Question` whose counts it sums; None: it sums updates."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.JOINING)
     plan = models.JSONField(null=True, blank=True)
     base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """What the updates are differences from."""
     number = models.PositiveIntegerField(default=0)
-    """Of the round; devices rotate their vectors by it."""
+    """Seed of the round, from which devices derive the rotation of their vectors."""
     closes_at = models.DateTimeField(null=True, blank=True)
-    """When its step ends at the latest; none: not by time."""
+    """When its step ends at the latest; None: it has no time limit."""
     list_sha256 = models.CharField(max_length=64, blank=True)
     """Digest of the list of members, once it is closed."""
     log_length = models.PositiveIntegerField(default=0)
@@ -95,43 +95,43 @@ class SecureSum(Stateful, Separated):
         assert masking is not None, "only plans that mask updates have secure sums"
         return masking
 
-    def asked(self) -> Question | None:
-        """What devices count for it; None: it is of updates."""
+    def parsed_question(self) -> Question | None:
+        """The question whose counts it sums; None: it sums updates."""
         return None if self.question is None else parse_question(self.question)
 
     def terms(self) -> SumTerms:
-        """What it promises to each device."""
-        asked = self.asked()
-        return self.masking().terms if asked is None else asked.terms
+        """The guarantees that it gives each device."""
+        parsed_question = self.parsed_question()
+        return self.masking().terms if parsed_question is None else parsed_question.terms
 
     def step_s(self) -> float:
-        """Seconds that each step waits for devices at most."""
-        asked = self.asked()
-        return self.masking().step_s if asked is None else asked.step_s
+        """The longest that each step waits for devices, in seconds."""
+        parsed_question = self.parsed_question()
+        return self.masking().step_s if parsed_question is None else parsed_question.step_s
 
 
 class Party(Separated):
-    """One device's part in a sum. What it sends is kept as it came, as JSON, until the sum is forgotten."""
+    """One device's part in a sum. Its messages are stored as received, as JSON, until the contents are discarded."""
 
     project_path = "sum__federation__project"
 
     id = models.UUIDField(primary_key=True, editable=False)
-    """Of its assignment."""
+    """The identity of its assignment."""
     sum = models.ForeignKey(SecureSum, on_delete=models.CASCADE, related_name="parties")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveIntegerField(null=True, blank=True)
-    """In the list of members, once it is closed."""
+    """Its place in the list of members, once that is closed."""
     member = models.TextField()
     """Its entry in the list."""
     boxes = models.TextField(blank=True)
-    """Its shares for its neighbours, sealed; blank: it has sent none."""
+    """Its sealed shares for its neighbours; blank: it has sent none."""
     vector_sha256 = models.CharField(max_length=64, blank=True)
     """Of the masked vector that it announced."""
     vector_bytes = models.PositiveBigIntegerField(default=0)
     delivered_at = models.DateTimeField(null=True, blank=True)
-    """When its vector was whole, in time."""
+    """When its vector was complete; null: it was not, or too late."""
     out_of_budget = models.BooleanField(default=False)
-    """No privacy budget paid for its part, so that it was left out with its vector whole."""
+    """Its privacy budget did not cover its part, so it was left out although its vector was complete."""
     shares = models.TextField(blank=True)
     """The shares of others that it has revealed; blank: none."""
 
@@ -145,12 +145,12 @@ class Party(Separated):
 
 
 class Identity(models.Model):
-    """An entry of the log of identities: the key that a device signs its session keys with. None is ever changed."""
+    """An entry of the log of identities: the key with which a device signs its session keys. Entries never change."""
 
     position = models.PositiveIntegerField(primary_key=True)
     """From 1 on, without gaps."""
     device = models.UUIDField(unique=True)
-    """Its identity, which stays when its row goes."""
+    """The device's identity, which remains when its row is deleted."""
     key = models.BinaryField(max_length=32)
     """Ed25519."""
     head = models.BinaryField(max_length=32)

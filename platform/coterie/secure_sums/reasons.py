@@ -1,4 +1,4 @@
-"""What secure sums wait for, and why devices are not in them."""
+"""Why secure sums wait, and why devices are not in them."""
 
 from coterie_wire.conditions import Reason
 
@@ -7,12 +7,12 @@ LATE = Reason("secure_sum.late", "the sum went on without the device, which did 
 
 
 def joining(joined: int) -> Reason:
-    """Devices train still."""
+    """Devices are still training."""
     return Reason("secure_sum.joining", f"{joined} devices wait for others to be summed with")
 
 
 def waits(state: str, came: int, of: int) -> Reason:
-    """Some of those who take part have not answered yet; `state` is that of the sum."""
+    """Some members have not answered yet; `state` is that of the sum."""
     what = {
         "sharing": "have shared what recovers the sum without them",
         "masking": "have sent their masked vectors",

@@ -1,4 +1,4 @@
-"""What is known of secure sums."""
+"""Queries on secure sums."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,38 +21,38 @@ from coterie_wire.structs import from_json
 
 State = SecureSum.State
 AGAIN_S = 1.0
-"""Until a device asks again that has nothing to do; it is woken when there is."""
+"""Seconds until a device without a task asks again; it is woken when it has one."""
 
 
 def members_of(sum_: SecureSum) -> MemberList:
-    """The list of members, which is closed."""
+    """The closed list of members."""
     entries = Party.objects.filter(sum=sum_, place__isnull=False).order_by("place").values_list("member", flat=True)
     return _parsed_list(str(sum_.pk), tuple(entries), log_head(sum_.log_length))
 
 
 @lru_cache(maxsize=4)
 def _parsed_list(session: str, entries: tuple[str, ...], head: bytes) -> MemberList:
-    """Signatures were verified when devices joined; they are once more, which costs a tenth of a second a thousand."""
+    """Verifies the signatures again, as when devices joined, at a tenth of a second per thousand."""
     return member_list(session, [from_json(entry.encode(), Member) for entry in entries], head)
 
 
 def layout_of(sum_: SecureSum, members: int) -> Layout:
-    """That of the vectors of a sum of so many."""
-    asked = sum_.asked()
-    if asked is not None:
-        return Encoding(asked, members).layout
+    """The layout of the vectors of a sum with `members` members."""
+    parsed_question = sum_.parsed_question()
+    if parsed_question is not None:
+        return Encoding(parsed_question, members).layout
     assert sum_.base_version is not None, "a sum of updates has their base"
     model, local = sum_.base_version.pair.model_spec(), sum_.parsed_plan().local
     return Contents(model, local, sum_.masking(), members=members, seed=sum_.number).layout
 
 
 def shared(sum_: SecureSum) -> set[int]:
-    """The places of those who have shared their secrets."""
+    """The places of the members that have shared their secrets."""
     return set(_places(sum_.parties.exclude(boxes="")))
 
 
 def survivors(sum_: SecureSum) -> list[int]:
-    """The places of those whose vectors are summed, ascending."""
+    """The places of the members whose vectors are summed, ascending."""
     return sorted(_places(sum_.parties.filter(delivered_at__isnull=False)))
 
 
@@ -80,7 +80,7 @@ def why(sum_: SecureSum) -> Reason:
 
 
 def news_of(party: Party) -> SumNews:
-    """What the device of `party` is to do now."""
+    """What the device of `party` should do now."""
     sum_ = party.sum
     session = str(sum_.pk)
     wait = SumNews(session, "wait", again_s=AGAIN_S, reason=why(sum_))
@@ -112,18 +112,18 @@ def news_of(party: Party) -> SumNews:
 
 
 def revealed(sum_: SecureSum) -> dict[int, Sequence[Share]]:
-    """The shares that survivors have revealed, by their places."""
+    """The shares that survivors have revealed, by place."""
     rows = sum_.parties.exclude(shares="").values_list("place", "shares")
     return {place: from_json(shares.encode(), tuple[Share, ...]) for place, shares in rows if place is not None}
 
 
 def sum_of(cohort: int) -> SecureSum | None:
-    """That of a cohort, where it has one."""
+    """The sum of a cohort; None: it has none."""
     return SecureSum.objects.select_related("base_version__pair").filter(cohort=cohort).first()
 
 
 def party_of(assignment: UUID) -> Party | None:
-    """The part that belongs to an assignment, where its device has joined."""
+    """The party of an assignment; None: its device has not joined."""
     return Party.objects.select_related("sum__base_version__pair", "device").filter(pk=assignment).first()
 
 
@@ -132,7 +132,7 @@ def _places(parties: QuerySet[Party]) -> list[int]:
 
 
 def _boxes_for(party: Party) -> tuple[Box, ...]:
-    """Those of its neighbours: whom it has sealed shares for, and who have shared themselves."""
+    """The boxes for the party from its neighbours that have shared their secrets."""
     assert party.place is not None, "who has shared is in the list"
     neighbours = {box.to for box in from_json(party.boxes.encode(), tuple[Box, ...])}
     rows = party.sum.parties.filter(place__in=neighbours).exclude(boxes="").values_list("boxes", flat=True)

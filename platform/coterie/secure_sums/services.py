@@ -1,6 +1,6 @@
-"""The steps of a secure sum: what devices send moves it on, or the end of a step's time does.
+"""The steps of a secure sum, which advances when devices have sent what a step needs, or when the step's time ends.
 
-Whoever changes a sum or its parties holds the row of the sum.
+Every change of a sum or its parties is made with the row of the sum locked.
 """
 
 import logging
@@ -54,7 +54,7 @@ STEPS = Steps(
 def begin_sum(
     *, federation: Federation, cohort: int, number: int, plan: object, base_version: ModelVersion, now: datetime
 ) -> SecureSum:
-    """The sum of a cohort, which is begun if it is not there yet."""
+    """The sum of a cohort, which is created if there is none yet."""
     sum_, _ = SecureSum.objects.get_or_create(
         cohort=cohort,
         defaults={
@@ -69,17 +69,17 @@ def begin_sum(
 
 
 def begin_sum_of_answers(*, federation: Federation, question: object, now: datetime) -> SecureSum:
-    """A sum of what devices count for `question`."""
+    """Create a sum of devices' counts for `question`."""
     return SecureSum.objects.create(federation=federation, question=question, began_at=now)
 
 
 @transaction.atomic
 def join(*, sum_: SecureSum, device: Device, assignment: UUID, member: Member) -> bool:
-    """Take the device into the sum; False if it was in already.
+    """Add the device to the sum; False if it is a member already.
 
     Raises WrongStep once the list is closed, OtherIdentity, OtherAnswer, or what `check_member` raises.
     """
-    held = _held(sum_.pk)
+    held = _locked(sum_.pk)
     entry = msgspec.json.encode(member).decode()
     party = Party.objects.filter(pk=assignment).first()
     if party is not None:
@@ -97,12 +97,12 @@ def join(*, sum_: SecureSum, device: Device, assignment: UUID, member: Member) -
 
 
 @transaction.atomic
-def take_shares(*, party: Party, boxes: tuple[Box, ...], now: datetime) -> None:
-    """Keep a member's sealed shares; the last moves the sum on.
+def store_shares(*, party: Party, boxes: tuple[Box, ...], now: datetime) -> None:
+    """Store a member's sealed shares; with the last ones the sum advances.
 
     Raises WrongStep, OtherAnswer or WireError ``secure_sum.wrong_box``.
     """
-    sum_ = _held(party.sum_id)
+    sum_ = _locked(party.sum_id)
     party.refresh_from_db()
     content = msgspec.json.encode(boxes).decode()
     if party.boxes:
@@ -115,16 +115,16 @@ def take_shares(*, party: Party, boxes: tuple[Box, ...], now: datetime) -> None:
     party.boxes = content
     party.save(update_fields=["boxes"])
     if not sum_.parties.filter(boxes="").exists():
-        _go_on(sum_, now)
+        _advance(sum_, now)
 
 
 @transaction.atomic
 def offer_vector(*, party: Party, offer: OfferMasked) -> UploadState:
-    """Announce a masked vector, or ask how far its upload has come; there is one for each member.
+    """Announce a masked vector, or ask how much of it has arrived; each member has one.
 
     Raises WrongStep, OtherAnswer, or WireError ``update.wrong_shape`` where its size is not that of the sum's vectors.
     """
-    sum_ = _held(party.sum_id)
+    sum_ = _locked(party.sum_id)
     party.refresh_from_db()
     if party.delivered_at is not None and party.vector_sha256 == offer.sha256:
         return UploadState(offset=party.vector_bytes, accepted=True)
@@ -149,7 +149,7 @@ def vector_target(party: Party, offset: int) -> UploadTarget:
 
 
 def complete_vector(party: Party, now: datetime) -> UploadState:
-    """Keep a vector that has arrived; the last moves the sum on. Of what cannot be read nothing is kept.
+    """Store a vector that has arrived; with the last one the sum advances. A malformed vector is not stored.
 
     Raises WrongStep, WrongHash, or WireError ``update.malformed``, ``update.wrong_list`` or ``update.wrong_shape``.
     """
@@ -178,9 +178,9 @@ def complete_vector(party: Party, now: datetime) -> UploadState:
 
 
 @transaction.atomic
-def take_revealed(*, party: Party, shares: tuple[Share, ...], now: datetime) -> None:
-    """Keep the shares that a member reveals; the last moves the sum on. Raises WrongStep or OtherAnswer."""
-    sum_ = _held(party.sum_id)
+def store_revealed(*, party: Party, shares: tuple[Share, ...], now: datetime) -> None:
+    """Store the shares that a member reveals; with the last the sum advances. Raises WrongStep or OtherAnswer."""
+    sum_ = _locked(party.sum_id)
     party.refresh_from_db()
     content = msgspec.json.encode(shares).decode()
     if party.shares:
@@ -192,22 +192,22 @@ def take_revealed(*, party: Party, shares: tuple[Share, ...], now: datetime) -> 
     party.shares = content
     party.save(update_fields=["shares"])
     if not sum_.parties.filter(delivered_at__isnull=False, shares="").exists():
-        _go_on(sum_, now)
+        _advance(sum_, now)
 
 
 @transaction.atomic
 def advance(*, cohort: int, now: datetime) -> SecureSum | None:
-    """Move the sum of a cohort that takes no more devices on, where it is due; None: none has joined."""
+    """Advance the sum of a cohort that takes no more devices, where it is due; None: no device has joined."""
     sum_ = SecureSum.objects.filter(cohort=cohort).first()
     return None if sum_ is None else advance_sum(key=sum_.pk, now=now)
 
 
 @transaction.atomic
 def advance_sum(*, key: UUID, now: datetime) -> SecureSum:
-    """Move a sum that takes no more devices on, where it is due."""
-    sum_ = _held(key)
+    """Advance a sum that takes no more devices, where it is due."""
+    sum_ = _locked(key)
     if sum_.state == State.JOINING or (sum_.closes_at is not None and sum_.closes_at <= now):
-        _go_on(sum_, now)
+        _advance(sum_, now)
     elif sum_.state in STEPS.ways:
         STEPS.explain(sum_, why(sum_))
     return sum_
@@ -215,7 +215,7 @@ def advance_sum(*, key: UUID, now: datetime) -> SecureSum:
 
 @transaction.atomic
 def fail(*, cohort: int, reason: Reason, now: datetime) -> None:
-    """End the sum of a cohort, where there is one that has not ended; what it holds is forgotten."""
+    """End the sum of a cohort as failed, where there is one that has not ended; its contents are discarded."""
     sum_ = SecureSum.objects.filter(cohort=cohort, state__in=STEPS.ways).first()
     if sum_ is not None:
         fail_sum(key=sum_.pk, reason=reason, now=now)
@@ -223,20 +223,20 @@ def fail(*, cohort: int, reason: Reason, now: datetime) -> None:
 
 @transaction.atomic
 def fail_sum(*, key: UUID, reason: Reason, now: datetime) -> None:
-    """End a sum, unless it has ended; what it holds is forgotten."""
-    sum_ = _held(key)
+    """End a sum as failed, unless it has ended; its contents are discarded."""
+    sum_ = _locked(key)
     if sum_.state in STEPS.ways:
         _fail(sum_, reason, now)
 
 
-def forget(sum_: SecureSum) -> None:
+def discard_contents(sum_: SecureSum) -> None:
     """Remove what its members sent: boxes, shares and vectors."""
     Party.objects.filter(sum=sum_).update(boxes="", shares="")
     vectors_of(sum_).clear()
 
 
-def _go_on(sum_: SecureSum, now: datetime) -> None:
-    """Take the step that follows; with those who have answered, if they are enough."""
+def _advance(sum_: SecureSum, now: datetime) -> None:
+    """Take the next step with the members that have answered, if they are enough; else fail."""
     try:
         match SecureSum.State(sum_.state):
             case State.JOINING:
@@ -269,7 +269,7 @@ def _go_on(sum_: SecureSum, now: datetime) -> None:
 
 
 def _quarantine(sum_: SecureSum, places: Set[int], what: str, now: datetime) -> None:
-    """Ask those no more who are proven to have lied, whatever the number: nothing honest looks like it."""
+    """Put members that provably lied into quarantine, however many there are: no honest device could look like it."""
     for party in sum_.parties.filter(place__in=places).select_related("device").order_by("place"):
         why = f"it {what} in {sum_}"
         logger.warning("%s is put into quarantine: %s", party.device, why)
@@ -298,9 +298,9 @@ def _require(sum_: SecureSum, found: int) -> None:
 
 
 def _charge(sum_: SecureSum, now: datetime) -> None:
-    """Charge the survivors, where the sum is worth something, before anybody is asked for what unmasks it.
+    """Charge the survivors' privacy budgets, where the sum has a cost, before any share that unmasks it is requested.
 
-    Who has no budget for it, as another federation has spent that meanwhile, is lost to the sum.
+    A member whose budget another federation has spent meanwhile is left out of the sum.
     """
     alive = sum_.parties.filter(delivered_at__isnull=False)
     devices = list(alive.values_list("device_id", flat=True))
@@ -311,10 +311,10 @@ def _charge(sum_: SecureSum, now: datetime) -> None:
 
 
 def _cost(sum_: SecureSum, devices: int) -> Spend | None:
-    """What it costs each of so many that are summed; None: nothing, or the merge charges it."""
-    asked = sum_.asked()
-    if asked is not None:
-        return asked.spend()
+    """The privacy cost for each of `devices` members; None: there is none, or the merge charges it."""
+    parsed_question = sum_.parsed_question()
+    if parsed_question is not None:
+        return parsed_question.spend()
     privacy = sum_.parsed_plan().privacy
     return privacy.spend(Cohort(devices, devices)) if privacy.releases == "masked_sums" else None
 
@@ -328,13 +328,13 @@ def _step(sum_: SecureSum, to: State, now: datetime, **changes: object) -> None:
 
 def _fail(sum_: SecureSum, reason: Reason, now: datetime) -> None:
     if STEPS.take(sum_, State.FAILED, reason=reason, closes_at=None, ended_at=now):
-        forget(sum_)
+        discard_contents(sum_)
         _discard_late(sum_)
         _wake(sum_)
 
 
 def _discard_late(sum_: SecureSum) -> None:
-    """Remove unread what has arrived of vectors that are in no sum: with their owners' masks known they could be."""
+    """Delete, unread, late vectors that are in no sum: once their masks are revealed, they could be unmasked."""
     late = list(sum_.parties.filter(delivered_at=None).values_list("pk", flat=True))
     counted = set(sum_.parties.filter(delivered_at__isnull=False).values_list("vector_sha256", flat=True))
     whole = set(sum_.parties.filter(out_of_budget=True).values_list("vector_sha256", flat=True)) - counted
@@ -349,7 +349,7 @@ def _discard_late(sum_: SecureSum) -> None:
 
 
 def _count(party: Party, now: datetime) -> None:
-    sum_ = _held(party.sum_id)
+    sum_ = _locked(party.sum_id)
     party.refresh_from_db(fields=["delivered_at"])
     if party.delivered_at is not None:
         return
@@ -358,7 +358,7 @@ def _count(party: Party, now: datetime) -> None:
     party.delivered_at = now
     party.save(update_fields=["delivered_at"])
     if not sum_.parties.exclude(boxes="").filter(delivered_at=None).exists():
-        _go_on(sum_, now)
+        _advance(sum_, now)
 
 
 def _vector_bytes(sum_: SecureSum) -> int:
@@ -366,7 +366,7 @@ def _vector_bytes(sum_: SecureSum) -> int:
     return layout_of(sum_, len(found.members)).file_bytes(bytes(32))
 
 
-def _held(key: UUID) -> SecureSum:
+def _locked(key: UUID) -> SecureSum:
     """The sum, with its row locked."""
     sums = SecureSum.objects.select_related("base_version__pair", "federation")
     return sums.select_for_update(of=("self",), no_key=True).get(pk=key)

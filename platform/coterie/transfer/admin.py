@@ -1,4 +1,4 @@
-"""The transfers' tables in Django's admin, to look at: the state machine alone changes them."""
+"""The transfers' tables in Django's admin, read-only: only the state machine changes them."""
 
 from django.contrib import admin
 
@@ -8,7 +8,7 @@ from coterie.transfer.models import DeviceProfile, HelpRequest, PersonalFigures,
 
 @admin.register(DeviceProfile)
 class DeviceProfileAdmin(ReadOnlyAdmin):
-    """What devices tell of their data."""
+    """Profiles that devices report of their data."""
 
     list_display = ["federation", "device", "batch", "reports", "size_bytes", "updated_at"]
     list_filter = ["federation"]
@@ -16,7 +16,7 @@ class DeviceProfileAdmin(ReadOnlyAdmin):
 
 @admin.register(PersonalFigures)
 class PersonalFiguresAdmin(ReadOnlyAdmin):
-    """How devices' personal models do."""
+    """Reported figures of devices' personal models."""
 
     list_display = ["federation", "device", "answers", "own_accuracy", "version_accuracy", "samples", "updated_at"]
     list_filter = ["federation", "answers"]
@@ -24,7 +24,7 @@ class PersonalFiguresAdmin(ReadOnlyAdmin):
 
 @admin.register(HelpRequest)
 class HelpRequestAdmin(ReadOnlyAdmin):
-    """Who asked for help."""
+    """Help requests."""
 
     list_display = ["federation", "device", "state", "classes", "reason_sentence", "asked_at", "finished_at"]
     list_filter = ["state", "federation"]
@@ -32,7 +32,7 @@ class HelpRequestAdmin(ReadOnlyAdmin):
 
 @admin.register(Transfer)
 class TransferAdmin(ReadOnlyAdmin):
-    """Who helped whom."""
+    """Transfers."""
 
     list_display = [
         "request",

@@ -16,7 +16,7 @@ from coterie.transfer.clock import follow_clock
 from coterie.transfer.jobs import ADVANCE
 from coterie.transfer.matching import find_helper
 from coterie.transfer.models import HelpRequest, Transfer
-from coterie.transfer.selectors import standing_of
+from coterie.transfer.selectors import effective_plan_of
 from coterie.transfer.transitions import State, end_transfer, live_transfer, step
 from coterie_wire.conditions import Reason
 
@@ -26,8 +26,8 @@ SEARCH_AGAIN = timedelta(seconds=2)
 
 @transaction.atomic
 def advance_request(*, request_id: UUID, now: datetime) -> None:
-    """Take the request as far as it goes now. Holds its row, so that workers take turns."""
-    request = held_request(request_id)
+    """Advance the request as far as it goes now. Locks its row, so that workers take turns."""
+    request = locked_request(request_id)
     if request is None or not request.is_live:
         return
     lost = _why_lost(request)
@@ -46,7 +46,7 @@ def advance_request(*, request_id: UUID, now: datetime) -> None:
 
 
 def sweep(*, now: datetime) -> float:
-    """Find every request that is due; this alone is enough for each to end. Seconds for which there is none.
+    """Find every request that is due; this alone is enough for each to end. Returns seconds until one may become due.
 
     A failure of one request does not delay the others. Raises ExceptionGroup after all were processed.
     """
@@ -80,8 +80,8 @@ def due_requests(*, now: datetime) -> list[UUID]:
     return list(live.filter(due).order_by().distinct().values_list("pk", flat=True))
 
 
-def held_request(request_id: UUID) -> HelpRequest | None:
-    """The request as it is now, its row held until the transaction ends."""
+def locked_request(request_id: UUID) -> HelpRequest | None:
+    """The current state of the request, its row locked until the transaction ends; None: it is gone or has ended."""
     HelpRequest.objects.select_for_update(no_key=True).filter(pk=request_id).first()
     return HelpRequest.objects.select_related("federation", "device").filter(pk=request_id).first()
 
@@ -97,7 +97,7 @@ def abandon(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
 
 
 def give_up(request: HelpRequest, transfer: Transfer, to: Transfer.State, reason: Reason, *, now: datetime) -> None:
-    """End a transfer without a result, and look for another helper."""
+    """End a transfer without a result, and search for another helper."""
     if end_transfer(transfer, to, reason=reason, now=now):
         step(request, State.ASKED, reason=None, now=now, due_in_s=request.rules().match_s)
         ADVANCE.send(request=str(request.pk))
@@ -107,14 +107,14 @@ def _why_lost(request: HelpRequest) -> Reason | None:
     """Why the answer is no longer needed; None: it is needed."""
     if request.device.state != Device.State.ENROLLED:
         return reasons.GONE
-    standing = standing_of(request.federation)
-    if standing is None or standing.digest != request.plan_digest:
+    effective_plan = effective_plan_of(request.federation)
+    if effective_plan is None or effective_plan.digest != request.plan_digest:
         return reasons.PLAN_CHANGED
     return None
 
 
 def _why_helper_is_lost(transfer: Transfer, now: datetime) -> Reason | None:
-    """Why a helper will not deliver any more; None: it may."""
+    """Why a helper will not deliver any more; None: it still may."""
     if transfer.helper.state != Device.State.ENROLLED:
         return reasons.GONE
     if transfer.due_at <= now or not transfer.helper.is_present(now):

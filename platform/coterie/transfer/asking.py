@@ -13,11 +13,11 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
-from coterie.transfer.advancing import abandon, held_request
+from coterie.transfer.advancing import abandon, locked_request
 from coterie.transfer.errors import NoHelpThere, NotAMember, RequestTaken, WrongClasses
 from coterie.transfer.jobs import ADVANCE
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay
-from coterie.transfer.selectors import rules_of, standing_of
+from coterie.transfer.selectors import effective_plan_of, rules_of
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_learning.help import HelpRules
@@ -32,7 +32,7 @@ def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> N
     """
     federation, _ = _helping_federation(device, report.federation)
     size_bytes = len(msgspec.json.encode(report))
-    _keep_profile(device, federation, report.profile, size_bytes, now)
+    _store_profile(device, federation, report.profile, size_bytes, now)
     _count_report(device, federation, report.profile.noise, size_bytes, now)
 
 
@@ -43,21 +43,21 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     Raises NotAMember, NoHelpThere, WrongClasses or RequestTaken.
     """
     federation, rules = _helping_federation(device, ask.federation)
-    standing = standing_of(federation)
-    assert standing is not None, "where devices help each other something stands"
+    effective_plan = effective_plan_of(federation)
+    assert effective_plan is not None, "where devices help each other a plan applies"
     _check_classes(federation, ask.classes)
     _check_classes(federation, ask.profile.classes)
     Device.objects.select_for_update(no_key=True).get(
         pk=device.pk
     )  # two requests of one device are processed one after the other
     request_id = UUID(ask.request)
-    known = HelpRequest.objects.filter(pk=request_id).first()
-    if known is not None:
-        if known.device_id != device.pk:
+    existing = HelpRequest.objects.filter(pk=request_id).first()
+    if existing is not None:
+        if existing.device_id != device.pk:
             raise RequestTaken(request=ask.request)
-        return known
+        return existing
     for earlier in HelpRequest.objects.filter(device=device, state__in=HelpRequest.LIVE):
-        held = held_request(earlier.pk)
+        held = locked_request(earlier.pk)
         if held is not None and held.is_live:
             abandon(held, reasons.ASKED_ANEW, now=now)
     request = HelpRequest.objects.create(
@@ -66,8 +66,8 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         device=device,
         changed_at=now,
         due_at=now + timedelta(seconds=rules.match_s),
-        plan=from_json(standing.plan),
-        plan_digest=standing.digest,
+        plan=from_json(effective_plan.plan),
+        plan_digest=effective_plan.digest,
         classes=list(ask.classes),
         profile=msgspec.to_builtins(ask.profile),
         asked_at=now,
@@ -82,12 +82,12 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
 
 @transaction.atomic
 def withdraw_help(*, device: Device, request_id: str, now: datetime) -> None:
-    """Withdraw the request; nothing happens if it has ended, or is not known."""
+    """Withdraw the request; nothing happens if it has ended, or is unknown."""
     try:
-        known = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
+        existing = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
     except ValueError:
         return
-    request = held_request(known.pk) if known is not None else None
+    request = locked_request(existing.pk) if existing is not None else None
     if request is not None and request.is_live:
         abandon(request, reasons.RECOVERED, now=now)
 
@@ -103,13 +103,13 @@ def _helping_federation(device: Device, slug: str) -> tuple[Federation, HelpRule
 
 
 def _check_classes(federation: Federation, classes: tuple[int, ...]) -> None:
-    known = federation.pair.model_spec().classes
+    classes_of_pair = federation.pair.model_spec().classes
     for label in classes:
-        if label >= known:
-            raise WrongClasses(label=label, classes=known)
+        if label >= classes_of_pair:
+            raise WrongClasses(label=label, classes=classes_of_pair)
 
 
-def _keep_profile(device: Device, federation: Federation, profile: Profile, size_bytes: int, now: datetime) -> None:
+def _store_profile(device: Device, federation: Federation, profile: Profile, size_bytes: int, now: datetime) -> None:
     _check_classes(federation, profile.classes)
     row, _ = DeviceProfile.objects.get_or_create(
         device=device, federation=federation, defaults={"batch": profile.batch, "content": {}, "updated_at": now}
@@ -126,7 +126,7 @@ def _keep_profile(device: Device, federation: Federation, profile: Profile, size
 def _count_report(
     device: Device, federation: Federation, noise: SampleNoise | None, size_bytes: int, now: datetime
 ) -> None:
-    """A help request holds a profile, too."""
+    """Add one to the device's count of reported profiles; a help request contains a profile too."""
     row, _ = ReportedDay.objects.get_or_create(
         device=device, federation=federation, day=now.astimezone(UTC).date(), defaults={"latest_at": now}
     )

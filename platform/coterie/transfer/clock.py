@@ -1,4 +1,4 @@
-"""Keeps a clock that is set back from making a help request last longer by as much."""
+"""When the clock is set back, a help request does not last longer by as much."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from coterie.transfer.models import HelpRequest, Transfer
 
 @transaction.atomic
 def follow_clock(*, now: datetime) -> None:
-    """Count from `now` whatever began in the future: each keeps the time that it had."""
+    """Restart from `now` every period that began in the future; each keeps its length."""
     ahead = now + SKEW
     for request in HelpRequest.objects.select_for_update(no_key=True).filter(
         state__in=HelpRequest.LIVE, changed_at__gt=ahead

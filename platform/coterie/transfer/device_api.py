@@ -22,54 +22,54 @@ from coterie_wire.personal import ReportPersonal
 
 
 def report_profile(device: Device, message: ReportProfile, now: datetime) -> Done:
-    """Keep what a device tells of its data."""
+    """Store the profile that a device reports of its data."""
     asking.report_profile(device=device, report=message, now=now)
     return Done()
 
 
 def ask_help(device: Device, message: AskHelp, now: datetime) -> HelpNews:
-    """Look for a device that helps."""
+    """Request help from another device."""
     asking.ask_help(device=device, ask=message, now=now)
     return directives.news_of(device=device, request_id=message.request, now=now)
 
 
 def withdraw_help(device: Device, message: WithdrawHelp, now: datetime) -> Done:
-    """Look no further."""
+    """Withdraw a help request."""
     asking.withdraw_help(device=device, request_id=message.request, now=now)
     return Done()
 
 
 def offer_portion(device: Device, message: OfferPortion, now: datetime) -> UploadState:
-    """Tell a helper where its upload goes on."""
+    """Answer a helper's offer with the offset at which its upload continues."""
     return portions.offer_portion(device=device, offer=message, now=now)
 
 
 def decline_transfer(device: Device, message: DeclineTransfer, now: datetime) -> Done:
-    """Ask another device instead."""
+    """End a transfer that one of its devices cannot continue; another helper is asked."""
     judging.decline_transfer(device=device, transfer_id=message.transfer, reason=message.reason, now=now)
     return Done()
 
 
 def report_received(device: Device, message: ReportReceived, now: datetime) -> Done:
-    """Note whether a portion came by a direct path."""
+    """Record whether a portion came by a direct path."""
     portions.report_received(device=device, report=message, now=now)
     return Done()
 
 
 def report_merged(device: Device, message: ReportMerged, now: datetime) -> Done:
-    """Note that a portion is being judged."""
+    """Record that a portion is merged and being judged."""
     judging.record_merged(device=device, transfer_id=message.transfer, now=now)
     return Done()
 
 
 def give_verdict(device: Device, message: GiveVerdict, now: datetime) -> Done:
-    """Note whether a portion helped."""
+    """Record whether a portion helped."""
     judging.record_verdict(device=device, verdict=message, now=now)
     return Done()
 
 
 def report_personal(device: Device, message: ReportPersonal, now: datetime) -> Done:
-    """Keep how a device's personal model does."""
+    """Store the figures of a device's personal model."""
     personal.record_personal_figures(device=device, report=message, now=now)
     return Done()
 

@@ -10,10 +10,10 @@ from coterie.federations.models import Federation
 from coterie.fleet.kinds import lacked_by
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
-from coterie.transfer.advancing import held_request
+from coterie.transfer.advancing import locked_request
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.routes import direct_way
-from coterie.transfer.selectors import standing_of
+from coterie.transfer.selectors import effective_plan_of
 from coterie.transfer.transitions import State, live_transfer, step, step_transfer
 from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, StandingPlan
 from coterie_wire.structs import from_values
@@ -22,30 +22,30 @@ from coterie_wire.structs import from_values
 class TransferDirectives(NamedTuple):
     """The part of a directive that does not concern rounds."""
 
-    standing: StandingPlan | None
+    effective_plan: StandingPlan | None
     """The plan that applies between rounds; None: there is none."""
     help: HelpNews | None
     """The state of the device's own request."""
     serve: Serve | None
-    """Another device waits for help."""
+    """The request of another device that this one should help; None: there is none."""
 
     @property
     def is_urgent(self) -> bool:
-        """Whether another device waits for its help."""
+        """Whether another device waits for its help, or a portion for it."""
         return self.serve is not None or (self.help is not None and self.help.portion is not None)
 
 
-def duties_of(
-    *, device: Device, federation: Federation | None, waiting: Transfer | None, asks_about: str | None, now: datetime
+def transfer_directives_of(
+    *, device: Device, federation: Federation | None, waiting: Transfer | None, open_request: str | None, now: datetime
 ) -> TransferDirectives:
-    """What `device` should know and do; `waiting` for it is the oldest of the transfers that it should serve.
+    """The transfers' part of a directive; `waiting` is the oldest transfer in which `device` should help.
 
-    `asks_about` names the help request that it has not seen the end of.
+    `open_request` names its own help request of whose end it has not been told.
     """
     is_able = federation is not None and not lacked_by(device, federation.parsed_plan())
     return TransferDirectives(
-        standing=standing_of(federation) if federation is not None and is_able else None,
-        help=None if asks_about is None else news_of(device=device, request_id=asks_about, now=now),
+        effective_plan=effective_plan_of(federation) if federation is not None and is_able else None,
+        help=None if open_request is None else news_of(device=device, request_id=open_request, now=now),
         serve=None if waiting is None else _serve(waiting, now),
     )
 
@@ -74,8 +74,8 @@ def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
 
 
 def _serve(transfer: Transfer, now: datetime) -> Serve | None:
-    """What the helper does, which from now on knows of it; None: the transfer has ended meanwhile."""
-    if transfer.state == Transfer.State.MATCHED and not _tell(transfer, now):
+    """The instruction to the helper, recorded as given; None: the transfer has ended meanwhile."""
+    if transfer.state == Transfer.State.MATCHED and not _mark_requested(transfer, now):
         return None
     request = transfer.request
     return Serve(
@@ -89,9 +89,9 @@ def _serve(transfer: Transfer, now: datetime) -> Serve | None:
 
 
 @transaction.atomic
-def _tell(transfer: Transfer, now: datetime) -> bool:
-    """Whether the helper is to serve, now that it is told."""
-    request = held_request(transfer.request_id)
+def _mark_requested(transfer: Transfer, now: datetime) -> bool:
+    """Record that the helper has been told to serve; False: the transfer has ended meanwhile."""
+    request = locked_request(transfer.request_id)
     if request is None or not step_transfer(transfer, Transfer.State.REQUESTED, requested_at=now):
         return transfer.state == Transfer.State.REQUESTED
     step(request, State.REQUESTED, reason=reasons.SERVING, now=now)

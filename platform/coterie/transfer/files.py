@@ -1,4 +1,4 @@
-"""Where portions are stored, while they arrive and until they are fetched or their transfer has ended."""
+"""Where portions are stored: while they arrive, and until they are fetched or their transfer has ended."""
 
 from uuid import UUID
 
@@ -12,15 +12,15 @@ ARRIVING = Arrivals("arriving-portions")
 
 
 def portion_of(transfer_id: UUID) -> ContentStore:
-    """The one portion of a transfer."""
+    """The store that holds a transfer's portion."""
     return ContentStore("portions", folder=str(transfer_id))
 
 
-def forget_portion(transfer_id: UUID) -> None:
+def discard_portion(transfer_id: UUID) -> None:
     """Remove what has arrived of a transfer, once the current transaction commits."""
 
-    def forget() -> None:
+    def discard() -> None:
         ARRIVING.discard(transfer_id)
         portion_of(transfer_id).clear()
 
-    transaction.on_commit(forget)
+    transaction.on_commit(discard)

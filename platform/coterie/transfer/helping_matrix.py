@@ -1,4 +1,4 @@
-"""Who helped whom, as a matrix that stays readable: of devices while they are few, then of groups of equal tags."""
+"""Who helped whom, as a matrix that stays readable: by device while they are few, then by groups with equal tags."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -12,14 +12,14 @@ from coterie.fleet.models import Device
 from coterie.transfer.models import Transfer
 
 MOST = 20
-"""Rows, and columns, beside the one of all others."""
+"""At most so many rows, and columns, besides the one for all others."""
 By = Literal["device", "tags"]
 OTHERS = "others"
 UNTAGGED = "without tags"
 
 State = Transfer.State
 OUTCOMES: Mapping[str, str] = {State.KEPT: "kept", State.UNDONE: "undone", **dict.fromkeys(Transfer.LIVE, "open")}
-"""Of a transfer's state; in all others the help came to nothing before it was judged."""
+"""The cell's field by a transfer's state; in all other states the transfer ended, or has not been judged yet."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Side:
 
 @dataclass
 class Cell:
-    """What became of the transfers from one row to one column; places count from 0."""
+    """The outcomes of the transfers from one row to one column; places count from 0."""
 
     helper: int
     target: int
@@ -54,11 +54,11 @@ class HelpingMatrix:
     helpers: list[Side] = field(default_factory=list)
     targets: list[Side] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    """Those in which there is a transfer."""
+    """The cells that have a transfer."""
 
 
 def helping_matrix(transfers: QuerySet[Transfer]) -> HelpingMatrix:
-    """Of devices where neither side has more than `MOST`, else of the groups of devices that have the same tags."""
+    """By device where neither side has more than `MOST`, else by groups of devices with the same tags."""
     pairs = list(transfers.order_by().values_list("helper", "request__device", "state").annotate(many=Count("pk")))
     ids = {helper for helper, *_ in pairs}, {target for _, target, *_ in pairs}
     devices = Device.objects.in_bulk(ids[0] | ids[1])

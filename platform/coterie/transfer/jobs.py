@@ -3,4 +3,4 @@
 from coterie.core.jobs import Job
 
 ADVANCE = Job("coterie.transfer.tasks.advance_request")
-"""Arguments: request. Take a help request as far as it goes."""
+"""Arguments: request. Advance a help request as far as it goes."""

@@ -6,10 +6,10 @@ from django.db import transaction
 
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
-from coterie.transfer.advancing import give_up, held_request
+from coterie.transfer.advancing import give_up, locked_request
 from coterie.transfer.errors import NotDelivered, TransferEnded, UnknownTransfer
 from coterie.transfer.models import HelpRequest, Transfer
-from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
+from coterie.transfer.selectors import transfer_from, transfer_to
 from coterie.transfer.transitions import State, end_transfer, step, step_transfer
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -21,14 +21,14 @@ JUDGED = (Transfer.State.KEPT, Transfer.State.UNDONE)
 
 @transaction.atomic
 def decline_transfer(*, device: Device, transfer_id: str, reason: Reason, now: datetime) -> None:
-    """Another helper is asked; nothing happens if the transfer has ended. Raises UnknownTransfer."""
+    """End a transfer and ask another helper; nothing happens if it has ended already. Raises UnknownTransfer."""
     try:
-        transfer = transfer_given_by(device, transfer_id)
+        transfer = transfer_from(device, transfer_id)
         mine: tuple[str, ...] = Transfer.WITH_HELPER
     except UnknownTransfer:
-        transfer = transfer_asked_by(device, transfer_id)
+        transfer = transfer_to(device, transfer_id)
         mine = Transfer.WITH_TARGET
-    request = _held(transfer)
+    request = _locked(transfer)
     if transfer.state in mine:
         give_up(request, transfer, Transfer.State.DECLINED, reason, now=now)
 
@@ -39,8 +39,8 @@ def record_merged(*, device: Device, transfer_id: str, now: datetime) -> None:
 
     Raises UnknownTransfer, NotDelivered or TransferEnded.
     """
-    transfer = transfer_asked_by(device, transfer_id)
-    request = _held(transfer)
+    transfer = transfer_to(device, transfer_id)
+    request = _locked(transfer)
     if transfer.state == Transfer.State.MERGED or transfer.state in JUDGED:
         return
     _check_delivered(transfer)
@@ -54,8 +54,8 @@ def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> No
 
     Raises UnknownTransfer, NotDelivered or TransferEnded.
     """
-    transfer = transfer_asked_by(device, verdict.transfer)
-    request = _held(transfer)
+    transfer = transfer_to(device, verdict.transfer)
+    request = _locked(transfer)
     if transfer.state in JUDGED:
         return
     _check_delivered(transfer)
@@ -85,9 +85,9 @@ def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> No
     )
 
 
-def _held(transfer: Transfer) -> HelpRequest:
-    """The transfer's request, its row held, and the transfer as it is then."""
-    request = held_request(transfer.request_id)
+def _locked(transfer: Transfer) -> HelpRequest:
+    """The transfer's request, its row locked; `transfer` is refreshed under the lock."""
+    request = locked_request(transfer.request_id)
     assert request is not None, "transfers go with their requests"
     transfer.refresh_from_db()
     return request

@@ -1,4 +1,4 @@
-"""Finds the neighbour that helps: the most similar device that knows the troubled classes, is there and is not busy."""
+"""Finds a helper: the most similar device that knows the troubled classes, is present and is not busy."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from coterie.fleet.presence import is_present
 from coterie.transfer import reasons
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest, unfit
-from coterie.transfer.routes import way_at_first
+from coterie.transfer.routes import initial_way
 from coterie.transfer.transitions import State, explain, step
 from coterie_learning.help import MatchRules
 from coterie_learning.unmatched import nobody_qualifies
@@ -21,7 +21,7 @@ LOOKED_AT = 64
 
 
 def find_helper(request: HelpRequest, *, now: datetime) -> None:
-    """Match an asked request, end it unmatched, or say why it waits. The caller holds its row."""
+    """Match a request in state asked, end it unmatched, or record why it waits. The caller holds its row."""
     rules = request.rules()
     tried = list(request.transfers.values_list("helper_id", flat=True))
     if len(tried) >= rules.neighbours_tried:
@@ -32,20 +32,20 @@ def find_helper(request: HelpRequest, *, now: datetime) -> None:
         if _is_free(neighbour, rules):
             _match(request, neighbour, rules, now)
             return
-    reason = reasons.BUSY if neighbours else _why_nobody(request, tried)
+    reason = reasons.BUSY if neighbours else _why_no_helper(request, tried)
     if request.due_at <= now:
         _end_unmatched(request, reason, now)
     else:
         explain(request, reason, now=now)
 
 
-def _why_nobody(request: HelpRequest, tried: Sequence[UUID]) -> Reason:
+def _why_no_helper(request: HelpRequest, tried: Sequence[UUID]) -> Reason:
     found = unfit(request, exclude=(request.device_id, *tried))
     return nobody_qualifies(found, request.classes, tried=len(tried))
 
 
 def _present(neighbours: Sequence[Neighbour], now: datetime) -> list[Neighbour]:
-    """Those that have checked in when they were asked to, on a network that they may send over, nearest first."""
+    """The neighbours that are present, on a network over which they may send, nearest first."""
     keys = [neighbour.device for neighbour in neighbours]
     devices = Device.objects.filter(is_present(now), pk__in=keys)
     able = {device.pk for device in devices if not _is_cut_off(device)}
@@ -57,7 +57,7 @@ def _is_cut_off(device: Device) -> bool:
 
 
 def _is_free(neighbour: Neighbour, rules: MatchRules) -> bool:
-    """Whether the device may serve one more; its row is held, so that two requests do not both take its last place."""
+    """Whether the device may serve one more; locks its row, so that two requests do not both take its last place."""
     Device.objects.select_for_update(no_key=True).get(pk=neighbour.device)
     serving = Transfer.objects.filter(helper=neighbour.device, state__in=Transfer.WITH_HELPER)
     return serving.count() < rules.serves_at_once
@@ -72,7 +72,7 @@ def _match(request: HelpRequest, neighbour: Neighbour, rules: MatchRules, now: d
         divergence=neighbour.divergence,
         matched_at=now,
         due_at=now + timedelta(seconds=rules.deliver_s),
-        **way_at_first(Device.objects.get(pk=neighbour.device), request.device),
+        **initial_way(Device.objects.get(pk=neighbour.device), request.device),
     )
     wake_device(str(neighbour.device))
 

@@ -1,4 +1,4 @@
-"""What devices tell of their data and personal models, help requests, and the transfers that answer them.
+"""Devices' reported profiles and personal models, help requests, and the transfers that answer them.
 
 A help request goes asked → matched → requested → delivered → merged → judged; without a helper it ends unmatched, and
 abandoned when the device that asked is lost. From matched and requested it goes back to asked when a helper does not
@@ -25,7 +25,7 @@ from coterie_wire.structs import from_values
 
 
 class DeviceProfile(Separated):
-    """The newest profile that a device told a federation."""
+    """The newest profile that a device reported to a federation."""
 
     project_path = "federation__project"
 
@@ -48,12 +48,12 @@ class DeviceProfile(Separated):
         return f"profile of {self.device}"
 
     def profile(self) -> Profile:
-        """What the device told."""
+        """The reported profile, parsed."""
         return from_values(self.content, Profile)
 
 
 class ReportedDay(Separated):
-    """What a device told of its data in a day: how many profiles, and how large they were together."""
+    """The profiles that a device reported in a day: how many, and how many bytes together."""
 
     project_path = "federation__project"
 
@@ -64,9 +64,9 @@ class ReportedDay(Separated):
     size_bytes = models.PositiveBigIntegerField(default=0)
     reports = models.PositiveBigIntegerField(default=0)
     noised = models.PositiveBigIntegerField(default=0, db_default=0)
-    """Of these, with noise of the device's own, by its word."""
+    """How many of these had noise added on the device, as it reported."""
     epsilon = models.FloatField(default=0.0, db_default=0.0)
-    """The largest that one of these told of one sample; 0: none had noise."""
+    """The largest epsilon per sample of one of these; 0: none had noise."""
     delta = models.FloatField(default=0.0, db_default=0.0)
     """Likewise."""
     latest_at = models.DateTimeField()
@@ -83,7 +83,7 @@ class ReportedDay(Separated):
 
 
 class PersonalFigures(Separated):
-    """How a device's personal model does against the version, as it told a federation last."""
+    """The personal model of a device compared with the version, as last reported to a federation."""
 
     project_path = "federation__project"
 
@@ -118,7 +118,7 @@ class HelpRequest(Stateful, Separated):
         """How far it is."""
 
         ASKED = "asked"
-        """A helper is looked for."""
+        """A helper is searched for."""
         MATCHED = "matched"
         """A helper is found and has not been told yet."""
         REQUESTED = "requested"
@@ -128,7 +128,7 @@ class HelpRequest(Stateful, Separated):
         MERGED = "merged"
         """The device has merged the portion and judges it."""
         JUDGED = "judged"
-        """It was kept or undone."""
+        """The merged portion was kept or undone."""
         UNMATCHED = "unmatched"
         """No device could help."""
         ABANDONED = "abandoned"
@@ -138,20 +138,20 @@ class HelpRequest(Stateful, Separated):
     IN_VAIN = ("unmatched", "abandoned")
 
     id = models.UUIDField(primary_key=True, editable=False)
-    """Chosen by the device, so that asking again is asking once."""
+    """Chosen by the device, so that a repeated request is the same request."""
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="help_requests")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="help_requests")
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
     changed_at = models.DateTimeField()
     """When its state last changed."""
     due_at = models.DateTimeField()
-    """When the state it is in must have ended."""
+    """When its current state must have ended."""
     searched_at = models.DateTimeField(null=True, blank=True)
-    """When a helper was last looked for in vain."""
+    """When a helper was last searched for without success."""
     plan = models.JSONField()
-    """The `coterie_learning.device_plan.DevicePlan` when it was asked; it keeps it."""
+    """The `coterie_learning.device_plan.DevicePlan` when it was asked; later changes do not affect it."""
     plan_digest = models.CharField(max_length=64)
-    """Of the plan's bytes, as devices know it."""
+    """SHA-256 of the plan's bytes, by which devices identify the plan."""
     classes = models.JSONField()
     """The troubled classes: a list of integers."""
     profile = models.JSONField()
@@ -209,7 +209,7 @@ class HelpRequest(Stateful, Separated):
         return self.state in self.LIVE
 
     def rules(self) -> HelpRules:
-        """What it goes by."""
+        """The plan's rules of help under which it was asked."""
         rules = self._device_plan().help.rules()
         assert rules is not None, "nobody asks where devices do not help each other"
         return rules
@@ -223,8 +223,8 @@ class HelpRequest(Stateful, Separated):
     def _device_plan(self) -> DevicePlan:
         return parse_device_plan(msgspec.json.encode(self.plan))
 
-    def asked_profile(self) -> Profile:
-        """The batches that it asks about."""
+    def parsed_profile(self) -> Profile:
+        """The profile of the batches for which it asks help."""
         return from_values(self.profile, Profile)
 
 
@@ -241,12 +241,12 @@ class Transfer(Stateful, Separated):
         REQUESTED = "requested"
         """The helper has been told to serve."""
         DELIVERED = "delivered"
-        """Its portion is verified and kept."""
+        """Its portion is verified and stored."""
         MERGED = "merged"
         KEPT = "kept"
-        """The device that asked does better with it."""
+        """The device that asked does better with the portion."""
         UNDONE = "undone"
-        """It does not."""
+        """The device that asked does not do better with it."""
         DECLINED = "declined"
         """The helper declined."""
         REJECTED = "rejected"
@@ -284,16 +284,16 @@ class Transfer(Stateful, Separated):
     due_at = models.DateTimeField()
     """When the portion must have arrived."""
     sha256 = models.CharField(max_length=64, blank=True)
-    """Of the portion that was announced; blank: none was."""
+    """SHA-256 of the portion that was announced; blank: none was."""
     size_bytes = models.PositiveBigIntegerField(default=0)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.PLATFORM, db_default=Way.PLATFORM)
     way_code = models.CharField(max_length=64, blank=True, db_default="")
     way_sentence = models.CharField(max_length=400, blank=True, db_default="")
-    """Why it comes this way."""
+    """Why the portion comes this way."""
     accuracy_before = models.FloatField(null=True, blank=True)
     """Of the model of the device that asked, on its newest samples, without the portion; as a share of 1."""
     accuracy_after = models.FloatField(null=True, blank=True)
-    """With it."""
+    """The same with the portion."""
     judged_samples = models.PositiveBigIntegerField(null=True, blank=True)
 
     class Meta:
@@ -339,7 +339,7 @@ class Transfer(Stateful, Separated):
 
     @property
     def is_announced(self) -> bool:
-        """Whether the helper has its portion ready, and has not brought it."""
+        """Whether the helper has announced its portion, and has not delivered it."""
         return self.state in self.WITH_HELPER and self.sha256 != ""
 
     def portion(self) -> BlobRef:

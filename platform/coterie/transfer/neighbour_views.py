@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from coterie.fleet.models import Device
 from coterie.transfer.models import DeviceProfile
-from coterie.transfer.neighbourhood import nearest_around, prior_of
+from coterie.transfer.neighbourhood import nearest_to_profile, prior_of
 
 SHOWN = 5
 """Neighbours of one answer."""
@@ -57,7 +57,7 @@ class NeighboursView(APIView):
 def _neighbourhood(own: DeviceProfile) -> dict[str, object]:
     pair = own.federation.pair
     classes = pair.model_spec().classes
-    found = nearest_around(own, limit=SHOWN)
+    found = nearest_to_profile(own, limit=SHOWN)
     rows = DeviceProfile.objects.filter(federation=own.federation, device__in=[one.device for one in found])
     rows = rows.filter(device__state=Device.State.ENROLLED)
     by_device = {row.device_id: row for row in rows.select_related("device")}

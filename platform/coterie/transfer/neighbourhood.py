@@ -1,7 +1,7 @@
 """The federation's profiles as an index of neighbours, kept in memory and current; the database is the truth.
 
-Every process that searches has its own: built from the rows when it is first asked, and from then on told of the rows
-that have changed since.
+Every process that searches has its own: built from the rows at the first search, and refreshed at each later one with
+the rows that have changed since.
 """
 
 import threading
@@ -22,13 +22,13 @@ from coterie_learning.unmatched import UnmatchedTensors
 from coterie_wire.helping import Profile
 
 LAGGING = timedelta(seconds=10)
-"""Rows so young are read again: clocks of processes differ, and transactions commit out of order."""
+"""Rows changed this recently are read again: clocks of processes differ, and transactions commit out of order."""
 KEPT = 64
-"""Federations whose index a process keeps."""
+"""At most so many federations' indexes are held by a process."""
 
 
 class Neighbour(NamedTuple):
-    """A device whose data are like another's."""
+    """A device whose data are similar to another's."""
 
     device: UUID
     divergence: float
@@ -49,23 +49,23 @@ class Neighbourhood:
         self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID], limit: int
     ) -> list[Neighbour]:
         """The most similar devices that know `classes` well, are not drifting and are willing, nearest first."""
-        wanted = Wanted(_counts(profile, self._classes), classes)
+        query = Wanted(_counts(profile, self._classes), classes)
         with self._lock:
             self._refresh()
-            found = self._index.search(wanted, rules, limit=limit, exclude={str(device) for device in exclude})
+            found = self._index.search(query, rules, limit=limit, exclude={str(device) for device in exclude})
         return [Neighbour(UUID(match.device), match.divergence) for match in found]
 
     def unfit(
         self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID]
     ) -> UnmatchedTensors:
-        """Why the others cannot help, in counts."""
-        wanted = Wanted(_counts(profile, self._classes), classes)
+        """Why the other devices cannot help, in counts."""
+        query = Wanted(_counts(profile, self._classes), classes)
         with self._lock:
             self._refresh()
-            return self._index.unfit(wanted, rules, exclude={str(device) for device in exclude})
+            return self._index.unfit(query, rules, exclude={str(device) for device in exclude})
 
-    def around(self, own: DeviceProfile, *, limit: int) -> list[Neighbour]:
-        """The devices whose data are most like those of `own`, whether they can help or not, nearest first."""
+    def nearest_to(self, own: DeviceProfile, *, limit: int) -> list[Neighbour]:
+        """The devices with the data most similar to `own`'s, whether they can help or not, nearest first."""
         prior = _counts(own.profile(), self._classes).prior()
         with self._lock:
             self._refresh()
@@ -77,7 +77,7 @@ class Neighbourhood:
         if self._read_to is not None:
             changed = changed.filter(updated_at__gte=self._read_to - LAGGING)
         for row in changed.iterator():
-            self._index.put(str(row.device_id), _known(row.profile(), self._classes))
+            self._index.put(str(row.device_id), _indexed(row.profile(), self._classes))
             self._read_to = row.updated_at
 
 
@@ -85,29 +85,31 @@ def nearest(request: HelpRequest, *, exclude: Collection[UUID], limit: int) -> l
     """The devices of the request's federation that could help with it, nearest first."""
     classes = request.federation.pair.model_spec().classes
     index = _index(request.federation_id, classes)
-    return index.nearest(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude, limit=limit)
+    return index.nearest(
+        request.parsed_profile(), tuple(request.classes), request.rules(), exclude=exclude, limit=limit
+    )
 
 
 def unfit(request: HelpRequest, *, exclude: Collection[UUID]) -> UnmatchedTensors:
     """Why the devices of the request's federation cannot help with it, in counts."""
     index = _index(request.federation_id, request.federation.pair.model_spec().classes)
-    return index.unfit(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude)
+    return index.unfit(request.parsed_profile(), tuple(request.classes), request.rules(), exclude=exclude)
 
 
-def nearest_around(own: DeviceProfile, *, limit: int) -> list[Neighbour]:
-    """The devices of the profile's federation whose data are most like those it tells of, nearest first."""
+def nearest_to_profile(own: DeviceProfile, *, limit: int) -> list[Neighbour]:
+    """The devices of the profile's federation with the most similar data, nearest first."""
     classes = own.federation.pair.model_spec().classes
-    return _index(own.federation_id, classes).around(own, limit=limit)
+    return _index(own.federation_id, classes).nearest_to(own, limit=limit)
 
 
 def prior_of(profile: Profile, classes: int) -> list[float]:
-    """The share of each class in the batches that `profile` tells of."""
+    """The share of each class in the batches of `profile`."""
     shares: list[float] = _counts(profile, classes).prior().tolist()
     return shares
 
 
-def forget_indexes() -> None:
-    """As a process that has just been started."""
+def clear_indexes() -> None:
+    """Drop all indexes of this process, as if it had just started."""
     _index.cache_clear()
 
 
@@ -117,7 +119,7 @@ def _index(federation_id: UUID, classes: int) -> Neighbourhood:
 
 
 def _counts(profile: Profile, classes: int) -> Counts:
-    """Of a device that does not tell how it does, as if it did everything wrong."""
+    """The profile's counts; a device that reports no errors counts as wrong on everything."""
     samples, wrong = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     reported = list(profile.classes)
     samples[reported] = profile.counts
@@ -127,6 +129,6 @@ def _counts(profile: Profile, classes: int) -> Counts:
     return Counts(samples, wrong)
 
 
-def _known(profile: Profile, classes: int) -> neighbours.Neighbour:
-    """How busy the device is, the database says when it comes to it."""
+def _indexed(profile: Profile, classes: int) -> neighbours.Neighbour:
+    """The profile as the index holds it; whether the device is busy is read from the database when it is matched."""
     return neighbours.Neighbour(_counts(profile, classes), drifting=profile.drifting, willing=profile.willing)

@@ -81,7 +81,7 @@ class HelpRequestSerializer(serializers.ModelSerializer[HelpRequest]):
 
     def get_error(self, request: HelpRequest) -> float | None:
         """As the device told it."""
-        return request.asked_profile().error
+        return request.parsed_profile().error
 
 
 class DeviceProfileSerializer(serializers.ModelSerializer[DeviceProfile]):

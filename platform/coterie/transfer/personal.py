@@ -1,4 +1,4 @@
-"""What devices tell of their personal models, and what that comes to over a federation."""
+"""Figures that devices report of their personal models, and their summary over a federation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TrainedWhen = Literal["between rounds", "in rounds"]
 
 
 def record_personal_figures(*, device: Device, report: ReportPersonal, now: datetime) -> None:
-    """Store how the device's personal model does, in place of what it told before.
+    """Store the figures of the device's personal model, in place of those it reported before.
 
     Raises NotAMember or NoPersonalModels.
     """
@@ -44,7 +44,7 @@ def record_personal_figures(*, device: Device, report: ReportPersonal, now: date
 
 
 def trained_when(plan: Plan) -> TrainedWhen | None:
-    """When devices train models of their own; None: under this plan they have none, or tell nothing of them."""
+    """When devices train personal models; None: under this plan they have none, or report nothing of them."""
     if plan.personal.rules(plan.local) is not None:
         return "between rounds"
     return "in rounds" if plan.local.trains_personal_model() else None
@@ -68,17 +68,17 @@ class PersonalModels:
     trained: TrainedWhen | None
     """When devices train them; None: they have none under its plan."""
     count: int
-    """Devices that have told."""
+    """Devices that have reported."""
     answering: int
-    """Those whose personal model answers."""
+    """Devices whose personal model makes the predictions."""
     answers: Spread | None
-    """Of what answers, the personal model or the version; None: nobody tells accuracies."""
+    """Of the model that makes the predictions; None: no device reports accuracies."""
     version: Spread | None
     """Of the version, on the same devices and samples."""
 
 
 def personal_models_of(federation: Federation) -> PersonalModels:
-    """As its members have told last, those that have left not counted."""
+    """Summary of what its current members have last reported."""
     reported = PersonalFigures.objects.filter(federation=federation, device__state=Device.State.ENROLLED)
     rows = list(reported.values_list("answers", "own_accuracy", "version_accuracy"))
     both = [(own, version) for _, own, version in rows if own is not None and version is not None]

@@ -1,4 +1,4 @@
-"""Portions on their way: offered by the helper, received in parts, verified, kept, and fetched by who asked."""
+"""Portions in transit: offered by the helper, received in parts, verified, stored, and fetched by the requester."""
 
 from datetime import datetime
 from typing import BinaryIO
@@ -9,12 +9,12 @@ from coterie.core.events import notify_consoles, wake_device
 from coterie.fleet.models import Device
 from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie.transfer import reasons
-from coterie.transfer.advancing import give_up, held_request
+from coterie.transfer.advancing import give_up, locked_request
 from coterie.transfer.errors import NotDelivered, PortionNotOffered, PortionTooLarge, TransferEnded
 from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import Transfer
-from coterie.transfer.routes import settle
-from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
+from coterie.transfer.routes import decide_way
+from coterie.transfer.selectors import transfer_from, transfer_to
 from coterie.transfer.transitions import State, step, step_transfer
 from coterie_learning.portions.payload import decode_portion
 from coterie_wire.bundle import BlobRef
@@ -25,18 +25,18 @@ from coterie_wire.messages import UploadState
 
 
 def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> UploadState:
-    """Announce a portion, or ask how much of it has arrived. Offering again what has been delivered changes nothing.
+    """Announce a portion, or ask how much of it has arrived. Offering a delivered portion again changes nothing.
 
     Raises UnknownTransfer, TransferEnded or PortionTooLarge, and what `complete_upload` raises.
     """
-    transfer = transfer_given_by(device, offer.transfer)
+    transfer = transfer_from(device, offer.transfer)
     limit_bytes = transfer.request.terms().largest_bytes
     if offer.size_bytes > limit_bytes:
         fault = PortionTooLarge(size_bytes=offer.size_bytes, limit_bytes=limit_bytes)
         _reject(transfer, Reason(fault.code, str(fault)), now)
         raise fault
     with transaction.atomic():
-        held_request(transfer.request_id)
+        locked_request(transfer.request_id)
         transfer.refresh_from_db(fields=["state", "sha256", "size_bytes", "way"])
         if transfer.state in Transfer.WITH_HELPER:
             if transfer.sha256 != offer.sha256:
@@ -60,18 +60,18 @@ def open_upload(device: Device, transfer_id: str, offset: int, now: datetime) ->
 
     Raises UnknownTransfer, TransferEnded, PortionNotOffered or WrongOffset.
     """
-    transfer = transfer_given_by(device, transfer_id)
+    transfer = transfer_from(device, transfer_id)
     _check_takes_portion(transfer)
     return ARRIVING.target(transfer.pk, sha256=transfer.sha256, offset=offset, size_bytes=transfer.size_bytes)
 
 
 def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadState:
-    """Verify the upload and store it for the device that asked; it is on the disk when this returns.
+    """Verify the upload and store it for the device that asked; it is on disk when this returns.
 
-    A portion that is wrong ends its transfer, and another helper is asked. Raises UnknownTransfer, TransferEnded,
+    An invalid portion ends its transfer, and another helper is asked. Raises UnknownTransfer, TransferEnded,
     PortionNotOffered, WrongHash, or WireError ``portion.*`` or ``update.*``.
     """
-    transfer = transfer_given_by(device, transfer_id)
+    transfer = transfer_from(device, transfer_id)
     if _has_delivered(transfer, transfer.sha256):
         return UploadState(offset=transfer.size_bytes, accepted=True)
     _check_takes_portion(transfer)
@@ -87,25 +87,25 @@ def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadSt
         _reject(transfer, Reason(error.code, str(error)[:400]), now)
         raise
     portion_of(transfer.pk).put_bytes(payload)
-    return _keep(transfer, now)
+    return _store(transfer, now)
 
 
 @transaction.atomic
 def report_received(*, device: Device, report: ReportReceived, now: datetime) -> None:
-    """Deliver what the device has fetched from its helper, or have the helper upload it.
+    """Record as delivered a portion that the device fetched from its helper, or have the helper upload it.
 
-    Nothing happens where that is settled. Raises UnknownTransfer.
+    Nothing happens where that is decided already. Raises UnknownTransfer.
     """
-    transfer = transfer_asked_by(device, report.transfer)
-    request = held_request(transfer.request_id)
+    transfer = transfer_to(device, report.transfer)
+    request = locked_request(transfer.request_id)
     assert request is not None, "transfers go with their requests"
     transfer.refresh_from_db()
     if transfer.way != Transfer.Way.TRYING or transfer.state not in Transfer.WITH_HELPER or not transfer.sha256:
         return
     if report.failed is not None:
-        settle(transfer, Transfer.Way.PLATFORM, report.failed)
+        decide_way(transfer, Transfer.Way.PLATFORM, report.failed)
     elif step_transfer(transfer, Transfer.State.DELIVERED, delivered_at=now):
-        settle(transfer, Transfer.Way.DIRECT, reasons.FETCHED_DIRECTLY)
+        decide_way(transfer, Transfer.Way.DIRECT, reasons.FETCHED_DIRECTLY)
         if request.state == State.MATCHED:
             step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
         step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.rules().judge_s)
@@ -118,7 +118,7 @@ def open_portion(*, device: Device, transfer_id: str) -> tuple[BinaryIO, BlobRef
 
     Raises UnknownTransfer, NotDelivered or TransferEnded.
     """
-    transfer = transfer_asked_by(device, transfer_id)
+    transfer = transfer_to(device, transfer_id)
     if transfer.state in Transfer.WITH_HELPER:
         raise NotDelivered(transfer=transfer_id)
     if transfer.state not in Transfer.WITH_TARGET:
@@ -130,15 +130,15 @@ def open_portion(*, device: Device, transfer_id: str) -> tuple[BinaryIO, BlobRef
 
 
 @transaction.atomic
-def _keep(transfer: Transfer, now: datetime) -> UploadState:
-    request = held_request(transfer.request_id)
+def _store(transfer: Transfer, now: datetime) -> UploadState:
+    request = locked_request(transfer.request_id)
     assert request is not None, "transfers go with their requests"
     delivered = step_transfer(transfer, Transfer.State.DELIVERED, delivered_at=now)
     if not delivered and not _has_delivered(transfer, transfer.sha256):
         portion_of(transfer.pk).clear()
         raise _ended(transfer)
     if delivered:
-        settle(transfer, Transfer.Way.PLATFORM, reasons.NOT_FETCHED)
+        decide_way(transfer, Transfer.Way.PLATFORM, reasons.NOT_FETCHED)
         if request.state == State.MATCHED:  # the helper served before it was told by its check-in
             step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
         step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.rules().judge_s)
@@ -149,7 +149,7 @@ def _keep(transfer: Transfer, now: datetime) -> UploadState:
 
 @transaction.atomic
 def _reject(transfer: Transfer, reason: Reason, now: datetime) -> None:
-    request = held_request(transfer.request_id)
+    request = locked_request(transfer.request_id)
     assert request is not None, "transfers go with their requests"
     transfer.refresh_from_db(fields=["state"])
     if transfer.state in Transfer.WITH_HELPER:

@@ -1,4 +1,4 @@
-"""Requests for help that brought no portion may go; others stay, as the receipts of those who helped rest on them."""
+"""Old help requests without a portion are deleted; others stay, because the receipts of the helpers refer to them."""
 
 from datetime import datetime
 

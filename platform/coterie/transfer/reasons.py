@@ -20,7 +20,7 @@ NOT_FETCHED = Reason("transfer.not_fetched", "the device that asked did not fetc
 
 
 def opens_no_paths(device: str) -> Reason:
-    """One of the two cannot be met."""
+    """One of the two devices cannot be reached directly."""
     return Reason("transfer.opens_no_paths", f"{device} opens no direct paths")
 
 

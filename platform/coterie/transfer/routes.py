@@ -1,4 +1,4 @@
-"""By what way a portion comes: fetched from the helper by a direct path where both open paths, else by the platform."""
+"""How a portion travels: fetched from the helper by a direct path where both devices open one, else by the platform."""
 
 from datetime import datetime, timedelta
 
@@ -14,8 +14,8 @@ from coterie_wire.relaying import DirectPeer
 TRIED = timedelta(seconds=DIRECT_S)
 
 
-def way_at_first(helper: Device, target: Device) -> dict[str, str]:
-    """Fields of a new transfer."""
+def initial_way(helper: Device, target: Device) -> dict[str, str]:
+    """The fields of a new transfer that say how its portion travels."""
     for device in (helper, target):
         if way_to(device) is None:
             return _fields(Transfer.Way.PLATFORM, reasons.opens_no_paths(device.name))
@@ -23,15 +23,15 @@ def way_at_first(helper: Device, target: Device) -> dict[str, str]:
 
 
 def direct_way(transfer: Transfer, to: Device, *, now: datetime) -> DirectPeer | None:
-    """How the other device of `transfer` reaches `to`; None: the portion comes by the platform."""
+    """How the other device of `transfer` connects to `to`; None: the portion comes by the platform."""
     since = transfer.requested_at or now
     if transfer.way != Transfer.Way.TRYING or now - since > TRIED:
         return None
     return way_to(to)
 
 
-def settle(transfer: Transfer, way: Transfer.Way, reason: Reason) -> None:
-    """Say by what way a portion comes that was to be fetched directly; nothing where that is said."""
+def decide_way(transfer: Transfer, way: Transfer.Way, reason: Reason) -> None:
+    """Decide how a portion travels that was to be fetched directly; nothing happens where it is decided already."""
     trying = Transfer.objects.filter(pk=transfer.pk, way=Transfer.Way.TRYING)
     if trying.update(**_fields(way, reason)):
         notify_consoles("transfer")

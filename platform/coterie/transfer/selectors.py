@@ -1,4 +1,4 @@
-"""What is known of help between devices."""
+"""Queries on help between devices."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,17 +21,17 @@ from coterie_wire.structs import from_json
 
 
 def rules_of(federation: Federation) -> HelpRules | None:
-    """What holds now; None where devices do not help each other, or the federation does not go on."""
+    """The current rules of help; None where devices do not help each other, or the federation is not active."""
     if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
         return None
     return federation.parsed_plan().help.rules()
 
 
-def standing_of(federation: Federation) -> StandingPlan | None:
-    """What holds for its members between rounds; None where nothing does.
+def effective_plan_of(federation: Federation) -> StandingPlan | None:
+    """The device plan that applies to its members between rounds; None where none does.
 
-    After the last round devices help each other no more. Personal models beside the version are trained as before,
-    until the federation is archived: devices have the version that stays only then.
+    After the last round devices do not help each other any more. Personal models beside the version are still trained
+    until the federation is archived, since only after the last round devices hold the final version.
     """
     if federation.state == Federation.State.DRAFT or federation.archived_at is not None:
         return None
@@ -39,11 +39,11 @@ def standing_of(federation: Federation) -> StandingPlan | None:
         plan = federation.parsed_plan()
         if plan.personal.rules(plan.local) is None:
             return None
-    return _standing(federation.slug, msgspec.json.encode(federation.plan))
+    return _effective_plan(federation.slug, msgspec.json.encode(federation.plan))
 
 
 def waiting_for(devices: Sequence[Device]) -> Mapping[UUID, Transfer]:
-    """The oldest transfer that waits for each of `devices` to help, with its request and that one's federation."""
+    """The oldest transfer in which each of `devices` should help, with its request and federation."""
     waiting = Transfer.objects.filter(helper__in=devices, state__in=Transfer.WITH_HELPER)
     found: dict[UUID, Transfer] = {}
     for transfer in waiting.select_related("request__federation", "request__device").order_by("matched_at", "id"):
@@ -58,13 +58,13 @@ def are_in_transfer(device: Device, other: Device) -> bool:
     return live.filter(pair).exists()
 
 
-def transfer_given_by(device: Device, transfer_id: str) -> Transfer:
-    """The transfer of that name in which the device helps. Raises UnknownTransfer."""
+def transfer_from(device: Device, transfer_id: str) -> Transfer:
+    """The transfer of that identifier in which the device helps. Raises UnknownTransfer."""
     return _transfer(transfer_id, helper=device)
 
 
-def transfer_asked_by(device: Device, transfer_id: str) -> Transfer:
-    """The transfer of that name in which the device is helped. Raises UnknownTransfer."""
+def transfer_to(device: Device, transfer_id: str) -> Transfer:
+    """The transfer of that identifier in which the device is helped. Raises UnknownTransfer."""
     return _transfer(transfer_id, request__device=device)
 
 
@@ -77,8 +77,8 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 
 
 @lru_cache(maxsize=256)
-def _standing(slug: str, plan: bytes) -> StandingPlan | None:
-    """Asked at every check-in, while plans hardly ever change."""
+def _effective_plan(slug: str, plan: bytes) -> StandingPlan | None:
+    """Cached: it is needed at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
     if not device_plan.holds_between_rounds:
         return None

@@ -10,17 +10,17 @@ from coterie.transfer import advancing, tidying
 
 @shared_task(name="coterie.transfer.tasks.sweep")
 def sweep() -> float:
-    """Find whatever is due; runs all the time."""
+    """Find the help requests that are due; runs all the time."""
     return advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.transfer.tasks.tidy")
 def tidy() -> None:
-    """Remove what nobody needs; runs now and then."""
+    """Remove files and rows that are not needed; runs periodically."""
     tidying.tidy(now=timezone.now())
 
 
 @shared_task(name="coterie.transfer.tasks.advance_request")
 def advance_request(request: str) -> None:
-    """Take a help request as far as it goes."""
+    """Advance a help request as far as it goes."""
     advancing.advance_request(request_id=UUID(request), now=timezone.now())

@@ -1,10 +1,10 @@
-"""The steps of a help request and of its transfers, each a compare-and-set: of all who try, one succeeds."""
+"""The steps of a help request and of its transfers, each a compare-and-set: of all workers that try, one succeeds."""
 
 from datetime import datetime, timedelta
 
 from coterie.core.durable import Steps
 from coterie.core.events import wake_device
-from coterie.transfer.files import forget_portion
+from coterie.transfer.files import discard_portion
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie_wire.conditions import Reason
 
@@ -43,7 +43,7 @@ def step(
 ) -> bool:
     """Take `request` from the state it was read in to `to`; False if another worker has moved it meanwhile.
 
-    The new state must have ended within `due_in_s` seconds; None keeps the time that the old one had.
+    The new state must have ended within `due_in_s` seconds; None keeps the old state's time.
     """
     changes: dict[str, object] = {"changed_at": now, "searched_at": None}
     if due_in_s is not None:
@@ -54,13 +54,13 @@ def step(
 
 
 def explain(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
-    """Record why a request waits for a helper, and when one was last looked for."""
+    """Record why a request waits for a helper, and when one was last searched for."""
     HelpRequest.objects.filter(pk=request.pk, state=request.state).update(searched_at=now)
     STEPS.explain(request, reason)
 
 
 def step_transfer(transfer: Transfer, to: Transfer.State, **changes: object) -> bool:
-    """Take a live `transfer` further; False if the state it is in by now does not allow it."""
+    """Move a live `transfer` to another state; False if its current state does not allow it."""
     return PARTS.take_from_any(transfer, to, reason=None, **changes)
 
 
@@ -71,7 +71,7 @@ def end_transfer(
     at_helper = transfer.state in Transfer.WITH_HELPER
     if not PARTS.take_from_any(transfer, to, reason=reason, ended_at=now, **figures):
         return False
-    forget_portion(transfer.pk)
+    discard_portion(transfer.pk)
     if at_helper:
         wake_device(str(transfer.helper_id))
     return True

@@ -48,5 +48,5 @@ class ShortRetention(AppConfig):
 
         tidying.RETENTION = FILES
         collecting.GRACE = FILES / 2
-        histories.REMEMBERED = ROUNDS
+        histories.LOOKBACK_ROUNDS = ROUNDS
         tidying.EVENT_RETENTION = delivering.RETENTION = observing.RETENTION = ROWS

@@ -7,7 +7,7 @@ import pytest
 
 from coterie.core.durable import Steps
 from coterie.core.lease import LEASE, extend_lease, free, take_lease
-from coterie.merging.asking import ask_for_merge
+from coterie.merging.asking import request_merge
 from coterie.merging.models import Merge, Update
 from coterie_wire.conditions import Reason
 from tests.coterie.world import START, later, make_federation, make_pair, make_version
@@ -23,7 +23,7 @@ def merge() -> Merge:
     version = make_version(pair)
     federation = make_federation(pair)
     updates = Update.objects.none()
-    return ask_for_merge(
+    return request_merge(
         federation=federation, number=1, plan={}, seed=1, base_version=version, updates=updates, fleet=0, now=START
     )
 

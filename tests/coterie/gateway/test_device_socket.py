@@ -105,7 +105,7 @@ async def test_a_device_is_missed_whose_socket_breaks_off_and_not_one_that_close
     code: int, missed: bool, connect, device: EnrolledDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(device_socket, "lose_socket", lambda *, device_id, **_: told.append(device_id))
+    monkeypatch.setattr(device_socket, "record_lost_socket", lambda *, device_id, **_: told.append(device_id))
     socket = connect(device.credential)
     await socket.heard()
     socket.say(frame(1, "check-in", CHECK_IN))

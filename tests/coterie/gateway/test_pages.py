@@ -40,7 +40,7 @@ from coterie.fleet.services import create_enrolment_token
 from coterie.fleet_evaluation.models import Evaluation
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.gateway.ending import Ending
-from coterie.merging.asking import ask_for_merge
+from coterie.merging.asking import request_merge
 from coterie.merging.models import Update
 from coterie.owners.models import Rebuild
 from coterie.owners.services import forget_device
@@ -203,7 +203,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
     VersionDifference.objects.create(version=version, codec="int8", blob=keep(b"difference"))
     describe_version(version=version, name="the one of the fair")
-    ask_for_merge(
+    request_merge(
         federation=federation,
         number=1,
         plan={},

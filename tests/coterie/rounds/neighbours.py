@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from coterie.core.identity import verify_key
-from coterie.rounds.supernode_receipts import hand_in
+from coterie.rounds.supernode_receipts import record_receipt
 from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.training.fingerprints import fingerprints_of
 from coterie_wire.messages import Assignment, Capabilities, OfferUpdate, UploadState
@@ -95,4 +95,4 @@ class Neighbour(ScriptedDevice):
         assignment, payload, _ = self.announce(now, seed=seed)
         receipt = self.hand_over(desk, assignment, payload).receipt
         assert receipt is not None
-        return hand_in(device=self.row, message=self.message(assignment, payload, receipt), now=now)
+        return record_receipt(device=self.row, message=self.message(assignment, payload, receipt), now=now)

@@ -185,7 +185,7 @@ def test_a_device_that_is_asked_less_often_than_a_pace_allows_for_is_not_dropped
 
 
 def test_a_very_large_round_asks_in_parts_and_asks_nobody_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.rounds.opening.ASKED_AT_ONCE", 7)
+    monkeypatch.setattr("coterie.rounds.opening.INVITED_AT_ONCE", 7)
     pair = make_pair()
     make_version(pair)
     make_federation(pair, target_updates=18, min_updates=1, over_selection=1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.merging.models import Update
-from coterie.rounds.lost_supernodes import ANSWER, Heard, is_gone, lose_socket
+from coterie.rounds.lost_supernodes import MIN_ANSWER_TIME, CheckIns, is_gone, record_lost_socket
 from coterie.rounds.models import Fold
 from tests.coterie.rounds.test_supernodes import MEMBERS, Site, by_star
 from tests.coterie.world import later
@@ -18,8 +18,8 @@ CYCLES = st.lists(st.floats(0, 4.9), min_size=1, max_size=60)
 """Seconds by which each check-in of a device comes later than the quickest."""
 
 
-def heard(last_s: float, before_s: float | None) -> Heard:
-    return Heard(later(last_s), None if before_s is None else later(before_s))
+def heard(last_s: float, before_s: float | None) -> CheckIns:
+    return CheckIns(later(last_s), None if before_s is None else later(before_s))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,9 @@ def heard(last_s: float, before_s: float | None) -> Heard:
     ],
     ids=lambda value: str(value) if not isinstance(value, list) else f"{len(value)} others",
 )
-def test_who_does_not_come_is_gone_when_others_have_come_twice(others: list[Heard], seconds: float, gone: bool) -> None:
+def test_who_does_not_come_is_gone_when_others_have_come_twice(
+    others: list[CheckIns], seconds: float, gone: bool
+) -> None:
     assert is_gone(ASKED, others, now=later(seconds)) is gone
 
 
@@ -50,7 +52,7 @@ def came(slowness_s: float, delays_s: list[float], *, first_s: float, until_s: f
     return times
 
 
-def latest(times: list[float], now_s: float) -> Heard:
+def latest(times: list[float], now_s: float) -> CheckIns:
     known = [at for at in times if at <= now_s]
     return heard(known[-1], known[-2] if len(known) > 1 else None)
 
@@ -79,7 +81,7 @@ def test_who_is_gone_is_found_once_others_have_come_twice(
     until_s = 4 * slowness_s + 40
     rest = [came(slowness_s, found, first_s=first_s, until_s=until_s) for first_s, found in others]
     asked_s = 3.0
-    found_s = asked_s + ANSWER.total_seconds() + 2 * (slowness_s + 5) + 1
+    found_s = asked_s + MIN_ANSWER_TIME.total_seconds() + 2 * (slowness_s + 5) + 1
     assert is_gone(later(asked_s), [latest(times, found_s) for times in rest], now=later(found_s))
 
 
@@ -111,7 +113,7 @@ def test_a_platform_that_answers_late_waits_for_a_supernode_that_is_there(site: 
 def test_who_is_cut_off_is_missed_at_once_and_waited_for_no_longer_than_until_anybody_comes(site: Site) -> None:
     """Before it is asked for its sum: the round has gone on with what the others have."""
     site.collect()
-    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(2), now=later(2.5))
+    record_lost_socket(device_id=str(site.leader.row.pk), heard_at=later(2), now=later(2.5))
     site.advance(3)
     site.advance(3)
     assert Fold.objects.get().missed_since == later(3)
@@ -130,7 +132,7 @@ def test_who_is_cut_off_is_missed_at_once_and_waited_for_no_longer_than_until_an
 def test_who_is_cut_off_and_connects_again_is_waited_for(site: Site) -> None:
     site.collect()
     order = site.order(3)
-    lose_socket(device_id=str(site.leader.row.pk), heard_at=later(3), now=later(3.5))
+    record_lost_socket(device_id=str(site.leader.row.pk), heard_at=later(3), now=later(3.5))
     site.advance(3.6)
     assert Fold.objects.get().missed_since == later(3.6)
     site.leader.say(later(4))
@@ -150,7 +152,7 @@ def test_a_socket_that_breaks_off_changes_nothing_where_nobody_waits_or_its_devi
     site.order(3)
     site.leader.say(later(4))
     row = next(device.row for device in (site.leader, *site.members) if device.row.name == name)
-    lose_socket(device_id=str(row.pk), heard_at=later(3), now=later(4.5))
+    record_lost_socket(device_id=str(row.pk), heard_at=later(3), now=later(4.5))
     site.advance(5)
     row.refresh_from_db()
     assert (row.broke_off_at, Fold.objects.get().missed_since) == (None, None)

@@ -9,7 +9,7 @@ from coterie.federations.services import pause_federation
 from coterie.fleet.presence import settle
 from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Round
-from coterie.rounds.opening import REASON_LASTS
+from coterie.rounds.opening import REASON_VALID_FOR
 from tests.coterie.world import ON_BATTERY, fleet_of, later, make_federation, make_pair, make_version
 
 
@@ -32,7 +32,7 @@ class TestRest:
     def test_is_long_while_devices_are_too_few(self) -> None:
         federation(target_updates=2, min_updates=2)
         fleet_of(1)
-        lasts_s = REASON_LASTS.total_seconds()
+        lasts_s = REASON_VALID_FOR.total_seconds()
         assert rests_s(0) == LONGEST_S
         assert rests_s(1) == lasts_s - 1, "what is told is not looked at again before"
         assert rests_s(lasts_s) == LONGEST_S, "it was looked at, and is still true"

@@ -13,7 +13,7 @@ from coterie.merging.models import Update
 from coterie.repairs.faults import find_faults
 from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Assignment, Round, RoundEvent
-from coterie.rounds.scrubbing import EVERY, scrub_updates
+from coterie.rounds.scrubbing import READ_EVERY, scrub_updates
 from tests.coterie.world import (
     START,
     ScriptedDevice,
@@ -27,7 +27,7 @@ from tests.coterie.world import (
 )
 
 pytestmark = pytest.mark.django_db
-DAY_S = EVERY.total_seconds()
+DAY_S = READ_EVERY.total_seconds()
 
 
 @pytest.fixture(autouse=True)

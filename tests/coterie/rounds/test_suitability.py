@@ -10,7 +10,7 @@ from coterie.fleet.models import Device
 from coterie.merging.models import Update
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round, RoundEvent, Route
-from coterie.rounds.suitability import LATEST, MEASURABLE_BYTES, standings
+from coterie.rounds.suitability import LATEST, MEASURABLE_BYTES, suitabilities
 from tests.coterie.rounds.neighbours import Neighbour
 from tests.coterie.world import later, make_federation, make_pair, make_version
 
@@ -72,7 +72,7 @@ def test_a_line_is_measured_by_updates_that_are_large_enough_and_came_by_themsel
     for seconds in (1.0, 2.0, 4.0):
         past.hold(device, seconds=seconds)
     past.hold(device, seconds=9.0, size_bytes=MEASURABLE_BYTES - 1)
-    found = standings(Round(federation=past.federation, number=5), [device])[device.pk]
+    found = suitabilities(Round(federation=past.federation, number=5), [device])[device.pk]
     assert found.mbit_s == pytest.approx(8 * 2**20 / 1e6 / 2)
     assert found.stayed == 1.0
     assert found.score == pytest.approx((4 * 1.0 * found.mbit_s) ** 0.25)
@@ -84,10 +84,10 @@ def test_who_was_missing_counts_for_less_and_what_is_long_ago_for_nothing() -> N
     for _ in range(LATEST):
         past.hold(device, seconds=1.0)
     now, next_ = (Round(federation=past.federation, number=LATEST + 1 + later_) for later_ in (0, 1))
-    assert standings(now, [device])[device.pk].stayed == pytest.approx(LATEST / (LATEST + 1))
-    assert standings(next_, [device])[device.pk].stayed == 1.0
+    assert suitabilities(now, [device])[device.pk].stayed == pytest.approx(LATEST / (LATEST + 1))
+    assert suitabilities(next_, [device])[device.pk].stayed == 1.0
     new = Neighbour("new", 1, leads=True).row
-    found = standings(now, [device, new])
+    found = suitabilities(now, [device, new])
     assert (found[new.pk].mbit_s, found[new.pk].stayed) == (None, 1.0)
 
 
@@ -112,7 +112,7 @@ def test_neighbours_send_to_whoever_has_stood_by_best(better: str) -> None:
 def test_a_standing_stays_the_same_during_a_round() -> None:
     past, device = Past(), Neighbour("leader", 0, leads=True).row
     past.hold(device, seconds=1.0)
-    before = standings(Round(federation=past.federation, number=2), [device])
+    before = suitabilities(Round(federation=past.federation, number=2), [device])
     past.hold(device)
-    assert standings(Round(federation=past.federation, number=2), [device]) == before
-    assert standings(Round(federation=past.federation, number=3), [device]) != before
+    assert suitabilities(Round(federation=past.federation, number=2), [device]) == before
+    assert suitabilities(Round(federation=past.federation, number=3), [device]) != before

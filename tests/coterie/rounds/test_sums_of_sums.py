@@ -15,7 +15,7 @@ from coterie.rounds.advancing import advance_federation
 from coterie.rounds.errors import FoldEnded, SumRouteEnded
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
-from coterie.rounds.supernode_receipts import hand_in_sum
+from coterie.rounds.supernode_receipts import record_sum_receipt
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.relay.handler import RelayHandler
 from coterie_learning.codec.int8 import Int8
@@ -194,7 +194,7 @@ class Region:
 
     def hand_in(self, relay: Relay, order: Order, receipt: SignedReceipt) -> UploadState:
         message = HandInSum(fold=order.fold, receipt=receipt)
-        return hand_in_sum(device=relay.device.row, message=message, now=later(self.now_s))
+        return record_sum_receipt(device=relay.device.row, message=message, now=later(self.now_s))
 
     def upload(self, relay: Relay, order: Order, content: bytes) -> UploadState:
         now, device = later(self.now_s), relay.device.row

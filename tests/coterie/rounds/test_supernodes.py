@@ -16,7 +16,7 @@ from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded,
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie.rounds.signalling import NoBusiness, send_signal
-from coterie.rounds.supernode_receipts import hand_in
+from coterie.rounds.supernode_receipts import record_receipt
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.relay.handler import RelayHandler
 from coterie_learning.codec.int8 import Int8
@@ -233,7 +233,7 @@ def test_what_is_held_counts_once(site: Site) -> None:
     assert again == receipt
     message = member.message(assignment, payload, receipt)
     for _ in range(2):
-        assert hand_in(device=member.row, message=message, now=later(3)).held == 1
+        assert record_receipt(device=member.row, message=message, now=later(3)).held == 1
     site.round.refresh_from_db()
     assert site.round.updates_in == 1
     assert member.announce(later(4), seed=1)[2].held == 1
@@ -251,14 +251,14 @@ def test_receipts_of_other_ways_and_other_devices_are_refused(site: Site) -> Non
     message = member.message(assignment, payload, receipt)
     forged = sign_receipt(msgspec.json.decode(receipt.receipt, type=Receipt), member.secret)
     with pytest.raises(WireError, match="not signed by the supernode"):
-        hand_in(device=member.row, message=msgspec.structs.replace(message, receipt=forged), now=later(3))
+        record_receipt(device=member.row, message=msgspec.structs.replace(message, receipt=forged), now=later(3))
     theirs = other.assignment(later(3))
     with pytest.raises(RouteEnded):
         moved = msgspec.structs.replace(message, assignment=theirs.assignment)
-        hand_in(device=other.row, message=moved, now=later(3))
+        record_receipt(device=other.row, message=moved, now=later(3))
     member.send(assignment.assignment, payload, 0, later(4))
     with pytest.raises(RouteEnded):
-        hand_in(device=member.row, message=message, now=later(5))
+        record_receipt(device=member.row, message=message, now=later(5))
     assert Route.objects.get(pk=assignment.assignment).reason_code == "route.supernode_away"
 
 
@@ -322,7 +322,7 @@ def test_a_loaded_supernode_sheds_those_first_whose_updates_it_does_not_have(sit
     receipt = late.hand_over(site.desk, stale[0], stale[1]).receipt
     assert receipt is not None
     with pytest.raises(RouteEnded):
-        hand_in(device=late.row, message=late.message(stale[0], stale[1], receipt), now=later(3))
+        record_receipt(device=late.row, message=late.message(stale[0], stale[1], receipt), now=later(3))
     late.deliver_directly(later(4), seed=1)
     site.leader.deliver_directly(later(4), seed=0)
     order = site.order(5)

@@ -125,7 +125,7 @@ class Story:
 
     def _restart(self, _number: int) -> None:
         """A process that forgot its index finds the same neighbours in the database."""
-        neighbourhood.forget_indexes()
+        neighbourhood.clear_indexes()
 
 
 @pytest.mark.django_db

@@ -12,7 +12,7 @@ from coterie.fleet.services import revoke_device
 from coterie.transfer.errors import NoPersonalModels, NotAMember
 from coterie.transfer.models import PersonalFigures
 from coterie.transfer.personal import record_personal_figures
-from coterie.transfer.selectors import standing_of
+from coterie.transfer.selectors import effective_plan_of
 from coterie_learning.device_plan import parse_device_plan
 from coterie_wire.personal import ReportPersonal
 from tests.coterie.world import START, later, make_device, make_pair, make_version
@@ -34,11 +34,11 @@ def report(own: float | None, version: float | None = 0.5, *, answers: bool = Tr
 
 
 def test_members_are_told_how_to_train_between_rounds() -> None:
-    standing = standing_of(make_federation(personal=PERSONAL))
+    standing = effective_plan_of(make_federation(personal=PERSONAL))
     assert standing is not None
     told = parse_device_plan(standing.plan)
     assert (told.personal.name, told.local_training_every_s) == ("fine_tuned", None)
-    assert standing_of(make_federation("shared")) is None
+    assert effective_plan_of(make_federation("shared")) is None
 
 
 def test_what_a_device_told_last_counts(api: APIClient) -> None:
@@ -76,7 +76,7 @@ def test_members_go_on_when_the_last_round_is_over() -> None:
     federation = make_federation(personal=PERSONAL)
     member = make_device("m")
     finish_federation(federation=federation, now=START)
-    assert standing_of(federation) is not None
+    assert effective_plan_of(federation) is not None
     record_personal_figures(device=member, report=report(0.9), now=later(2))
     assert PersonalFigures.objects.get().own_accuracy == 0.9
 

@@ -1,7 +1,7 @@
 import pytest
 
 from coterie.federations.models import Federation
-from coterie.transfer.selectors import standing_of
+from coterie.transfer.selectors import effective_plan_of
 from coterie_learning.plan import parse_plan, plan_document
 from tests.coterie.world import START
 
@@ -25,7 +25,7 @@ def test_a_plan_stands_where_devices_have_models_of_their_own(
     stood = {}
     for state in (states.DRAFT, states.RUNNING, states.PAUSED, states.FINISHED):
         federation.state = state
-        stood[state] = standing_of(federation) is not None
+        stood[state] = effective_plan_of(federation) is not None
     assert stood == {states.DRAFT: False, states.RUNNING: stands, states.PAUSED: stands, states.FINISHED: to_the_end}
     federation.archived_at = START
-    assert standing_of(federation) is None
+    assert effective_plan_of(federation) is None

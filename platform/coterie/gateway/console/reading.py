@@ -40,7 +40,7 @@ from coterie.registry.models import BASE, Alias, ModelPair, Role
 from coterie.repairs.services import shown
 from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
-from coterie.rounds.reasons import what_keeps
+from coterie.rounds.reasons import blocker_in_words
 from coterie.rounds.selectors import INVITED
 from coterie.simulation_runs.models import SimulationRun
 from coterie.transfer.models import HelpRequest
@@ -79,7 +79,9 @@ def read(kinds: Collection[str], watched: Collection[str], now: datetime) -> lis
 def _fleet(now: datetime) -> Iterable[AnyDocument]:
     totals = totals_by_status(Device.objects.all(), now=now)
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    counts = tuple(StatusCount(status, code, what_keeps(code or status), count) for (status, code), count in ordered)
+    counts = tuple(
+        StatusCount(status, code, blocker_in_words(code or status), count) for (status, code), count in ordered
+    )
     return [FleetDocument(id="fleet", devices=sum(totals.values()), by_status=counts)]
 
 

@@ -1,4 +1,4 @@
-"""``coterie collect-blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
+"""``coterie collect-blobs``: remove the parameters of versions that are not needed, or say how many there are."""
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
@@ -31,13 +31,13 @@ class Command(TellingCommand):
 
     def handle(self, *_args: object, dry_run: bool, strays: bool, as_json: bool, **_options: object) -> None:
         """Remove them, and say how many."""
-        told: dict[str, object] = {"dry_run": dry_run}
+        report: dict[str, object] = {"dry_run": dry_run}
         sentences = []
         if strays:
             found = record_strays(now=timezone.now(), dry_run=dry_run)
             verb = "would be recorded, and removed" if dry_run else "are recorded, and removed"
             size = f"{found.size_bytes / 1e6:.1f} MB"
-            told["strays"] = found
+            report["strays"] = found
             sentences.append(f"{found.blobs} files of which the database knew nothing {verb} in a day: {size}")
         with removal() as allowed:
             if not allowed and not dry_run:
@@ -45,4 +45,4 @@ class Command(TellingCommand):
             collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
         verb = "would be removed" if dry_run else "removed"
         sentences.append(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")
-        self.tell(told | {"collected": collected}, *sentences, as_json=as_json)
+        self.tell(report | {"collected": collected}, *sentences, as_json=as_json)
