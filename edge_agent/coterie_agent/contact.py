@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 _SHORTEST_S = 0.1
 """Least seconds between check-ins, whatever the platform asks for."""
+_CAPABILITIES_S = 3600.0
+"""Seconds after which capabilities that have not changed are told again."""
 _LATENCIES_S = 600.0
 """Least seconds between two tellings of how quick the device is, unless something was measured for the first time."""
 
@@ -149,6 +151,8 @@ class Contact:
         self._hides = True  # until the platform says that no plan does
         self._told: tuple[Latency, ...] = ()
         self._told_at = 0.0
+        self._capable: Capabilities | None = None  # as the platform was told since contact with it began
+        self._capable_at = 0.0
         self._spread_s = 0.0  # width of the window that the device was told, in a large fleet
         self._known: bytes | None = None  # by the platform, before the first check-in since the start
 
@@ -196,8 +200,8 @@ class Contact:
             self._socket_at = time.monotonic() + self._delay_s(self._socket_backoff)
             log.debug("%s", error.detail)
         else:
-            # News may have been missed meanwhile: check in at once.
-            self._socket_backoff, self._reported = Backoff(), None
+            # News may have been missed meanwhile: check in at once. The platform may be one restored from a backup.
+            self._socket_backoff, self._reported, self._capable = Backoff(), None, None
 
     def _lost_socket(self) -> None:
         """Called by the reading thread; the next check-in notices the closed socket."""
@@ -226,6 +230,8 @@ class Contact:
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
             self._due_at = at + self._draw(directive, now)
             self._backoff, self._reported, self._known = Backoff(), reported, None
+            if message.capabilities is not None:
+                self._capable, self._capable_at = message.capabilities, at
             if message.latencies:
                 self._told, self._told_at = message.latencies, at
             if self.situation.now.link == "offline":
@@ -320,6 +326,7 @@ class Contact:
         return backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
 
     def _failed(self, error: AgentError) -> None:
+        self._capable = None
         self._backoff = self._backoff.failed()
         self._not_before = time.monotonic() + self._delay_s(self._backoff)
         if self.situation.now.link_problem is None:
@@ -365,13 +372,18 @@ class Contact:
             progress=progress,
             version=now.version,
             metadata=None if is_masked else self._metadata(),
-            capabilities=capabilities,
+            capabilities=self._news_of_capabilities(capabilities),
             standing=now.standing,
             help=now.asking,
             variants=now.forms if self._may_say_more else None,
             excluded_at=self.exclusions.written_at if self._may_say_more else None,
             latencies=self._news_of_latencies() if self._may_say_more and not is_masked else (),
         )
+
+    def _news_of_capabilities(self, found: Capabilities) -> Capabilities | None:
+        """What the device can do, where that is to be told now: the platform keeps it."""
+        is_recent = time.monotonic() - self._capable_at < _CAPABILITIES_S
+        return None if found == self._capable and is_recent else found
 
     def _news_of_latencies(self) -> tuple[Latency, ...]:
         """How quick the device is, where that is to be told now."""

@@ -24,6 +24,7 @@ from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
     Assignment,
+    Capabilities,
     CheckIn,
     Directive,
     Done,
@@ -75,6 +76,8 @@ class FakePlatform:
         self.bundle = bundle
         self.seen = threading.Condition(threading.RLock())
         self.check_ins: list[CheckIn] = []
+        self.capabilities: Capabilities | None = None
+        """As the device told last."""
         self.received: list[Message] = []
         self.assignment: Assignment | None = None
         self.champion = False
@@ -197,6 +200,7 @@ class FakePlatform:
                 )
             case CheckIn():
                 self.check_ins.append(message)
+                self.capabilities = message.capabilities or self.capabilities
                 if self.candidate is not None and self.assignment is None:
                     return self._candidate_directive(self.candidate, message.version)
                 manifest = self.bundle.signed if self.champion and message.version != "v1" else None

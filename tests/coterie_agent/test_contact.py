@@ -17,6 +17,7 @@ from coterie_agent.model import held_manifest
 from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Situation
 from coterie_agent.store.certificates import CertificateFiles
+from coterie_agent.store.journal import Journal
 from coterie_agent.store.latencies import MeasuredDurations
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
@@ -107,6 +108,20 @@ class Counting(Situation):
         self.stop()
 
 
+class Woken(Counting):
+    """Checks in again at once after each answer, where a training step takes another time after the third."""
+
+    def __init__(self, answers: int, journal: Journal) -> None:
+        super().__init__(answers)
+        self._journal = journal
+
+    def direct(self, directive: Directive, *, at: float) -> None:
+        if self._left == 2:
+            self._journal.measure("train_step_s", 0.5)
+        super().direct(directive, at=at)
+        self.wake()
+
+
 def no_socket(_on_wake: object, _on_close: object) -> object:
     raise Unreachable("no answer")
 
@@ -159,6 +174,18 @@ def test_a_newer_platform_is_told_them_at_once(joined: Store) -> None:
     assert first == CAPABILITIES
     assert second is not None
     assert second.kinds == own_kinds()
+
+
+def test_what_the_device_can_do_is_told_again_only_when_it_has_changed(joined: Store) -> None:
+    platform = Platform(ignores_unknown=True)
+    contact(joined, Woken(5, joined.journal), platform).run()
+    _, told, same, still, changed = (heard.capabilities for heard in platform.heard)
+    assert told is not None and told.train_step_s is None
+    assert (same, still) == (None, None)
+    assert changed is not None and changed == msgspec.structs.replace(told, train_step_s=0.5)
+    again = Platform(ignores_unknown=True)
+    contact(joined, Counting(2), again).run()
+    assert again.heard[-1].capabilities == changed, "after a start it is told anew"
 
 
 @pytest.mark.parametrize(

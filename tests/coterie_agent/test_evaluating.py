@@ -148,7 +148,7 @@ class TestAgent:
         assert report.fit is not None and report.fit.accuracy is not None
         assert 5 <= report.samples <= 20
         assert report.fit.accuracy * report.samples == pytest.approx(round(report.fit.accuracy * report.samples))
-        platform.wait_for(lambda: platform.check_ins[-1].capabilities.evaluates)
+        platform.wait_for(lambda: platform.capabilities.evaluates)
         assert platform.check_ins[-1].version == "v1"
         assert not BlobCache(home.blobs).has(OTHER.manifest.parameters)
         assert BlobCache(home.blobs).has(platform.bundle.manifest.parameters)
