@@ -9,6 +9,7 @@ from celery import Celery, beat
 from kombu import Producer
 
 from coterie.config.monitoring.liveness import LIFE
+from coterie.core.away import AWAY, DISK
 from coterie.core.resting import RESTS
 from coterie.core.scheduler_heartbeat import EVERY_S, record_pulse
 
@@ -51,11 +52,11 @@ class Scheduler(beat.Scheduler):
 
 
 class RestingScheduler(Scheduler):
-    """That of embedded mode, which leaves out what rests."""
+    """That of embedded mode, which leaves out what rests, and everything while its disk is full."""
 
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Producer | None = None) -> None:
-        """Send a task whose time has come."""
-        if not RESTS.is_on(str(entry.task)):
+        """Send a task whose time has come; none could write on a full disk, and each would say so."""
+        if not RESTS.is_on(str(entry.task)) and DISK not in AWAY:
             super().apply_entry(entry, producer=producer)
 
 

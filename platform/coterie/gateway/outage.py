@@ -95,11 +95,12 @@ class DatabaseWatch:
             AWAY.back(missed)
 
     def _answers(self) -> bool:
+        """Whether a request would get through; where there is no room, reads may, and no write."""
         try:
             self._probe()
         except DatabaseError:
             return False
-        return True
+        return not _is_full()
 
 
 def probe_database() -> None:

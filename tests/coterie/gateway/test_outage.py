@@ -84,28 +84,23 @@ def test_healthz_tells_what_the_platform_does_without() -> None:
     assert "Redis does not answer" in told["without"][REDIS]
 
 
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has a disk of its own")
-def test_a_full_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_until_there_is_room_also_where_it_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "PROBE_S", 0.0)
     assert database_away().code == "gateway.database_away"
-    monkeypatch.setattr(outage, "LEAST_FREE_BYTES", 1 << 62)
-    assert database_away().code == "gateway.disk_full"
-    may_answer, asked = threading.Event(), threading.Event()
-
-    def probe() -> None:
-        if not may_answer.is_set():
-            asked.set()
-            raise OperationalError("unable to open database file")
-
-    watch = DatabaseWatch(probe)
-    try:
+    record_pulse(timezone.now())
+    asked = threading.Event()
+    watch = DatabaseWatch(asked.set)
+    with monkeypatch.context() as full:
+        full.setattr(outage, "LEAST_FREE_BYTES", 1 << 62)
+        assert database_away().code == "gateway.disk_full"
         watch.suspect()
-        assert asked.wait(WAIT_S)
         while DISK not in AWAY:
             asked.wait(WAIT_S)
         with pytest.raises(DiskFull):
             check_database()
-    finally:
-        may_answer.set()
-        watch.join()
+        told = Client().get("/healthz").json()
+    watch.join()
+    assert (told["status"], list(told["without"])) == ("degraded", [DISK])
     assert DISK not in AWAY
