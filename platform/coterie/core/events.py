@@ -12,6 +12,7 @@ DEVICES = "devices"
 """The channel group of the processes that have sockets of devices open."""
 WAKE = "devices.wake"
 DROP = "devices.drop"
+OPENED = "devices.opened"
 
 
 def wake_device(device_id: str) -> None:
@@ -29,6 +30,11 @@ def wake_devices(device_ids: Iterable[str]) -> None:
 def drop_device(device_id: str) -> None:
     """Close a device's sockets, once the current transaction commits: its credential has ended."""
     _send_on_commit(Hint(DEVICES, DROP, devices=(device_id,)))
+
+
+def tell_of_socket(device_id: str, socket: str) -> None:
+    """Tell the device's other sockets, at once, that `socket` has been opened."""
+    send_hint(Hint(DEVICES, OPENED, devices=(f"{device_id} {socket}",)))
 
 
 def notify_consoles(app: str) -> None:

@@ -101,6 +101,8 @@ class Device(Archivable, ProjectRoot):
     """Its `Presence` says how long it is present, see `coterie.fleet.presence`."""
     by_socket = models.BooleanField(default=False, db_default=False, editable=False)
     """Its last check-in came over a socket, by which it can be woken."""
+    copied_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When two agents were last found to run as this device."""
     capabilities = models.JSONField(default=dict, blank=True)
     lacks = models.TextField(default="", blank=True, editable=False)
     """The kinds of plans that it lacks of those that the platform has (`coterie.fleet.kinds`), and what its owner has
@@ -153,6 +155,7 @@ class Device(Archivable, ProjectRoot):
             models.Index(fields=["train_step_s", "id"], name="device_by_train_step", condition=Q(archived_at=None)),
             models.Index(fields=["ended_at"], name="device_by_end", condition=Q(ended_at__isnull=False)),
             models.Index(fields=["paused_at"], name="device_by_quarantine", condition=Q(quarantine__gt="")),
+            models.Index(fields=["copied_at"], name="device_by_copy", condition=Q(copied_at__isnull=False)),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=["enrolled", "revoked", "left"]), name="device_state_known"),

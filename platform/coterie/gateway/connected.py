@@ -1,6 +1,7 @@
 """The devices whose sockets this process holds, and the hints for them: one subscription, however many sockets."""
 
 import asyncio
+import secrets
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ class Inbox:
     """The hints that one socket has not passed on yet: each kind once, however often it came."""
 
     def __init__(self) -> None:
+        self.socket = secrets.token_hex(8)
         self._kinds: set[str] = set()
         self._some = asyncio.Event()
 
@@ -98,9 +100,11 @@ class ConnectedDevices:
         try:
             while True:
                 event = await layer.receive(channel)
-                for device_id in event["devices"]:
+                for named in event["devices"]:
+                    device_id, _, socket = named.partition(" ")
                     for inbox in self._inboxes.get(device_id, ()):
-                        inbox.put(event["type"])
+                        if inbox.socket != socket:
+                            inbox.put(event["type"])
         finally:
             await layer.group_discard(DEVICES, channel)
 

@@ -1,9 +1,10 @@
 """A device's socket: messages and their answers, and hints that something has changed."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
@@ -12,9 +13,10 @@ import msgspec
 from django.utils import timezone
 
 from coterie.core.errors import CoterieError
-from coterie.core.events import DROP, WAKE
+from coterie.core.events import DROP, OPENED, WAKE, tell_of_socket
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
+from coterie.fleet.copies import Line, note_copy
 from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
@@ -63,11 +65,12 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             return
         with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
+            tell_of_socket(device_id, inbox.socket)
             stack.enter_context(DEVICE_SOCKETS.track_inprogress())
             line = _Line(device_id)
             stack.push_async_callback(line.end)
             answering = _answer_frames(receive, send, shown, address, line)
-            await first_of(answering, _pass_on_hints(inbox, send, shown))
+            await first_of(answering, _pass_on_hints(inbox, send, shown, line))
 
 
 @dataclass
@@ -79,6 +82,14 @@ class _Line:
     """When it was answered last."""
     broke_off: bool = False
     """It ended, and nobody had closed it."""
+    beside: Line = field(default_factory=Line)
+
+    async def heard(self) -> None:
+        """The device was answered; where two agents run as it, operators are told."""
+        self.heard_at = now = timezone.now()
+        if self.beside.speaks(time.monotonic()):
+            with suppress(*UNANSWERED):  # it is found again
+                await in_thread(lambda: note_copy(device_id=self.device_id, now=now))
 
     async def end(self) -> None:
         """The device of a socket that broke off is missed at once."""
@@ -105,7 +116,7 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
         answered = await _answered(frame, shown, address)
-        line.heard_at = timezone.now()
+        await line.heard()
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
 
 
@@ -136,13 +147,15 @@ async def _answer_frame(frame: RequestFrame, shown: Shown) -> PlatformFrame:
         return Refusal(id=frame.id, problem=problem)
 
 
-async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown) -> None:
+async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown, line: _Line) -> None:
     while True:
         hints = await inbox.take()
         if RESTART in hints:
             reason = reason_of(connected_devices().spread_s)
             await send({"type": "websocket.close", "code": RESTART_CODE, "reason": reason})
             return
+        if OPENED in hints:
+            line.beside.newer_opened(time.monotonic())
         if WAKE in hints:
             await send({"type": "websocket.send", "text": WAKE_FRAME})
         if DROP in hints:

@@ -18,6 +18,7 @@ from coterie.core.identity import verify_key
 from coterie.core.postponing import DISK_FULL, STORAGE_AWAY
 from coterie.core.scheduler_heartbeat import NO_WORKER, no_worker
 from coterie.federations.models import Federation
+from coterie.fleet.copies import is_copied
 from coterie.fleet.models import Device
 from coterie.fleet.signing_keys import Succession, followers
 from coterie.merging.models import Merge, Update
@@ -422,6 +423,27 @@ def _quarantined_devices(_now: datetime) -> Iterator[Repair]:
         )
 
 
+def _copied_devices(now: datetime) -> Iterator[Repair]:
+    """Devices as which two agents run: each undoes what the other does in a round."""
+    for device in Device.objects.filter(is_copied(now)):
+        yield Repair(
+            key=f"device_copied:{device.pk}",
+            code="repairs.device_copied",
+            severity="warning",
+            sentence=f"Two agents run as {device}: its directory was copied to another machine, or its credential.",
+            advice="Stop one of them, remove its directory and have it join with an enrolment token. If you know of no "
+            "copy, somebody has taken the credential: remove the device, and have it join again.",
+            subject_kind="fleet.device",
+            subject_id=str(device.pk),
+            subject_name=str(device),
+            since=None,
+            remedies=(
+                Remedy("Remove it", "fleet.revoke_device", "POST", f"/api/devices/{device.pk}/revoke/"),
+                Remedy("See the device", "", "GET", f"/api/devices/{device.pk}/"),
+            ),
+        )
+
+
 def _damaged_blobs(_now: datetime) -> Iterator[Repair]:
     """Stored files that were found damaged, and that no copy has replaced."""
     for blob in Blob.objects.filter(damaged_at__isnull=False, removed_at=None).order_by("damaged_at"):
@@ -661,6 +683,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _rejected_updates,
     _distrusted_devices,
     _quarantined_devices,
+    _copied_devices,
     _damaged_blobs,
     _damaged_updates,
     _damaged_files,

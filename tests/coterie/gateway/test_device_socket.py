@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from coterie.core.events import wake_device
+from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, revoke_device
 from coterie.gateway import device_socket
 from coterie.gateway.ending import Ending
@@ -62,6 +63,26 @@ async def test_a_revoked_devices_sockets_close_at_once(connect, device: Enrolled
     for socket in sockets:
         assert await socket.heard() == {"type": "websocket.close", "code": 1008, "reason": "fleet.revoked"}
         await socket.task
+
+
+async def test_two_agents_that_run_as_one_device_are_noted(
+    connect, device: EnrolledDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.fleet.copies.LATE_S", 0.0)
+    monkeypatch.setattr("coterie.fleet.copies.APART_S", 0.0)
+
+    async def speak(socket) -> bool:
+        socket.say(frame(1, "check-in", CHECK_IN))
+        await socket.heard()
+        return await in_thread(lambda: Device.objects.get().copied_at is not None)
+
+    older = connect(device.credential)
+    await older.heard()
+    assert not await speak(older)
+    newer = connect(device.credential)
+    await newer.heard()
+    while not await speak(older):  # once the hint has come
+        assert not await speak(newer), "that of the newer socket is the device"
 
 
 async def test_the_handshake_of_a_stranger_is_refused_with_a_problem(connect) -> None:

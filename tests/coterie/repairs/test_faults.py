@@ -17,6 +17,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.scheduler_heartbeat import record_task
 from coterie.federations.models import Federation
+from coterie.fleet.copies import note_copy
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, pause_device, quarantine_device, revoke_device
 from coterie.merging.models import Merge, Update
@@ -293,6 +294,14 @@ def test_a_token_in_use_that_expires_soon_is_a_fault() -> None:
     type(used).objects.filter(pk=used.pk).update(last_used_at=START)
     assert [repair.subject_name for repair in find_faults(now=START)] == ["used of ada"]
     assert idle.last_used_at is None
+
+
+def test_a_device_as_which_two_agents_run_is_told() -> None:
+    device = make_device("kitchen")
+    assert "device_copied" not in faults()
+    note_copy(device_id=str(device.pk), now=later(0))
+    assert "Two agents run as kitchen" in faults(60)["device_copied"].sentence
+    assert "device_copied" not in faults(HOUR)
 
 
 def test_that_no_worker_ends_tasks_is_a_fault_where_workers_are_processes(settings: Settings) -> None:

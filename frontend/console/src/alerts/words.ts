@@ -72,6 +72,7 @@ export const WHERE_FROM: Readonly<Record<Exclude<ChannelKind, "email">, string>>
 /** Kinds of faults that the platform finds, in words. */
 export const FAULTS: Readonly<Record<string, string>> = {
   blob_damaged: t`a stored file is damaged`,
+  device_copied: t`two agents run as one device`,
   device_distrusted: t`a device's updates are left out`,
   device_quarantined: t`a device is in quarantine`,
   devices_silent: t`devices are silent`,
