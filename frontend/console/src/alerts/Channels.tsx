@@ -94,7 +94,7 @@ function Handles({ channel, onChange }: { channel: Channel; onChange: () => void
         call={(via) => api.POST("/api/alert-channels/{id}/test/", { params: { path }, ...via })}
       />
       <Button size="sm" variant="default" onClick={onChange}>
-        Change
+        Edit
       </Button>
       <Action
         action="alerts.change_channel"

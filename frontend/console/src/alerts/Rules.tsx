@@ -83,7 +83,7 @@ function Handles({ rule, onChange }: { rule: Rule; onChange: () => void }) {
   return (
     <Actions>
       <Button size="sm" variant="default" onClick={onChange}>
-        Change
+        Edit
       </Button>
       <Action
         action="alerts.change_rule"

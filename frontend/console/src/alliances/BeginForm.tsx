@@ -34,7 +34,13 @@ export function BeginForm({ halves, onBegun }: { halves: Halves; onBegun: (allia
       <Stack gap="lg">
         <Panel title="Who">
           <Stack gap="md">
-            <TextInput label="Name" description="as people find it again" maxLength={100} w={340} {...field("name")} />
+            <TextInput
+              label="Name"
+              description="as people find it again"
+              maxLength={100}
+              maw={340}
+              {...field("name")}
+            />
             <Group align="flex-start" gap="md">
               <DeviceSelect label="Device with columns alone" {...field("columnsDevice")} />
               <HalfSelect label="Its half, the lower one" halves={halves.lower} {...field("columnsVersion")} />
@@ -185,6 +191,7 @@ function DeviceSelect({ label, value = null, onChange }: SelectProps) {
         onChange?.(next);
       }}
       w={340}
+      maw="100%"
     />
   );
 }
@@ -196,6 +203,7 @@ function HalfSelect({ label, halves, ...field }: SelectProps & { readonly halves
       placeholder="Choose a pair"
       data={halves.map(({ name, version }) => ({ value: version, label: name }))}
       w={340}
+      maw="100%"
       {...field}
     />
   );

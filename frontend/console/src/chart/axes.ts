@@ -1,7 +1,17 @@
 import type uPlot from "uplot";
+import { duration } from "../components/units";
 import type { Bounds } from "./bounds";
 import { rangeOf, WHOLE } from "./TimeChart";
 import { AXIS_PX, type Drawing, X_AXIS_PX } from "./usePlot";
+
+/** Steps of an axis of seconds: whole minutes, hours and days. */
+const OF_TIME = [
+  ...[1, 10, 100, 1000, 10_000].flatMap((times) => [1, 2, 5].map((step) => (step * times) / 10_000)),
+  ...[10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => 60 * minutes),
+  ...[1, 2, 3, 6, 12].map((hours) => 3600 * hours),
+  ...[1, 2, 7, 14, 28].map((days) => 86_400 * days),
+];
 
 /** An x axis that counts, instead of telling the time, and a y axis of values. */
 export function axesAlong(
@@ -23,7 +33,12 @@ export function axesAlong(
         ...(byRound && { incrs: WHOLE }),
         values: (_plot, ticks) => ticks.map((tick) => numbered(tick)),
       },
-      { ...axis, size: AXIS_PX, values: (_plot, ticks) => ticks.map(format) },
+      {
+        ...axis,
+        size: AXIS_PX,
+        values: (_plot, ticks) => ticks.map(format),
+        ...(format === duration && { incrs: OF_TIME }),
+      },
     ],
   };
 }

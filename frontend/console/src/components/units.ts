@@ -4,6 +4,7 @@ import { numbers } from "./locale";
 const SIZES = ["B", "kB", "MB", "GB", "TB"] as const;
 const COUNT = numbers();
 const THREE_DIGITS = numbers({ minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const SIX_DIGITS = numbers({ maximumSignificantDigits: 6 });
 const TWO_DIGITS = numbers({ maximumSignificantDigits: 2 });
 const ONE_PLACE = numbers({ maximumFractionDigits: 1 });
 const SHORT_PERCENT = numbers({ style: "percent", maximumFractionDigits: 2 });
@@ -13,6 +14,11 @@ const PERCENT = numbers({ style: "percent", minimumFractionDigits: 1, maximumFra
 /** How many: "12,000". */
 export function counted(many: number): string {
   return COUNT.format(many);
+}
+
+/** A number that somebody has set: "0.05". */
+export function decimal(value: number): string {
+  return SIX_DIGITS.format(value);
 }
 
 /** Bytes as a person reads them, in powers of 1000: "39.8 kB". */

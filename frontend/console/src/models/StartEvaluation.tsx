@@ -23,7 +23,7 @@ export function StartEvaluation({ version }: { version: Version }) {
         <Stack gap="sm">
           <Text size="sm">
             A sample of devices measures {nameOf(version)} on samples that they hold out from training, when they charge
-            and are on Wi-Fi as the plan asks. They go on using the version that they hold, and tell figures alone.
+            and are on Wi-Fi as the plan asks. They keep using the version that they hold, and report figures alone.
           </Text>
           <NumberInput label="Devices that are asked" min={1} max={100_000} value={devices} onChange={ask} />
           <NumberInput

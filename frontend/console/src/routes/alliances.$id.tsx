@@ -13,7 +13,7 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, counted, percent } from "../components/units";
+import { bytes, counted, decimal, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { t } from "../language/t";
@@ -95,7 +95,10 @@ function Terms({ alliance: { terms, created_at, begun_at, ended_at } }: { allian
       <Stack gap="sm">
         <Facts
           of={[
-            [t`Learning rate`, t`${terms.learning_rate}, falling to nothing; momentum ${terms.momentum}`],
+            [
+              t`Learning rate`,
+              t`${decimal(terms.learning_rate)}, falling to nothing; momentum ${decimal(terms.momentum)}`,
+            ],
             [t`Held out`, t`${percent(terms.held_share)} of the common people with a label`],
             [t`Least common people`, counted(terms.least_rows)],
             [t`Begun`, <When key="made" at={created_at} />],

@@ -5,7 +5,7 @@ import { useDeferredValue, useMemo, useState } from "react";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, counted } from "../components/units";
+import { bytes, counted, duration } from "../components/units";
 import { When } from "../components/When";
 import { BulkActions } from "../devices/BulkActions";
 import { DeviceFigures, Held, LastPart, OwnAccuracy, Updates } from "../devices/DeviceCells";
@@ -188,7 +188,7 @@ const COLUMNS: readonly Column<Device>[] = [
     header: "Train step",
     sort: "train_step_s",
     align: "end",
-    cell: (device) => (device.train_step_s == null ? "–" : `${(1000 * device.train_step_s).toFixed(1)} ms`),
+    cell: (device) => (device.train_step_s == null ? "–" : duration(device.train_step_s)),
   },
   {
     id: "version",

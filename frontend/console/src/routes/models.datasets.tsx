@@ -1,4 +1,4 @@
-import { Button, FileInput, Group, TextInput } from "@mantine/core";
+import { Button, FileInput, Group, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -36,18 +36,20 @@ function Datasets() {
           Models
         </Button>
       </PageHead>
-      <New />
-      <DataTable
-        label="Data sets"
-        columns={COLUMNS}
-        rows={useQuery(datasetListQuery(search))}
-        rowKey={(dataset) => dataset.id}
-        pageSize={PAGE_SIZE}
-        search={search}
-        onSearch={(change) => navigate({ search: change, replace: true })}
-        searchable="Name"
-        empty={<Empty title="No data set yet">Choose a file above, and upload it.</Empty>}
-      />
+      <Stack gap="lg">
+        <New />
+        <DataTable
+          label="Data sets"
+          columns={COLUMNS}
+          rows={useQuery(datasetListQuery(search))}
+          rowKey={(dataset) => dataset.id}
+          pageSize={PAGE_SIZE}
+          search={search}
+          onSearch={(change) => navigate({ search: change, replace: true })}
+          searchable="Name"
+          empty={<Empty title="No data set yet">Choose a file above, and upload it.</Empty>}
+        />
+      </Stack>
     </>
   );
 }
