@@ -244,7 +244,10 @@ class Local(Kind, frozen=True):
         """What the merge, the graph, the output layer or the teacher lacks of the kind's requirements."""
         if self.half_of != plan.merge.half_of:
             algorithm = self.half_of or plan.merge.half_of
-            detail = f"{algorithm} is a kind of local and a kind of merge, and the plan has only one of them"
+            detail = (
+                f"{algorithm} is a kind of local and a kind of merge, which go together, and the plan has local "
+                f"{self.name} with merge {plan.merge.name}"
+            )
             return Reason("plan.half_missing", detail)
         if self.moves_together and plan.pace.staleness_allowed() is not None:
             detail = f"devices and platform remember the same updates under local {self.name}, and stale ones differ"

@@ -17,7 +17,7 @@ def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None
     if plan.local.scalars:
         named = ", ".join(plan.local.scalars)
         detail = f"local {plan.local.name} sends the numbers {named} beside its updates, which nothing bounds"
-        advice = "take local sgd, or privacy secure_aggregation, whose sum hides them"
+        advice = "take local sgd with merge fed_avg, or privacy secure_aggregation, whose sum hides them"
         return Reason("plan.not_covered", f"{detail}, so that no noise of privacy {kind} hides them; {advice}")
     if model is not None and model.statistics:
         detail = f"privacy {kind} does not cover running statistics, which leave the device as they are"

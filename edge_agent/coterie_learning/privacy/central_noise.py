@@ -87,4 +87,4 @@ class CentralNoise(Privacy, frozen=True, tag="central_noise"):
         if self.quantile is not None and plan.pace.staleness_allowed() is not None:
             detail = f"under pace {plan.pace.name} updates of earlier rounds count, which were clipped to other norms"
             return Reason("plan.needs_cohorts", f"{detail}; take pace sync, or quantile null")
-        return unsummed(plan) or uncovered(self.name, plan, model)
+        return uncovered(self.name, plan, model) or unsummed(plan)

@@ -84,4 +84,4 @@ class CorrelatedNoise(Privacy, frozen=True, tag="correlated_noise"):
             return Reason(
                 "plan.needs_cohorts", f"{detail}, and the device could not see how far apart they are; take pace sync"
             )
-        return unsummed(plan) or uncovered(self.name, plan, model)
+        return uncovered(self.name, plan, model) or unsummed(plan)

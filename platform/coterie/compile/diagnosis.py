@@ -10,6 +10,7 @@ from types import FrameType, FunctionType
 import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.utils.rnn import PackedSequence
 
 from coterie.compile.errors import (
@@ -26,6 +27,10 @@ from coterie.core.errors import CoterieError
 
 OURS = Path(__file__).parent
 PYTORCH = Path(torch.__file__).parent
+COUNTED = (
+    "momentum=None has running statistics be the mean of all batches so far, whose number no graph knows; give "
+    "momentum a number, as 0.1"
+)
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
 LOCATION = re.compile(r"([^\s/\\()]+\.py):(\d+)")
 Sources = Sequence[tuple[str, object]]
@@ -38,6 +43,8 @@ def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | 
     place = _place(error, module).within(owner)
     if any(isinstance(value, PackedSequence) for frame, _ in _frames(error) for value in frame.f_locals.values()):
         return PackedSequences(**place.fields())
+    if isinstance(error, DATA_DEPENDENT) and _counts_batches(module.get_submodule(place.module)):
+        return ExportFailed(detail=COUNTED, **place.fields())
     if isinstance(error, DATA_DEPENDENT):
         return DataDependent(**place.fields())
     detail = str(error).strip().splitlines() or [type(error).__name__]
@@ -49,6 +56,10 @@ def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | 
         asked = _asked(error, sources if loss is None else [*sources, ("", inspect.unwrap(loss))]).within(owner)
         return constant(detail=_condition(reason, "length" if is_length else "batch"), **asked.fields())
     return ExportFailed(detail=explain(detail[0]), **place.fields())
+
+
+def _counts_batches(part: nn.Module) -> bool:
+    return isinstance(part, _NormBase) and part.momentum is None
 
 
 def _condition(reason: str, name: str) -> str:

@@ -111,7 +111,7 @@ class NothingTrains(CoterieError):
 
     code = "compile.nothing_trains"
     kind = ErrorKind.INVALID
-    sentence = "No parameter is trained: the recipe's patterns match none of {names}."
+    sentence = "No parameter is trained: of {names} the recipe's patterns match none that has requires_grad."
 
 
 class UnsupportedParameter(CoterieError):
@@ -119,7 +119,7 @@ class UnsupportedParameter(CoterieError):
 
     code = "compile.unsupported_parameter"
     kind = ErrorKind.INVALID
-    sentence = "Parameter {name!r} is {found}; parameters are finite float32."
+    sentence = "Parameter {name!r} is {found}; parameters are finite float32, as after model.float()."
 
 
 class ExportFailed(CoterieError):

@@ -69,6 +69,12 @@ def test_gradients_of_ones_own_are_refused_which_pytorch_leaves_out() -> None:
     assert torch.autograd.Function.__dict__["apply"] is apply
 
 
+def test_statistics_of_all_batches_so_far_are_refused_with_what_to_give_instead() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None), nn.Linear(4, CLASSES))
+    with pytest.raises(ExportFailed, match=r"module '1'.*give momentum a number"):
+        export_module(module, (torch.rand(2, 4),))
+
+
 class Masked(nn.Module):
     """A decoder that is given its mask, as the documentation of nn.Transformer has it."""
 
