@@ -172,8 +172,17 @@ def fold_parameters(
         aggregate = Aggregate(numbers, cohort, means)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for these
             finished = merge.finish(aggregate, begun, before)
+            _check_shapes(merge, finished.parameters, begun)
             parameters = {name: tensor.astype(np.float32).reshape(-1) for name, tensor in finished.parameters.items()}
         yield Block(spans, parameters, finished.state)
+
+
+def _check_shapes(merge: Merge, made: Mapping[str, Float32 | Float64], begun: Tensors) -> None:
+    """Raises ValueError where a kind gives something else than one number for each."""
+    for name, tensor in begun.items():
+        found = made[name].shape if name in made else "nothing"
+        if found != tensor.shape:
+            raise ValueError(f"merge {merge.name} makes {found} of {name}, which is {tensor.shape}")
 
 
 class Folded(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,12 +14,14 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int4 import Int4
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.exact_sum import GRID, TOGETHER
-from coterie_learning.fold import READ, CountedUpdate, ElementSpan, Int64, blocks, summed
+from coterie_learning.fold import READ, CountedUpdate, ElementSpan, Int64, blocks, fold_in_memory, summed
 from coterie_learning.local.sgd import Sgd
+from coterie_learning.merge import Aggregate, Finished, ServerState
+from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensor_files import InMemory
-from coterie_wire.tensors import Float32
+from coterie_wire.tensors import Float32, Tensors
 
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
@@ -82,3 +85,17 @@ def test_pieces_are_whole_rows_or_parts_of_one(rows: int, row: int, most: int, p
             assert start // row == (stop - 1) // row or (start % row == 0 and stop % row == 0)
             seen = stop
     assert seen == rows * row
+
+
+class Shortened(FedAvg, frozen=True, tag="shortened"):
+    """Gives fewer numbers than there are, which would be spread over the others."""
+
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
+        return Finished({name: tensor[:1] for name, tensor in base.items()}, state)
+
+
+def test_a_merge_that_makes_another_shape_is_refused() -> None:
+    begun = {spec.name: np.zeros(spec.shape, np.float32) for spec in MODEL.parameters}
+    counted = [CountedUpdate(partial(nullcontext, opened(Float32Codec(), 0)), 1)]
+    with pytest.raises(ValueError, match=r"merge shortened makes .* of rows"):
+        fold_in_memory(Shortened(), MODEL.parameters, counted, begun, None)

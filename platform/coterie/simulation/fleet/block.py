@@ -64,6 +64,15 @@ class TrainedBlock(msgspec.Struct, frozen=True, array_like=True):
     """By ``PART.NAME`` the exact sum of the updates times their weights, int64; empty where updates are kept."""
 
 
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker says of a block."""
+
+    block: TrainedBlock | None
+    """None: it failed."""
+    failure: str = ""
+    """What was raised, and where."""
+
+
 class Base(NamedTuple):
     """A version as devices receive it."""
 

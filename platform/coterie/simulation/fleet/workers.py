@@ -15,8 +15,8 @@ from typing import IO, Protocol, Self
 
 import msgspec
 
-from coterie.simulation.errors import WorkerLost
-from coterie.simulation.fleet.block import Block, TrainedBlock
+from coterie.simulation.errors import RunFailed, WorkerLost
+from coterie.simulation.fleet.block import Answer, Block, TrainedBlock
 from coterie_wire.structs import from_msgpack
 
 _LENGTH = struct.Struct("<I")
@@ -68,7 +68,7 @@ class Processes:
         return cls(count, ["-m", "coterie.simulation.fleet.worker", directory])
 
     def train(self, blocks: Sequence[Block]) -> Iterator[TrainedBlock]:
-        """Raises WorkerLost."""
+        """Raises WorkerLost, or RunFailed for what a worker raises."""
         waiting: SimpleQueue[Block] = SimpleQueue()
         answers: SimpleQueue[TrainedBlock | Exception] = SimpleQueue()
         for block in blocks:
@@ -108,7 +108,8 @@ def _serve(
         if frame is None:
             answers.put(WorkerLost(status=str(process.wait())))
             return
-        answers.put(from_msgpack(frame, TrainedBlock))
+        answer = from_msgpack(frame, Answer)
+        answers.put(RunFailed(detail=answer.failure) if answer.block is None else answer.block)
 
 
 def write_frame(stream: IO[bytes], content: bytes) -> None:

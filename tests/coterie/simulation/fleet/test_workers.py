@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pytest
 
-from coterie.simulation.errors import WorkerLost
+from coterie.simulation.errors import RunFailed, WorkerLost
 from coterie.simulation.fleet.block import Block, Member
 from coterie.simulation.fleet.workers import Processes, read_frame, write_frame
 
@@ -18,6 +18,27 @@ def test_a_worker_that_ends_is_told(program: str) -> None:
     workers = Processes(2, ["-c", program])
     try:
         with pytest.raises(WorkerLost, match="--workers"):
+            list(workers.train(BLOCKS))
+    finally:
+        workers.close()
+
+
+RAISES = """
+import sys
+from coterie.simulation.fleet.worker import serve
+
+class Odd:
+    def train(self, block):
+        raise KeyError("lost")
+
+serve(Odd(), sys.stdin.buffer, sys.stdout.buffer)
+"""
+
+
+def test_what_a_worker_raises_is_told_with_its_place() -> None:
+    workers = Processes(1, ["-c", RAISES])
+    try:
+        with pytest.raises(RunFailed, match=r"KeyError: 'lost' \(line 7 of .*, in train\)"):
             list(workers.train(BLOCKS))
     finally:
         workers.close()
