@@ -73,6 +73,19 @@ def test_what_an_owner_has_opened_typed_and_focused_stays_when_a_part_comes(
     phone.complaints.clear()  # the assignment was given back
 
 
+def test_what_the_phone_can_do_is_told_once(world: World, phones: NewPhone) -> None:
+    phone = phones("terse")
+    page = phone.join(world.operator.enrolment_token())
+    said = page.locator("#receipts details", has_text="check-in")
+    expect(said).not_to_have_count(0)
+    for name in ("Pause for a day", "Go on"):
+        before = said.count()
+        page.get_by_role("button", name=name).click()
+        expect(said).not_to_have_count(before)
+    told = [one.text_content() or "" for one in said.all()]
+    assert ["capabilities" in one for one in told] == [False] * (len(told) - 1) + [True]
+
+
 def test_a_blank_name_is_refused_in_words(world: World, phones: NewPhone) -> None:
     phone = phones("blank")
     page = phone.open(f"/phone/#join={world.operator.enrolment_token()}")

@@ -14,6 +14,9 @@ const NO_STEPS = { steps_done: 0, steps_total: 0 } as const;
 
 type Contacting = Omit<Parts, "model" | "longestS"> & { readonly capabilities: Capabilities };
 
+/** After so many seconds what the device can do is told again where it has not changed. */
+const ABILITIES_S = 3600;
+
 export class Contact {
   private checkInS = 15;
   /** Until the platform says that no plan does. */
@@ -24,6 +27,8 @@ export class Contact {
   private isAnswerWanted = false;
   /** Digest of the list whose figures the platform has been told since the page was opened. */
   private toldForms = "";
+  /** What the platform was told that the device can do since contact with it began, and when, in seconds. */
+  private toldAbilities = { capabilities: "", at: 0 };
 
   constructor(private readonly of: Contacting) {}
 
@@ -70,6 +75,7 @@ export class Contact {
           situation.replace({ ending: reasonOf(error) });
         } else {
           failures += 1;
+          this.toldAbilities = { capabilities: "", at: 0 };
           notBefore = nowS() + delayS(failures, this.checkInS, this.isLarge);
           situation.replace({ isOnline: false, linkProblem: reasonOf(error) });
         }
@@ -81,6 +87,9 @@ export class Contact {
     const message = await this.message(now);
     const directive = await this.of.link.call("check-in", message, Directive);
     if (message.latencies !== undefined) this.toldForms = message.variants ?? "";
+    if (message.capabilities !== undefined) {
+      this.toldAbilities = { capabilities: JSON.stringify(message.capabilities), at: nowS() };
+    }
     return directive;
   }
 
@@ -135,6 +144,15 @@ export class Contact {
     const hidden = this.hides || isMasked;
     const isNoised = standing !== null && hasProfileNoise(standing.plan);
     const answers = offerOf(owner?.questions ?? QUESTIONS_DEFAULT);
+    const abilities = {
+      ...capabilities,
+      platform_key: trust.keys.current,
+      ...(hidden || trainStepS === null ? {} : { train_step_s: trainStepS }),
+      ...(answers === null ? {} : { answers }),
+      ...(declines.length === 0 ? {} : { declines }),
+    };
+    const { toldAbilities: told } = this;
+    const isKnown = told.capabilities === JSON.stringify(abilities) && nowS() - told.at < ABILITIES_S;
     return {
       protocol: PROTOCOL,
       conditions: now.conditions,
@@ -155,13 +173,7 @@ export class Contact {
               ...(labels === null ? {} : { labels }),
             },
           }),
-      capabilities: {
-        ...capabilities,
-        platform_key: trust.keys.current,
-        ...(hidden || trainStepS === null ? {} : { train_step_s: trainStepS }),
-        ...(answers === null ? {} : { answers }),
-        ...(declines.length === 0 ? {} : { declines }),
-      },
+      ...(isKnown ? {} : { capabilities: abilities }),
     };
   }
 }
