@@ -5,7 +5,7 @@ import pwd
 from typing import Any
 
 from coterie.core.acting import Actor, OperatorRole, acting_as
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 
 
 def at_the_shell() -> Actor:
@@ -18,7 +18,7 @@ def at_the_shell() -> Actor:
     return Actor(kind="system", id="", name=f"the command line ({account})", role=OperatorRole.ADMINISTRATOR)
 
 
-class ShellCommand(TellingCommand):
+class ShellCommand(ReportingCommand):
     """A command whose writes the audit log gives to the command line."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 - Django's signature

@@ -16,7 +16,7 @@ from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuth
 from coterie.accounts.models import ApiToken, Operator, SavedFilter, SecondFactor
 from coterie.accounts.roles import people_of
 from coterie.core.acting import OperatorRole, Scope, current_actor
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 
 ROLES = [(role.value, role.value) for role in OperatorRole]
 IN_INSTALLATION = "in the whole installation; blank: only what is given in projects and organisations"
@@ -69,9 +69,9 @@ class ApiTokenViewSet(ListedViewSet[ApiToken]):
         own, project = super().get_queryset().filter(operator=self.request.user.pk), current_actor().project
         return own if project is None else own.filter(project=project)
 
-    def narrowed(self, rows: QuerySet[ApiToken], asked: Asked) -> QuerySet[ApiToken]:
+    def narrowed(self, rows: QuerySet[ApiToken], query: QueryParameters) -> QuerySet[ApiToken]:
         """Those that were revoked, or were not."""
-        return rows.filter(revoked_at__isnull=asked["live"]) if "live" in asked else rows
+        return rows.filter(revoked_at__isnull=query["live"]) if "live" in query else rows
 
     @extend_schema(request=ApiTokenSerializer, responses={201: IssuedApiTokenSerializer})
     def create(self, request: Request) -> Response:

@@ -18,7 +18,7 @@ from coterie.accounts.selectors import operator_named
 from coterie.core.acting import OperatorRole, TokenOfProject, current_actor
 from coterie.core.archiving_api import ARCHIVED_AT, ArchivedFilter
 from coterie.core.key_field import KeyField
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 
 P = TypeVar("P", Organisation, Project)
 
@@ -55,9 +55,9 @@ class OrganisationViewSet(ListedViewSet[Organisation]):
         """All, for who has a role in the installation."""
         return seen(super().get_queryset(), "projects")
 
-    def narrowed(self, rows: QuerySet[Organisation], asked: Asked) -> QuerySet[Organisation]:
+    def narrowed(self, rows: QuerySet[Organisation], query: QueryParameters) -> QuerySet[Organisation]:
         """Those that are archived, or are not."""
-        return rows.filter(archived_at__isnull=not asked["archived"])
+        return rows.filter(archived_at__isnull=not query["archived"])
 
     @extend_schema(request=OrganisationSerializer, responses={201: OrganisationSerializer})
     def create(self, request: Request) -> Response:
@@ -110,10 +110,10 @@ class ProjectViewSet(ListedViewSet[Project]):
         """All, for who has a role in the installation."""
         return seen(super().get_queryset(), "")
 
-    def narrowed(self, rows: QuerySet[Project], asked: Asked) -> QuerySet[Project]:
+    def narrowed(self, rows: QuerySet[Project], query: QueryParameters) -> QuerySet[Project]:
         """Of an organisation; those that are archived, or are not."""
-        rows = rows.filter(archived_at__isnull=not asked["archived"])
-        return rows.filter(organisation=asked["organisation"]) if "organisation" in asked else rows
+        rows = rows.filter(archived_at__isnull=not query["archived"])
+        return rows.filter(organisation=query["organisation"]) if "organisation" in query else rows
 
     @extend_schema(request=ProjectSerializer, responses={201: ProjectSerializer})
     def create(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from coterie.alerts import services
 from coterie.alerts.bundling import why_held
 from coterie.alerts.models import Channel, Incident, Message, Notice, Rule, Severity
 from coterie.core.key_field import KeyField
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations.models import Federation
 
 HELD = "held"
@@ -279,11 +279,11 @@ class IncidentViewSet(ListedViewSet[Incident]):
     sorts = {name: name for name in ("began_at", "resolved_at", "severity")}
     searched = ("sentence", "rule__name")
 
-    def narrowed(self, rows: QuerySet[Incident], asked: Asked) -> QuerySet[Incident]:
+    def narrowed(self, rows: QuerySet[Incident], query: QueryParameters) -> QuerySet[Incident]:
         """Those that are over, or are not."""
-        if "firing" in asked:
-            rows = rows.filter(resolved_at__isnull=asked["firing"])
-        return rows.filter(rule=asked["rule"]) if "rule" in asked else rows
+        if "firing" in query:
+            rows = rows.filter(resolved_at__isnull=query["firing"])
+        return rows.filter(rule=query["rule"]) if "rule" in query else rows
 
 
 class NoticeFilter(serializers.Serializer[None]):
@@ -304,9 +304,9 @@ class NoticeViewSet(ListedViewSet[Notice]):
     sorts = {"created_at": "created_at"}
     searched = ("sentence", "rule_name", "channel__name")
 
-    def narrowed(self, rows: QuerySet[Notice], asked: Asked) -> QuerySet[Notice]:
+    def narrowed(self, rows: QuerySet[Notice], query: QueryParameters) -> QuerySet[Notice]:
         """Those of a state, which is their message's."""
-        wanted = dict(asked)
+        wanted = dict(query)
         state = wanted.pop("state", None)
         if state is not None:
             rows = rows.filter(Q(message=None) if state == HELD else Q(message__state=state))

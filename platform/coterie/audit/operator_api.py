@@ -5,7 +5,7 @@ from rest_framework import serializers
 
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 
 
 class EntrySerializer(serializers.ModelSerializer[Entry]):
@@ -61,7 +61,7 @@ class EntryViewSet(ListedViewSet[Entry]):
     sorts = {"at": "id"}
     searched = ("actor_name", "action", "subject_name", "subject_id")
 
-    def narrowed(self, rows: QuerySet[Entry], asked: Asked) -> QuerySet[Entry]:
+    def narrowed(self, rows: QuerySet[Entry], query: QueryParameters) -> QuerySet[Entry]:
         """Between two moments, by who, what and whom."""
         moments = {"since": "at__gte", "until": "at__lt"}
-        return rows.filter(**{moments.get(name, name): value for name, value in asked.items()})
+        return rows.filter(**{moments.get(name, name): value for name, value in query.items()})

@@ -13,7 +13,7 @@ from coterie.cluster.failures import Retry, retry_after
 from coterie.cluster.models import LOST_AFTER, Gang, GangShare, Host
 from coterie.cluster.selectors import seconds_of
 from coterie.core.durable import Steps
-from coterie.core.postponing import goes_on, pause_after
+from coterie.core.postponing import pause_after, postponed_reason
 from coterie.core.resting import unremarkable
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -213,7 +213,7 @@ def put_off(*, job: uuid.UUID, placement: int, lack: Reason, now: datetime) -> R
     if gang is None:
         return None
     pause = pause_after(gang.postponements)
-    told = goes_on(lack, pause)
+    told = postponed_reason(lack, pause)
     _wait_again(
         gang,
         told,

@@ -53,16 +53,16 @@ class OpenTelemetry:
     def __init__(self, processor: "SpanProcessor", *, process: str) -> None:
         # What the environment says of the resource goes before what is given here only where it is merged last.
         given = Resource({"service.name": f"{SERVICE}-{process}"})
-        told = Resource.create()
-        named = not str(told.attributes["service.name"]).startswith("unknown_service")
-        self._provider = TracerProvider(resource=given.merge(told) if named else told.merge(given))
+        detected = Resource.create()
+        named = not str(detected.attributes["service.name"]).startswith("unknown_service")
+        self._provider = TracerProvider(resource=given.merge(detected) if named else detected.merge(given))
         self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer(SERVICE)
         self._propagator = TraceContextTextMapPropagator()
 
     @contextmanager
     def span(self, name: str, *, kind: Kind, parent: str | None, attributes: Mapping[str, Value]) -> Iterator[Span]:
-        """The block; what it raises is told by its class alone, since sentences may quote anything."""
+        """The block; an exception is recorded by its class only, since sentences may quote anything."""
         context = None if parent is None else self._propagator.extract({"traceparent": parent})
         with self._tracer.start_as_current_span(
             name,
@@ -98,6 +98,6 @@ class _Running:
     def __init__(self, running: "trace.Span") -> None:
         self._running = running
 
-    def tell(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: Value) -> None:
         """Add an attribute."""
         self._running.set_attribute(name, value)

@@ -69,7 +69,7 @@ class TokenExpires(CoterieError):
 
 
 class NoProject(CoterieError):
-    """A person whom nobody has given a role, or whose projects are archived; a token of such a project."""
+    """A person to whom no role was given, or whose projects are archived; or a token of such a project."""
 
     code = "acting.no_project"
     kind = ErrorKind.FORBIDDEN
@@ -77,7 +77,7 @@ class NoProject(CoterieError):
 
 
 class ProjectNeeded(CoterieError):
-    """Somebody who acts in all projects makes something that belongs to one."""
+    """An actor of all projects creates something that belongs to one."""
 
     code = "acting.project_needed"
     kind = ErrorKind.CONFLICT
@@ -101,7 +101,7 @@ class InstallationRoleNeeded(CoterieError):
 
 
 class NobodyActs(CoterieError):
-    """A request whose sender is not known."""
+    """A request whose sender is not authenticated."""
 
     code = "acting.nobody"
     kind = ErrorKind.UNAUTHENTICATED
@@ -114,11 +114,11 @@ NOWHERE = 0
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who may change things."""
+    """A person, token or part of the platform that may change things."""
 
     kind: Literal["person", "token", "system", "nobody"]
     id: str
-    """Of the operator, also where one of their tokens acts."""
+    """Of the operator, also where one of the operator's tokens acts."""
     name: str
     role: OperatorRole
     """In `project`."""
@@ -130,18 +130,18 @@ class Actor:
     address: str = ""
     """Where the request came from."""
     project: int | None = None
-    """Key of the project that it acts in, or NOWHERE; None: all, with a role in the whole installation."""
+    """Key of the project in which it acts, or NOWHERE; None: all, with a role in the whole installation."""
     also: frozenset[str] = frozenset()
-    """Names of actions that custom roles let it do in `project` beyond what `role` does."""
+    """Names of actions that custom roles allow in `project` beyond what `role` allows."""
     in_installation: OperatorRole | None = None
-    """The role in the whole installation of who acts in one project; None: no such role."""
+    """The actor's role in the whole installation while it acts in one project; None: no such role."""
 
     def installation_role(self) -> OperatorRole | None:
         """The role in the whole installation; None: there is none, or a token of one project acts."""
         return self.role if self.project is None else self.in_installation
 
     def require_in_installation(self, role: OperatorRole) -> None:
-        """Return if the actor may do what concerns all projects. Raises TokenOfProject or InstallationRoleNeeded."""
+        """Check that the actor may do what concerns all projects. Raises TokenOfProject or InstallationRoleNeeded."""
         held = self.installation_role()
         if held is None and self.kind == "token":
             raise TokenOfProject(token=self.token)
@@ -149,7 +149,7 @@ class Actor:
             raise InstallationRoleNeeded(needed=role.value)
 
     def require(self, role: OperatorRole, scope: Scope) -> None:
-        """Return if the actor may. Raises NobodyActs, NoProject, RoleNeeded or ScopeNeeded."""
+        """Check the actor's role and scope. Raises NobodyActs, NoProject, RoleNeeded or ScopeNeeded."""
         if self.kind == "nobody":
             raise NobodyActs
         if self.project == NOWHERE:
@@ -182,13 +182,13 @@ _actor: ContextVar[Actor] = ContextVar("actor", default=SYSTEM)
 
 
 def current_actor() -> Actor:
-    """Who acts now."""
+    """The actor of the current context."""
     return _actor.get()
 
 
 @contextmanager
 def acting_as(actor: Actor) -> Iterator[None]:
-    """Let `actor` act as long as the block lasts."""
+    """Let `actor` act within the block."""
     token = _actor.set(actor)
     try:
         yield

@@ -7,7 +7,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from coterie.core.pruning import gone_after_days
+from coterie.core.pruning import deleted_after_days
 
 M = TypeVar("M", bound=Model)
 
@@ -20,4 +20,4 @@ class AgedSerializer(serializers.ModelSerializer[M]):
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_answers_deleted_after_days(self, row: M) -> int | None:
         """So many days after its end what single devices answered was deleted; null: it is kept still."""
-        return gone_after_days(row.ended_at, now=timezone.now())  # type: ignore[attr-defined]  # as its class says
+        return deleted_after_days(row.ended_at, now=timezone.now())  # type: ignore[attr-defined]  # as its class says

@@ -1,4 +1,4 @@
-"""Tables whose rows the database itself refuses to change or remove, whoever asks: the step of a migration."""
+"""The migration step for tables whose rows the database itself refuses to change or remove."""
 
 from django.apps.registry import Apps
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -8,7 +8,7 @@ VERBS = ("update", "delete")
 
 
 def append_only(table: str, *, because: str) -> RunPython:
-    """Let `table` refuse every update and delete with the words `because`; undone, it takes them again."""
+    """Let `table` refuse every update and delete with the words `because`; the reverse migration allows them again."""
     triggers = [(f"{table}_no_{verb}", verb) for verb in VERBS]
     refuse = f"{table}_refuse"
     install = {

@@ -1,4 +1,4 @@
-"""Rows that people write notes about, and put away when they need them no more: out of lists, never out of history."""
+"""Rows with notes that people may archive: left out of lists, kept in the history."""
 
 from datetime import datetime
 
@@ -10,13 +10,13 @@ class Archivable(models.Model):
 
     notes = models.TextField(blank=True, default="")
     archived_at = models.DateTimeField(null=True, blank=True)
-    """Since when lists leave it out; None: they show it."""
+    """When it was archived, and lists leave it out; None: they show it."""
 
     class Meta:
         abstract = True
 
     def set_archived(self, at: datetime | None) -> None:
-        """Archive it, unless it is already; None: take it back."""
+        """Archive it, unless it is already archived; None: restore it."""
         if (self.archived_at is None) != (at is None):
             self.archived_at = at
             self.save(update_fields=["archived_at"])

@@ -20,49 +20,51 @@ PROBE_EVERY_S = 2.0
 
 
 class Away:
-    """The servers that did not answer when they were last asked, in this process. Safe to use from several threads."""
+    """The servers that did not answer this process's last request. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._asked_at: dict[str, float] = {}
+        self._tried_at: dict[str, float] = {}
 
-    def gone(self, server: str) -> None:
-        """It did not answer."""
+    def record_failure(self, server: str) -> None:
+        """Record that it did not answer."""
         with self._lock:
-            new = server not in self._asked_at
-            self._asked_at[server] = self._clock()
+            new = server not in self._tried_at
+            self._tried_at[server] = self._clock()
         if new:
             logger.warning("%s", SENTENCES[server])
 
-    def back(self, server: str) -> None:
-        """It answered."""
-        if server not in self._asked_at:  # nearly always: no lock is taken
+    def record_answer(self, server: str) -> None:
+        """Record that it answered."""
+        if server not in self._tried_at:  # nearly always: no lock is taken
             return
         with self._lock:
-            found = self._asked_at.pop(server, None)
+            found = self._tried_at.pop(server, None)
         if found is not None:
             logger.warning("%s answers again", server)
 
     def __contains__(self, server: object) -> bool:
-        return server in self._asked_at
+        return server in self._tried_at
 
-    def worth_asking(self, server: str) -> bool:
-        """Whether to call the server: it answered last, or its last failure is a while ago. One caller at a time."""
-        if server not in self._asked_at:
+    def should_try(self, server: str) -> bool:
+        """Whether to call the server: its last call was answered, or failed a while ago. One caller at a time gets True
+        then.
+        """
+        if server not in self._tried_at:
             return True
         with self._lock:
-            asked_at = self._asked_at.get(server)
-            if asked_at is None:
+            tried_at = self._tried_at.get(server)
+            if tried_at is None:
                 return True
-            if self._clock() - asked_at < PROBE_EVERY_S:
+            if self._clock() - tried_at < PROBE_EVERY_S:
                 return False
-            self._asked_at[server] = self._clock()
+            self._tried_at[server] = self._clock()
             return True
 
     def sentences(self) -> Mapping[str, str]:
-        """By server that does not answer, what follows from it."""
-        return {server: SENTENCES[server] for server in sorted(self._asked_at)}
+        """The consequence, by server that does not answer."""
+        return {server: SENTENCES[server] for server in sorted(self._tried_at)}
 
 
 AWAY = Away()

@@ -1,10 +1,10 @@
-"""Counting in the cache, which may be cleared, or changed for another, between any two steps."""
+"""Counting in the cache, which may be cleared or replaced between any two steps."""
 
 from django.core.cache import cache
 
 
 def count_up(key: str, *, within_s: int) -> int:
-    """One more of what `key` names; how many there were since the first, at most `within_s` seconds ago."""
+    """Increment the counter `key`; returns the count since its first increment, at most `within_s` seconds ago."""
     cache.add(key, 0, within_s)
     try:
         return int(cache.incr(key))

@@ -1,4 +1,4 @@
-"""Every list of the REST API as CSV: all rows that the query asks for, streamed."""
+"""Every list of the REST API as CSV: all rows that match the query, streamed."""
 
 import csv
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,7 +12,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CsvRenderer(BaseRenderer):
-    """Lets ``?format=csv`` and ``Accept: text/csv`` ask for it; the rows are written by `csv_response`."""
+    """Enables ``?format=csv`` and ``Accept: text/csv``; `csv_response` writes the rows."""
 
     media_type = "text/csv"
     format = "csv"
@@ -21,13 +21,13 @@ class CsvRenderer(BaseRenderer):
     def render(
         self, data: object, _media_type: str | None = None, _context: Mapping[str, object] | None = None
     ) -> bytes:
-        """Only what is no table comes here."""
+        """Called only for answers that are not tables."""
         return msgspec.json.encode(data, enc_hook=str)
 
 
 class _Echo:
     def write(self, text: str) -> str:
-        """What the csv module has made of a row."""
+        """Return what the csv module has made of a row."""
         return text
 
 
@@ -36,7 +36,7 @@ def csv_response(
 ) -> StreamingHttpResponse:
     """A download of the rows of all `parts`, a column for each of `columns`; lists and objects are JSON in their cell.
 
-    A part is asked for when the one before was sent, so that memory holds one, however slowly the client reads.
+    The next part is requested once the one before was sent, so that memory holds one, however slowly the client reads.
     """
 
     async def texts() -> AsyncIterator[str]:

@@ -1,4 +1,4 @@
-"""What the disk needs: how to recognise a full one, and how to make a rename lasting."""
+"""What the disk needs: how to recognise a full one, and how to make a rename durable."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def is_full(error: Exception) -> bool:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames in it survive power loss."""
+    """Make renames in `directory` survive power loss."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

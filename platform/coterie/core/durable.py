@@ -39,31 +39,34 @@ Row = TypeVar("Row", bound=Stateful)
 
 @dataclass(frozen=True)
 class Steps(Generic[Row]):
-    """The states of a model's rows and the ways between them; of all who try a step, one succeeds."""
+    """The states of a model's rows and the transitions between them; of all callers that try a transition, one
+    succeeds.
+    """
 
     model: type[Row]
     ways: Mapping[str, frozenset[str]]
-    """By state, those that follow it; an end has none."""
+    """By state, those that may follow it; a final state has none."""
     app: str
     """The app whose data consoles reload."""
 
     def take(self, row: Row, to: str, held: Q = ALWAYS, /, *, reason: Reason | None, **changes: object) -> bool:
-        """Take `row` from the state it was read in to `to`; False if another has moved it, or `held` is not true of it.
+        """Take `row` from the state it was read in to `to`; False if another process moved it, or `held` does not hold
+        for it.
 
-        The row as given then has the values of the database, whichever process moved it.
+        Afterwards the row as given has the values of the database, whichever process moved it.
         """
         assert to in self.ways.get(row.state, ()), f"{self.model.__name__} does not go from {row.state} to {to}"
         return self._take(row, to, held & Q(state=row.state), reason, changes)
 
     def take_from_any(self, row: Row, to: str, /, *, reason: Reason | None, **changes: object) -> bool:
-        """Take `row` to `to` if the state it is in by now, whichever that is, allows it."""
+        """Take `row` to `to` if its state in the database, whichever that is now, allows it."""
         before = [state for state, ways in self.ways.items() if to in ways]
         return self._take(row, to, Q(state__in=before), reason, changes)
 
     def take_all(self, rows: "QuerySet[Row]", to: str, /, *, reason: Reason | None, **changes: object) -> list[Row]:
-        """Take those of `rows` to `to` whose state allows it, and return them as they were.
+        """Take those of `rows` to `to` whose state allows it, and return them as they were before.
 
-        The caller is in a transaction; the rows are held until it ends.
+        The caller is in a transaction; the rows are locked until it ends.
         """
         before = [state for state, ways in self.ways.items() if to in ways]
         held = list(rows.filter(state__in=before).select_for_update(of=("self",), no_key=True).order_by("pk"))

@@ -21,7 +21,7 @@ def wake_device(device_id: str) -> None:
 
 
 def wake_devices(device_ids: Iterable[str]) -> None:
-    """The same of many devices at once."""
+    """Send many devices' sockets the hint to check in, once the current transaction commits."""
     devices = tuple(device_ids)
     if devices:
         _send_on_commit(Hint(DEVICES, WAKE, devices=devices))

@@ -4,22 +4,22 @@ from django.db import models
 
 
 class Figured(models.Model):
-    """A simulation, with a few figures of what it found; all of them are none before it has ended well."""
+    """A simulation, with a few figures of its results; all are None until it has ended successfully."""
 
     asked_by = models.CharField(max_length=150, blank=True, db_default="")
     """Name of the person who asked for it; blank: an older release, or the platform, did."""
     accuracy = models.FloatField(null=True, blank=True)
-    """Of the last version, on samples held out."""
+    """Of the last version, on held-out samples."""
     accuracies = models.JSONField(null=True, blank=True)
-    """How it came about: that of some rounds, in their order."""
+    """That of some rounds, in their order."""
     device_accuracy_median = models.FloatField(null=True, blank=True)
-    """Of the last version, over devices, each on samples of its own; none: an older release found it, too."""
+    """Of the last version, over devices, each on its own samples; None: an older release ran it."""
     device_accuracy_worst_decile = models.FloatField(null=True, blank=True)
     """Mean over the worst tenth of devices."""
     bytes_per_device = models.FloatField(null=True, blank=True)
-    """Up and down, of a device that took part."""
+    """Up and down, for a device that took part."""
     joules_per_device = models.FloatField(null=True, blank=True)
-    """Of radio and processor, of a device that took part; none: an older release found it, too."""
+    """Of radio and processor, for a device that took part; None: an older release ran it."""
 
     class Meta:
         abstract = True

@@ -1,7 +1,7 @@
-"""Files are removed while nobody copies them: a backup and the removal of what is not needed exclude each other.
+"""Files are removed while nothing copies them: a backup and the removal of unneeded files exclude each other.
 
-The lock ends with the process that holds it, so that a killed backup stops nobody: with PostgreSQL it is the
-database's, which all processes share, else the operating system's.
+The lock ends with the process that holds it, so that a killed backup blocks nothing: with PostgreSQL it is a lock of
+the database, which all processes share, else one of the operating system.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ LOCK_NUMBER = 0x636F746572696501
 
 @contextmanager
 def no_removal() -> Iterator[None]:
-    """Nothing is removed while the block lasts; what is being removed is waited for."""
+    """Exclude removals within the block; waits for one that is running."""
     with _held(exclusive=False):
         yield
 
@@ -52,12 +52,12 @@ def _file_lock(exclusive: bool) -> Iterator[bool]:
 
 @contextmanager
 def _database_lock(exclusive: bool) -> Iterator[bool]:
-    """On a connection of its own: that of this thread may be closed and opened in the block."""
+    """On its own connection: this thread's may be closed and opened within the block."""
     apart = connection.copy()
     kind = "" if exclusive else "_shared"
     try:
         with apart.cursor() as cursor:
-            # What removes does not wait for a backup; a backup waits until what is being removed is gone.
+            # A removal does not wait for a backup; a backup waits until a running removal has ended.
             cursor.execute(f"SELECT pg_{'try_' if exclusive else ''}advisory_lock{kind}(%s)", [LOCK_NUMBER])
             held = cursor.fetchone()[0] is not False
         try:

@@ -1,4 +1,4 @@
-"""What the words of this project mean: the one place that docs, REST API and console take them from."""
+"""The meanings of this project's words: the one source for docs, REST API and console."""
 
 from typing import NamedTuple
 

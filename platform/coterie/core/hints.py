@@ -1,7 +1,7 @@
-"""Sends hints: one thread a process with one event loop, to which all other threads hand over what is to be sent.
+"""Sends hints: one thread and event loop per process, to which all other threads pass what is to be sent.
 
-Hints that are handed over while others are being sent go out together. A hint that cannot be sent is logged and raises
-no error: the committed data do not depend on it.
+Hints that arrive while others are being sent go out together. A hint that cannot be sent is logged and raises no error:
+the committed data do not depend on it.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from channels.layers import get_channel_layer
 logger = logging.getLogger(__name__)
 
 DEVICES_A_MESSAGE = 5_000
-"""So many identifiers are some 200 kB."""
-LAST_WORDS_S = 2.0
-"""How long a process that ends waits for its last hints to go out."""
+"""So many identifiers take some 200 kB."""
+EXIT_FLUSH_S = 2.0
+"""How long a process that exits waits for its last hints to be sent."""
 
 
 class Hint(NamedTuple):
-    """Something has changed: for all who listen to `group`, or for some devices of theirs."""
+    """Something has changed: for all members of `group`, or for some devices whose sockets they hold."""
 
     group: str
     kind: str
@@ -32,7 +32,7 @@ class Hint(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What goes to a channel group."""
+    """One event for a channel group."""
 
     group: str
     event: dict[str, object]
@@ -67,7 +67,7 @@ class Sender:
         threading.Thread(target=self._loop.run_forever, name="hints", daemon=True).start()
         self._sending: asyncio.Task[None] | None = None
 
-    def hand_over(self, hint: Hint) -> None:
+    def enqueue(self, hint: Hint) -> None:
         """Send `hint` soon."""
         with self._lock:
             self._waiting.append(hint)
@@ -77,7 +77,7 @@ class Sender:
         self._loop.call_soon_threadsafe(self._begin)
 
     def wait(self, within_s: float) -> None:
-        """Return when everything was sent, or after `within_s` seconds."""
+        """Return when all hints were sent, or after `within_s` seconds."""
         self._all_sent.wait(within_s)
 
     def _begin(self) -> None:
@@ -93,17 +93,17 @@ class Sender:
             for message in messages_of(hints):
                 try:
                     await get_channel_layer().group_send(message.group, message.event)
-                except Exception:  # the outermost loop: whatever a layer raises, the others go out
+                except Exception:  # the outermost loop: whatever a layer raises, the other hints are still sent
                     logger.exception("a hint could not be sent")
 
 
 class _Process:
-    """The sender of this process, which begins with the first hint; one that has forked begins anew."""
+    """The sender of this process, created for its first hint; a forked child creates its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sender: Sender | None = None
-        os.register_at_fork(after_in_child=self._begin_anew)
+        os.register_at_fork(after_in_child=self._reset_after_fork)
         atexit.register(self._end)
 
     def sender(self) -> Sender:
@@ -112,21 +112,21 @@ class _Process:
                 self._sender = Sender()
             return self._sender
 
-    def _begin_anew(self) -> None:
+    def _reset_after_fork(self) -> None:
         self._lock = threading.Lock()
         self._sender = None
 
     def _end(self) -> None:
         if self._sender is not None:
-            self._sender.wait(LAST_WORDS_S)
+            self._sender.wait(EXIT_FLUSH_S)
 
 
 _process = _Process()
 
 
 def send_hint(hint: Hint) -> None:
-    """Send `hint` soon, from another thread."""
-    _process.sender().hand_over(hint)
+    """Send `hint` soon, from the sender's thread."""
+    _process.sender().enqueue(hint)
 
 
 def wait_for_hints(*, within_s: float) -> None:

@@ -12,9 +12,9 @@ SEED_BYTES = 32
 
 
 def signing_key() -> bytes:
-    """Seed of the key, 32 bytes: from the environment, else from the state directory, made at first use.
+    """Seed of the key, 32 bytes: from the environment, else from the state directory, created at first use.
 
-    One that has replaced the file is used from the next call on, in every process.
+    A key that has replaced the file's is used from the next call on, in every process.
     """
     configured: str = settings.SIGNING_KEY
     if configured:
@@ -24,7 +24,7 @@ def signing_key() -> bytes:
         written_at_ns = path.stat().st_mtime_ns
     except FileNotFoundError:
         return load_or_make(path, size_bytes=SEED_BYTES)
-    return _kept_key(path, written_at_ns)
+    return _read_key(path, written_at_ns)
 
 
 def verify_key() -> bytes:
@@ -33,7 +33,7 @@ def verify_key() -> bytes:
 
 
 def signing_key_file() -> Path:
-    """Where the key is, unless the environment has it."""
+    """Path of the key's file, unless the environment has the key."""
     state: Path = settings.STATE
     return state / "signing-key"
 
@@ -44,5 +44,5 @@ def _public_half(key: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _kept_key(path: Path, _written_at_ns: int) -> bytes:
+def _read_key(path: Path, _written_at_ns: int) -> bytes:
     return path.read_bytes()

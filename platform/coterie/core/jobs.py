@@ -22,7 +22,7 @@ class Job:
         self._send(arguments, queue=None, expires_s=None)
 
     def send_to(self, queue: str, *, expires_s: float, **arguments: str | int) -> None:
-        """`send` to the workers of one queue; after `expires_s` seconds none of them performs it any more."""
+        """`send` to the workers of one queue; after `expires_s` seconds no worker performs it any more."""
         self._send(arguments, queue=queue, expires_s=expires_s)
 
     def _send(self, arguments: dict[str, str | int], *, queue: str | None, expires_s: float | None) -> None:

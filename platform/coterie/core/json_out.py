@@ -1,4 +1,4 @@
-"""``--json OUT`` of commands that tell people of what they found: a file beside that, or standard output instead."""
+"""``--json OUT`` of commands that print for people: a file in addition, or standard output instead."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ HELP = "write what was found as JSON; -: to standard output, and nothing else"
 
 
 def is_alone(out: Path | None) -> bool:
-    """Whether standard output has the JSON, and nothing else."""
+    """Whether standard output has the JSON only."""
     return out == STANDARD_OUTPUT
 
 

@@ -19,17 +19,17 @@ HEARTBEAT_S = 1.5
 
 
 SKEW = 2 * LEASE
-"""A moment that is further ahead than it can be was written before the clock was set back; by so much clocks differ."""
+"""A timestamp further ahead than this was written before the clock was set back; clocks differ by less."""
 
 
 class Leased(models.Model):
-    """A row that one worker at a time works at, as long as it extends its lease every few seconds."""
+    """A row that one worker at a time processes, as long as it extends its lease every few seconds."""
 
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     """The worker that holds it."""
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
-    """Workers that have taken it."""
+    """How many workers have taken it."""
 
     class Meta:
         abstract = True
@@ -49,7 +49,7 @@ def lapsed(now: datetime) -> Q:
 
 
 def take_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime, **changes: object) -> bool:
-    """Hold the one row of `rows` for a while; False if another worker holds it or it is none of them any more."""
+    """Hold the one row of `rows` for a while; False if another worker holds it, or it is no longer one of them."""
     taken = rows.filter(free(now)).update(
         lease_token=lease, lease_until=now + LEASE, attempts=F("attempts") + 1, **changes
     )
@@ -57,14 +57,13 @@ def take_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime, **changes: ob
 
 
 def extend_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime) -> bool:
-    """Hold the row for longer; False if another worker has taken it or it is none of `rows` any more."""
+    """Extend the lease; False if another worker has taken the row, or it is no longer one of `rows`."""
     return rows.filter(lease_token=lease).update(lease_until=now + LEASE) == 1
 
 
 class Heartbeat:
-    """Extends a lease in a thread of its own, as long as the block lasts.
-
-    `extend` tells whether the lease is still ours; once it is not, `lost` is set.
+    """Extends a lease in its own thread within the block. `extend` returns whether the lease is still ours; once it is
+    not, `lost` is set.
     """
 
     def __init__(self, extend: Callable[[], bool]) -> None:

@@ -22,7 +22,7 @@ from coterie.core.csv_table import CsvRenderer, csv_response
 from coterie.core.rows import with_keys
 
 M = TypeVar("M", bound=Model)
-Asked = Mapping[str, Any]
+QueryParameters = Mapping[str, Any]
 """Validated query parameters, by name. Any: each as its own field of the filter gives it."""
 Row = Mapping[str, object]
 Renderers: TypeAlias = list[BaseRenderer]
@@ -34,7 +34,7 @@ class NoFilter(serializers.Serializer[None]):
 
 
 class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[M]):
-    """Rows that are listed and looked at; what the query asks for is refused where it is none."""
+    """Rows in a list or one by one; unknown filters and values are refused."""
 
     filters: ClassVar[type[serializers.Serializer[None]]] = NoFilter
     """Its fields are query parameters."""
@@ -42,20 +42,20 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     """Column, or columns of which the first counts most, by name in ``?sort=NAME`` or ``?sort=-NAME``; without it rows
     come in their model's order."""
     searched: ClassVar[tuple[str, ...]] = ()
-    """Columns in which ``?search=`` looks for its words."""
+    """Columns that ``?search=`` searches for its words."""
     active_states: ClassVar[tuple[str, ...]] = ()
-    """Which states a filter ``active`` is of, where there is one."""
+    """The states that the filter ``active`` selects, where there is one."""
     detail_serializer_class: "ClassVar[type[serializers.BaseSerializer[Any]] | None]" = None
     """Of a single row, where that shows more than a list does. Any: as of `serializer_class`."""
 
-    def narrowed(self, rows: QuerySet[M], asked: Asked) -> QuerySet[M]:
-        """The rows that the filters let through; by default the parameters are look-ups, but ``active``."""
+    def narrowed(self, rows: QuerySet[M], query: QueryParameters) -> QuerySet[M]:
+        """The rows that the filters select; by default each parameter is a look-up, except ``active``."""
         if not self.active_states:
-            return rows.filter(**asked)
-        rows = rows.filter(**{name: value for name, value in asked.items() if name != "active"})
-        if "active" not in asked:
+            return rows.filter(**query)
+        rows = rows.filter(**{name: value for name, value in query.items() if name != "active"})
+        if "active" not in query:
             return rows
-        return (rows.filter if asked["active"] else rows.exclude)(state__in=self.active_states)
+        return (rows.filter if query["active"] else rows.exclude)(state__in=self.active_states)
 
     def get_serializer_class(self) -> "type[serializers.BaseSerializer[Any]]":
         """Any: as of `serializer_class`."""
@@ -63,12 +63,12 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return super().get_serializer_class() if detail is None else detail
 
     def get_queryset(self) -> QuerySet[M]:
-        """All rows; of a list, those that the query asks for, in its order."""
+        """All rows; for a list, those that match the query, in its order."""
         rows = super().get_queryset()
-        return self.asked_for(rows, self.request.query_params) if self.action == "list" else rows
+        return self.matching(rows, self.request.query_params) if self.action == "list" else rows
 
-    def asked_for(self, rows: QuerySet[M], query: Mapping[str, str]) -> QuerySet[M]:
-        """Those of `rows` that `query` asks for. Raises ValidationError."""
+    def matching(self, rows: QuerySet[M], query: Mapping[str, str]) -> QuerySet[M]:
+        """Those of `rows` that match `query`, in its order. Raises ValidationError."""
         wanted = self.filters(data=query)
         orders = (*(["search"] if self.searched else ()), *(["sort"] if self.sorts else ()))
         refuse_unknown(self, query, known=(*wanted.fields, *orders))
@@ -95,14 +95,13 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return csv_response(self.basename, columns, parts)
 
     def get_renderers(self) -> Renderers:
-        """A list can be had as CSV, too."""
+        """A list is available as CSV, too."""
         renderers = super().get_renderers()
         return [*renderers, CsvRenderer()] if self.action == "list" else renderers
 
     def page_of(self, rows: "QuerySet[Any]", serializer: "type[serializers.BaseSerializer[Any]]") -> Response:
-        """A page of what belongs to one row. Any: rows of whatever model the serializer shows.
-
-        Raises ValidationError.
+        """A page of rows that belong to one row. Any: rows of whatever model the serializer shows. Raises
+        ValidationError.
         """
         refuse_unknown(self, self.request.query_params, known=())
         return self._page(rows, serializer(many=True))
@@ -133,9 +132,9 @@ def refuse_unknown(view: "GenericAPIView[Any]", query: Mapping[str, str], *, kno
 async def _parts(
     rows: QuerySet[M], represent: Callable[[list[M]], list[Row]], actor: Actor
 ) -> AsyncIterator[list[Row]]:
-    """All rows, some at a time: by their keys, so that no database connection waits while a client reads.
+    """All rows in batches: by their keys, so that no database connection waits while a client reads.
 
-    They are read as `actor`: the request, and who acts in it, is over when the first is asked for.
+    They are read as `actor`: the request and its actor's context have ended when the first batch is requested.
     """
     keys = await sync_to_async(_keys)(rows, actor)
     for start in range(0, len(keys), CSV_ROWS_AT_ONCE):
@@ -163,7 +162,7 @@ def _part(
 
 
 def _let_go(rows: Iterable[M]) -> None:
-    """A row and the one that it belongs to hold each other: a long table's would all wait for a collection."""
+    """Break the reference cycle of a row and its parent: a long table's rows would all wait for garbage collection."""
     for row in rows:
         row._state.fields_cache.clear()
 

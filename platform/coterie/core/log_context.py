@@ -1,4 +1,4 @@
-"""What a log line is about: set where a request or a task begins, and told by every line until it ends."""
+"""What a log line is about: set where a request or a task begins, and part of every line until it ends."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,13 +8,13 @@ _context: ContextVar[Mapping[str, str]] = ContextVar("log_context", default={}) 
 
 
 def about() -> Mapping[str, str]:
-    """As ``request_id``, ``task``, ``round`` and the like."""
+    """The current fields: ``request_id``, ``task``, ``round`` and the like."""
     return _context.get()
 
 
 @contextmanager
 def logging_about(**facts: str) -> Iterator[None]:
-    """Lines in the block tell these, too."""
+    """Add these fields to lines logged in the block."""
     token = _context.set({**_context.get(), **facts})
     try:
         yield

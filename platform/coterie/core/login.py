@@ -1,4 +1,4 @@
-"""Which platform a command speaks to, and with what."""
+"""The platform and credential that commands use."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ FILE = Path(click.get_app_dir("coterie")) / "login.json"
 
 
 class Login(msgspec.Struct, frozen=True):
-    """Which platform, and the API token that opens it, as `coterie login` writes them."""
+    """The platform and the API token for it, as `coterie login` writes them."""
 
     url: str
     token: str

@@ -1,4 +1,4 @@
-"""What this process counts for monitoring; `config.monitoring` shows it. No label ever names a device or a person."""
+"""What this process counts for monitoring; `config.monitoring` exports it. No label ever names a device or a person."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 

@@ -1,4 +1,4 @@
-"""What migrations use where Django's own operation would lock a table of a platform that serves, or take long."""
+"""Migration operations for where Django's own would lock a table of a running platform, or take long."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -13,7 +13,7 @@ from django.db.models import Model
 class CreateModels(Operation):
     """Create the first models of an app, each after those that it refers to.
 
-    Django makes the classes of all models anew for each model that is created alone, which for a first start takes
+    Django rebuilds the classes of all models for each model that is created separately, which at a first start takes
     five times as long as all statements; here it does so once.
     """
 
@@ -23,7 +23,7 @@ class CreateModels(Operation):
         self.models = models
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """As Django's, of each; their classes are made when they are asked for."""
+        """As Django's, of each; their classes are built when first needed."""
         state.__dict__.pop("apps", None)
         for model in self.models:
             model.state_forwards(app_label, state)
@@ -48,7 +48,7 @@ class CreateModels(Operation):
 class _Beside(Operation):
     """Something that PostgreSQL adds to a table, or removes, while rows are written; with ``atomic = False``.
 
-    What an attempt that was killed has left of it is removed first.
+    Leftovers of an attempt that was killed are removed first.
     """
 
     model_name: str
@@ -84,7 +84,7 @@ class RemoveIndexBeside(_Beside, RemoveIndex):
 
 
 class AddConstraintBeside(_Beside, AddConstraint):
-    """Add a constraint; the rows that are there are checked under no lock of writers."""
+    """Add a constraint; existing rows are checked without a lock that blocks writers."""
 
     def change(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
         table, name = map(schema_editor.quote_name, (model._meta.db_table, self.constraint.name))
@@ -94,10 +94,10 @@ class AddConstraintBeside(_Beside, AddConstraint):
 
 
 class RemoveFieldIndexBeside(Operation):
-    """Remove the index that Django has made for a field by itself, while rows are written.
+    """Remove the index that Django created for a field by itself, while rows are written.
 
-    For a migration with ``atomic = False``. Of the state, AlterField with ``db_index=False`` tells the same; in the
-    database that would remove a foreign key's constraint, too, and check all rows for it anew.
+    For a migration with ``atomic = False``. AlterField with ``db_index=False`` has the same effect on the state; in the
+    database it would also remove a foreign key's constraint, and check all rows for it again.
     """
 
     reduces_to_sql = True
@@ -107,10 +107,10 @@ class RemoveFieldIndexBeside(Operation):
         self.model_name, self.name = model_name, name
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Not of this."""
+        """Does not change the state."""
 
     def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: ProjectState) -> None:
-        """Remove it where it is there."""
+        """Remove it if it exists."""
         concurrently, name, _ = self._index(app_label, schema_editor, *states)
         schema_editor.execute(f"DROP INDEX {concurrently} IF EXISTS {name}")
 
@@ -124,7 +124,7 @@ class RemoveFieldIndexBeside(Operation):
     def _index(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, _from_state: ProjectState, state: ProjectState
     ) -> tuple[str, str, str]:
-        """How to go about it, its name, and its table and column, as SQL has them."""
+        """SQL's word for concurrency, the index's name, and its table and column, quoted."""
         model = state.apps.get_model(app_label, self.model_name)
         table, column = model._meta.db_table, str(model._meta.get_field(self.name).column)
         name = schema_editor._create_index_name(table, [column])  # type: ignore[attr-defined]  # its stubs lack it

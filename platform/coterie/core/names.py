@@ -9,7 +9,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 
 
 class BadName(CoterieError):
-    """A name that could mislead whoever reads it in a list or a log. Fields: name, character."""
+    """A name that could mislead readers of a list or a log. Fields: name, character."""
 
     code = "names.control_character"
     kind = ErrorKind.INVALID
@@ -17,7 +17,7 @@ class BadName(CoterieError):
 
 
 def checked_name(name: str) -> str:
-    """`name`, which stays on its line. Raises BadName."""
+    """`name`, if it has no control characters. Raises BadName."""
     found = CONTROL.search(name)
     if found is not None:
         raise BadName(name=ascii(name), character=f"U+{ord(found.group()):04X}")

@@ -52,7 +52,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class Schema(AutoSchema):
-    """Describes what `ListedViewSet` takes and gives."""
+    """Describes the parameters and answers of `ListedViewSet`."""
 
     def get_override_parameters(self) -> list[Any]:  # Any: serializers and parameters alike, as the framework has it
         """Filters, search and sort of a list."""
@@ -79,7 +79,7 @@ def describe(result: dict[str, Any], **_: object) -> dict[str, Any]:  # Any: an 
             if "enum" in described or any(
                 "Enum" in one.get("$ref", "") for one in (described, *described.get("allOf", ()))
             ):
-                continue  # it says itself what it may be
+                continue  # it declares its examples itself
             for examples in (EXAMPLES, IN_OTHER_PLACES):
                 if name in examples and described.get("type", "any") in ("any", *TYPES[type(examples[name])]):
                     described.setdefault("example", examples[name])

@@ -1,4 +1,4 @@
-"""Where the platform of a state directory answers, as it notes itself when it begins to listen."""
+"""The address of the platform of a state directory, which it writes there when it begins to listen."""
 
 import socket
 from pathlib import Path
@@ -9,14 +9,14 @@ _PATIENCE_S = 1.0
 
 
 def note_address(state: Path, url: str) -> None:
-    """Keep that it answers at `url`, until it answers elsewhere."""
+    """Record that it answers at `url`, until the next call."""
     draft = state / f"{FILE}.draft"
     draft.write_text(url, encoding="utf-8")
     draft.replace(state / FILE)
 
 
 def noted_address(state: Path) -> str:
-    """Where it answers now, or answered last; blank: it has not answered yet."""
+    """The address at which it answers, or answered last; blank: it has not answered yet."""
     try:
         return (state / FILE).read_text(encoding="utf-8").strip()
     except FileNotFoundError:

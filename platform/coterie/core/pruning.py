@@ -1,6 +1,6 @@
-"""Removes what only tells of the past: each app declares in its module `pruning` which of its rows may go, and when.
+"""Removes old history: each app declares in its module `pruning` which of its rows may be deleted, and when.
 
-``OLD_ROWS`` there is a sequence of `OldRows`. Nothing else names them: whoever adds a table adds its rule beside it.
+``OLD_ROWS`` there is a sequence of `OldRows`. Nothing else names them: a new table gets its rule in its own app.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,21 +18,21 @@ from coterie.core.rows import PARTS, delete_in_parts
 
 MODULE = "pruning"
 WHOLES = 30_000
-"""Whose parts are found in one call, at most: SQLite takes as many values in a statement."""
+"""How many parents' parts one call looks for at most: SQLite takes as many values in a statement."""
 
 
 @dataclass(frozen=True)
 class OldRows:
-    """Rows of one table that may go a while after what they tell of has ended."""
+    """Rows of one table that may be deleted a while after what they describe has ended."""
 
     name: str
-    """What they are, for people, in the plural: ``parts of evaluations``."""
+    """Their name for people, in the plural: ``parts of evaluations``."""
     ended_before: Callable[[datetime], "QuerySet[Any]"]
-    """Those of what had ended by then, on which nothing rests any more."""
+    """Rows of what had ended by that time and that nothing else depends on."""
     fold: Callable[["QuerySet[Any]"], None] | None = None
-    """Keeps what stays of rows that are about to go, in the transaction in which they do."""
+    """Stores the totals of rows that are about to be deleted, in the transaction that deletes them."""
     at_once: int = 5_000
-    """In a statement: fewer where others go with each."""
+    """Rows per statement: fewer where deletions cascade."""
 
 
 class Pruned(NamedTuple):
@@ -44,26 +44,26 @@ class Pruned(NamedTuple):
 
 
 def declared() -> Iterator[OldRows]:
-    """What the apps declare, in the order in which they are installed."""
+    """All apps' rules, in the order in which the apps are installed."""
     for app in apps.get_app_configs():
         if app.name.startswith("coterie.") and app.module is not None and module_has_submodule(app.module, MODULE):
             yield from import_module(f"{app.name}.{MODULE}").OLD_ROWS
 
 
 def count_old(*, now: datetime) -> list[Pruned]:
-    """How many rows of each kind may go; none where the setting keeps all."""
-    found = ((kind, kind.ended_before(before)) for kind, before in _due(now))
+    """How many rows of each kind may be deleted; empty where the setting keeps all."""
+    found = ((kind, kind.ended_before(before)) for kind, before in _limits_by_kind(now))
     return [Pruned(kind.name, rows.model._meta.label, rows.count()) for kind, rows in found]
 
 
 def prune(*, now: datetime, parts: int = PARTS) -> list[Pruned]:
-    """Remove them; what is left of a kind after so many statements is for the next call.
+    """Delete old rows; what is left of a kind after `parts` statements remains for the next call.
 
-    A kind that fails keeps none of the others. Raises ExceptionGroup after all were tried.
+    A kind that fails does not stop the others. Raises ExceptionGroup after all were tried.
     """
     pruned: list[Pruned] = []
     failures: list[Exception] = []
-    for kind, before in _due(now):
+    for kind, before in _limits_by_kind(now):
         try:
             rows = kind.ended_before(before)
             removed = delete_in_parts(rows, at_once=kind.at_once, parts=parts, fold=kind.fold)
@@ -75,8 +75,10 @@ def prune(*, now: datetime, parts: int = PARTS) -> list[Pruned]:
     return pruned
 
 
-def gone_after_days(ended_at: datetime | None, *, now: datetime) -> int | None:
-    """Days for which rows of what ended at `ended_at` were kept, where these have passed; None: they stay still."""
+def deleted_after_days(ended_at: datetime | None, *, now: datetime) -> int | None:
+    """Days after which rows of what ended at `ended_at` were deleted, where these have passed; None: the rows still
+    exist.
+    """
     days = settings.KEEP_HISTORY_DAYS
     is_over = bool(days) and ended_at is not None and ended_at < now - timedelta(days=days)
     return days if is_over else None
@@ -85,15 +87,16 @@ def gone_after_days(ended_at: datetime | None, *, now: datetime) -> int | None:
 def parts_of(wholes: "QuerySet[Any]", parts: type[Model], whole: str) -> "QuerySet[Any]":
     """The rows of `parts` whose `whole` is among `wholes`.
 
-    Asked for by those that have some left, as most have none: a join would read the table of parts to find that out.
+    Only wholes that still have parts are looked up, as most have none: a join would read the table of parts to find
+    that out.
     """
     left = wholes.filter(Exists(parts._base_manager.filter(**{whole: OuterRef("pk")})))
     keys = list(left.order_by().values_list("pk", flat=True)[:WHOLES])
     return parts._base_manager.filter(**{f"{whole}__in": keys})
 
 
-def _due(now: datetime) -> Iterator[tuple[OldRows, datetime]]:
-    """Each kind, and the moment by which what it tells of must have ended; nothing where all is kept."""
+def _limits_by_kind(now: datetime) -> Iterator[tuple[OldRows, datetime]]:
+    """Each kind, and the time before which what it describes must have ended; empty where all is kept."""
     if settings.KEEP_HISTORY_DAYS:
         before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
         yield from ((kind, before) for kind in declared())

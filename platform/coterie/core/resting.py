@@ -1,7 +1,7 @@
-"""Periodic work that finds nothing to do rests until a row is changed, or time alone may give it something to do.
+"""Periodic work that finds nothing to do rests until a row changes, or until time alone may give it something to do.
 
-It says itself for how long: a sweep returns seconds. The clock of embedded mode leaves it out meanwhile, as the one
-process of that mode sees each change; where several processes write, changes are not counted, and nothing rests.
+The work itself returns for how many seconds. The scheduler of embedded mode skips it meanwhile, as the one process of
+that mode sees each change; where several processes write, changes are not counted, and nothing rests.
 """
 
 import threading
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 LONGEST_S = 60.0
-"""A rest. What another process has changed, such as a command beside the platform, is found when it is over."""
+"""The longest rest. A change by another process, such as a command beside the platform, is found after it."""
 
 _unremarkable: ContextVar[bool] = ContextVar("unremarkable", default=False)
 
@@ -25,28 +25,28 @@ class Changes:
 
     @property
     def count(self) -> int:
-        """So far."""
+        """The number so far."""
         return self._count
 
     def note(self) -> None:
-        """One more has been committed."""
+        """Count one more committed change."""
         with self._lock:
             self._count += 1
 
 
 class Rests:
-    """Which periodic work has said that it rests."""
+    """The periodic work that rests, and for how long."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._until: dict[str, tuple[int, float]] = {}
 
     def begin(self, name: str, seconds: float, *, seen: int) -> None:
-        """Work rests that began when so many changes had been `seen`."""
+        """Let work rest that started when `seen` changes had been counted."""
         self._until[name] = (seen, time.monotonic() + min(seconds, LONGEST_S))
 
     def is_on(self, name: str) -> bool:
-        """Whether work rests still."""
+        """Whether work still rests."""
         seen, until = self._until.get(name, (0, float("-inf")))
         return seen == self._changes.count and time.monotonic() < until
 
@@ -57,7 +57,7 @@ RESTS = Rests(CHANGES)
 
 @contextmanager
 def unremarkable() -> Iterator[None]:
-    """Changes of rows in the block end no rest: they tell anew what is known, such as that somebody is still there."""
+    """Changes of rows in the block do not end rests: they only confirm what is known, such as a device's presence."""
     token = _unremarkable.set(True)
     try:
         yield

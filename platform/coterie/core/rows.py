@@ -1,4 +1,4 @@
-"""Many rows at once: without expressions for each, which take ``bulk_create`` and ``bulk_update`` longest."""
+"""Many rows at once, without an expression for each row, which takes most of ``bulk_create`` and ``bulk_update``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -11,8 +11,9 @@ from django.db.models.sql.where import WhereNode
 
 M = TypeVar("M", bound=Model)
 PARTS = 200
-"""Of rows that are deleted in one call: of a table that is tidied each ten minutes, with 5,000 in a part, 144 million a
-day. One of which more becomes old than that grows without end."""
+"""Parts deleted in one call: for a table that is pruned every ten minutes, with 5,000 rows a part, 144 million rows a
+day. A table of which more rows than that become old each day grows without end.
+"""
 
 
 class Row(NamedTuple):
@@ -23,19 +24,19 @@ class Row(NamedTuple):
 
 
 def count_of(rows: QuerySet[Any], field: str) -> Coalesce:
-    """How many of `rows` each row of the query around has, by their foreign key `field`.
+    """How many of `rows` each row of the outer query has, by their foreign key `field`.
 
-    Counted for the rows of a page alone, where grouping a join would count for all of them first.
+    Counted for the rows of a page only, where grouping a join would count for all of them first.
     """
     own = rows.filter(**{field: OuterRef("pk")}).order_by().values(field)
     return Coalesce(Subquery(own.annotate(count=Count("pk")).values("count")), 0)
 
 
 def with_keys(rows: QuerySet[M], keys: Sequence[object]) -> list[M]:
-    """Those of `rows` with these keys, in their order; who is gone meanwhile is left out.
+    """Those of `rows` with these keys, in the order of the keys; rows deleted meanwhile are left out.
 
-    The conditions of `rows`, under which the keys were found, are not asked again: a database that knows no
-    distributions goes by one of them, which nearly all rows fulfil, and reads those.
+    The conditions of `rows`, under which the keys were found, are not repeated: a database without statistics of the
+    distribution may use one that nearly all rows fulfil, and read all those.
     """
     asked = rows.order_by()
     asked.query.where = WhereNode()
@@ -46,7 +47,7 @@ def with_keys(rows: QuerySet[M], keys: Sequence[object]) -> list[M]:
 def update_each(
     model: type[Model], columns: Sequence[str], rows: Iterable[Row], *, where: Mapping[str, object]
 ) -> None:
-    """Set `columns` of each row to its values, where the row is still as `where` says.
+    """Set `columns` of each row to its values, where the row still fulfils `where`.
 
     In the order of their keys, so that two transactions that change the same rows cannot deadlock.
     """
@@ -96,10 +97,10 @@ def insert_all(rows: Sequence[Model], *, or_nothing: bool = False) -> None:
 
 
 def upsert_all(rows: Sequence[Model], *, former: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Insert `rows`, all of one model, or write them over those with the same keys, in one statement.
+    """Insert `rows`, all of one model, or overwrite those with the same keys, in one statement.
 
-    A row that was there keeps in each column of `former` what it held in the column that is named with it.
-    In the order of their keys, so that two transactions that write the same rows cannot deadlock.
+    An existing row keeps in each column of `former` its earlier value of the column that it maps to. In the order of
+    their keys, so that two transactions that write the same rows cannot deadlock.
     """
     if not rows:
         return
@@ -127,10 +128,10 @@ def upsert_all(rows: Sequence[Model], *, former: Mapping[str, str] = MappingProx
 def delete_in_parts(
     rows: QuerySet[Any], *, at_once: int, parts: int = PARTS, fold: Callable[[QuerySet[Any]], None] | None = None
 ) -> int:
-    """Delete `rows`, `at_once` in a statement, so that nobody waits for long; how many that were.
+    """Delete `rows`, `at_once` in a statement, so that no lock is held for long; returns how many were deleted.
 
-    What is left after so many parts is for the next call. `fold` is given those that are about to go, in the
-    transaction in which they do; no row is given to it twice, whoever else deletes them meanwhile.
+    What is left after `parts` statements remains for the next call. `fold` is given the rows about to be deleted, in
+    the transaction that deletes them; no row is given to it twice, whoever else deletes rows meanwhile.
     """
     deleted = 0
     for _ in range(parts):

@@ -1,4 +1,4 @@
-"""Heartbeats of the scheduler of periodic work and of those that do it: without that work nothing overdue is found."""
+"""Heartbeats of the scheduler of periodic work and of its workers: without that work overdue rows are not found."""
 
 from datetime import datetime, timedelta
 

@@ -1,7 +1,7 @@
-"""Temporary directories that are removed even if the process is killed which made them: by the next that makes one.
+"""Temporary directories that are removed even if their process is killed: by the next process that creates one.
 
-Each holds a file that its process has locked, and the system unlocks when that process ends, whatever ends it. Process
-numbers would not do: they are given again, and mean nothing in another container that shares the directory.
+Each contains a file that its process has locked; the system releases the lock when that process ends, however it ends.
+Process numbers would not do: they are reused, and mean nothing in another container that shares the directory.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ PREFIX = "coterie-"
 
 @contextmanager
 def scratch_directory(purpose: str) -> Iterator[Path]:
-    """A directory of this process's own, until the block ends."""
+    """A directory of this process, until the block ends."""
     sweep_once(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{purpose}-") as name:
         lock = hold(Path(name))
@@ -30,16 +30,16 @@ def scratch_directory(purpose: str) -> Iterator[Path]:
 
 
 def hold(directory: Path) -> int:
-    """Mark `directory` as one that this process uses, as long as the descriptor stays open that is returned."""
+    """Mark `directory` as used by this process, as long as the returned descriptor stays open."""
     draft = directory / f"{HELD}-{os.getpid()}"
     descriptor = os.open(draft, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    draft.rename(directory / HELD)  # nobody finds it before it is locked
+    draft.rename(directory / HELD)  # no other process finds it before it is locked
     return descriptor
 
 
 def is_abandoned(directory: Path) -> bool:
-    """Whether a process held `directory`, one of this user, and has ended."""
+    """Whether a process of this user held `directory`, and has ended."""
     try:
         if directory.is_symlink() or directory.stat().st_uid != os.geteuid():
             return False
@@ -57,7 +57,7 @@ def is_abandoned(directory: Path) -> bool:
 
 @cache
 def sweep_once(root: Path) -> None:
-    """Remove what processes that were killed have left in `root`; once a process."""
+    """Remove the directories of killed processes from `root`; once per process."""
     with suppress(OSError):
         for found in root.glob(f"{PREFIX}*"):
             if is_abandoned(found):

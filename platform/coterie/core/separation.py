@@ -1,8 +1,9 @@
-"""What belongs to a project is seen by those who act in it: one filter in the default manager of every such model.
+"""Rows of a project are visible only to actors in it: one filter in the default manager of every such model.
 
-A model says by `project_path` how its rows reach their project. The filter is part of every query and is read when the
-query runs, so that neither a view that forgets to ask nor a query that was written down earlier shows rows of another
-project. Relations from a row to its parent are not filtered: who may see a row may see what it belongs to (ADR 94).
+A model states by `project_path` how its rows reach their project. The filter is part of every query and is evaluated
+when the query runs, so that neither a view that forgets to filter nor a query that was built earlier shows rows of
+another project. Relations from a row to its parent are not filtered: an actor who may see a row may see what it belongs
+to (ADR 94).
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ Sql = tuple[str, list[Any]]
 
 
 class OtherProject(CoterieError):
-    """Fields: what. What shall belong together is of two projects."""
+    """Fields: what. Two things that must belong together are of different projects."""
 
     code = "separation.other_project"
     kind = ErrorKind.INVALID
@@ -34,7 +35,7 @@ class OtherProject(CoterieError):
 
 
 class InActingProject(Expression):
-    """True of the rows of the project that the query's actor acts in; of all rows for who acts in all projects."""
+    """True for rows of the project in which the actor acts; for all rows where it acts in all projects."""
 
     conditional = True
 
@@ -54,7 +55,7 @@ class InActingProject(Expression):
         (self.column,) = exprs
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Sql:  # type: ignore[override]
-        """The condition for whoever acts now. Raises FullResultSet, which leaves it out."""
+        """The condition for the current actor. Raises FullResultSet, which omits it."""
         project = current_actor().project
         if project is None:
             raise FullResultSet
@@ -75,10 +76,10 @@ def _condition(model: type[models.Model], path: str) -> InActingProject:
 
 
 class ProjectManager(models.Manager[M], Generic[M]):
-    """The rows of the project that one acts in."""
+    """The rows of the project in which the current actor acts."""
 
     def get_queryset(self) -> models.QuerySet[M]:
-        """All rows, for queries that leave out those of other projects."""
+        """All rows, with the condition that filters out those of other projects."""
         paths = self.model.project_path  # type: ignore[attr-defined]  # of Separated
         either = models.Q()
         for path in (paths,) if isinstance(paths, str) else paths:
@@ -99,10 +100,7 @@ class Separated(models.Model):
 
 
 def acting_project() -> int:
-    """Key of the project that what is made now belongs to: the actor's, or the only one.
-
-    Raises ProjectNeeded where there are several.
-    """
+    """Key of the project for new rows: the actor's, or the only one. Raises ProjectNeeded where there are several."""
     project = current_actor().project
     if project is not None:
         return project
@@ -113,7 +111,7 @@ def acting_project() -> int:
 
 
 class ProjectRoot(Separated):
-    """A row that is made in a project; others belong to it."""
+    """A row that is created in a project; others belong to it."""
 
     project_path = "project"
 
@@ -139,7 +137,7 @@ def project_of(row: models.Model) -> int | None:
 
 
 def check_together(first: models.Model, *others: models.Model | None) -> None:
-    """Return if `others`, as far as they are given, are in the project of `first`. Raises OtherProject."""
+    """Check that `others`, where given, are in the project of `first`. Raises OtherProject."""
     for other in others:
         if other is not None and project_of(other) != project_of(first):
             raise OtherProject(what=str(other))
@@ -147,7 +145,7 @@ def check_together(first: models.Model, *others: models.Model | None) -> None:
 
 @contextmanager
 def acting_in(project: int | None) -> Iterator[None]:
-    """Let who acts now act in one project as long as the block lasts."""
+    """Let the current actor act in one project within the block."""
     actor = current_actor()
     with acting_as(replace(actor, project=project, in_installation=actor.installation_role())):
         yield

@@ -1,10 +1,10 @@
-"""Lengths of time as they are written in sentences."""
+"""Durations as they are written in sentences."""
 
 UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 
 
 def span(seconds: float) -> str:
-    """In the largest unit of which there are two."""
+    """`seconds` in the largest unit of which there are at least two."""
     for unit, size_s in UNITS:
         if seconds >= 2 * size_s:
             return f"{int(seconds / size_s)} {unit}"

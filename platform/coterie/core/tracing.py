@@ -1,4 +1,4 @@
-"""Spans of what this process does, for whoever `config.tracing` sends them to; where nobody is, nothing is made.
+"""Spans of this process's work, exported by `config.tracing`; where that is not configured, none are created.
 
 No span ever names a device, a person or an address.
 """
@@ -15,30 +15,30 @@ TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-
 
 
 class Span(Protocol):
-    """One that has not ended yet."""
+    """A span that has not ended yet."""
 
-    def tell(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: Value) -> None:
         """Add an attribute."""
 
 
 class Tracer(Protocol):
-    """Where spans go."""
+    """Where spans are sent."""
 
     def span(
         self, name: str, *, kind: Kind, parent: str | None, attributes: Mapping[str, Value]
     ) -> AbstractContextManager[Span]:
-        """The block, as a part of the running one; `parent`, a ``traceparent``, goes before that."""
+        """The block as a child of the running span, or of `parent`, a ``traceparent``, where given."""
 
     def add(self, name: str, *, began_ns: int, ended_ns: int) -> None:
-        """One that another process has timed, as a part of the running one; nanoseconds of Unix time."""
+        """Add a span that another process has timed, as a child of the running one; nanoseconds of Unix time."""
 
     def traceparent(self) -> str | None:
-        """What names the running span to other processes; None: none runs."""
+        """The running span's ``traceparent`` for other processes; None: none runs."""
 
 
 class _Nothing:
-    def tell(self, name: str, value: Value) -> None:
-        """Nobody hears it."""
+    def set_attribute(self, name: str, value: Value) -> None:
+        """No exporter is configured: the attribute is dropped."""
 
 
 _NOTHING = nullcontext(_Nothing())
@@ -46,20 +46,20 @@ _tracer: Tracer | None = None
 
 
 def send_spans_to(tracer: Tracer | None) -> None:
-    """From now on; None: nowhere."""
+    """Send spans to `tracer` from now on; None: nowhere."""
     global _tracer
     _tracer = tracer
 
 
 def is_traced() -> bool:
-    """Whether spans go anywhere."""
+    """Whether spans are exported."""
     return _tracer is not None
 
 
 def span(
     name: str, *, kind: Kind = "internal", parent: str | None = None, **attributes: Value
 ) -> AbstractContextManager[Span]:
-    """The block as a span. A `parent` that is no ``traceparent`` is passed over."""
+    """The block as a span. A `parent` that is not a valid ``traceparent`` is ignored."""
     if _tracer is None:
         return _NOTHING
     known = parent if parent is not None and TRACEPARENT.fullmatch(parent) else None
@@ -67,11 +67,11 @@ def span(
 
 
 def add_span(name: str, *, began_ns: int, ended_ns: int) -> None:
-    """A span that has ended elsewhere, in nanoseconds of Unix time."""
+    """Add a span that has ended elsewhere, in nanoseconds of Unix time."""
     if _tracer is not None:
         _tracer.add(name, began_ns=began_ns, ended_ns=ended_ns)
 
 
 def traceparent() -> str | None:
-    """What names the running span to other processes; None: none runs, or nothing is traced."""
+    """The running span's ``traceparent`` for other processes; None: none runs, or nothing is traced."""
     return None if _tracer is None else _tracer.traceparent()

@@ -8,7 +8,7 @@ from coterie.core.why import LONGEST_WHY
 
 
 class WhyField(serializers.CharField):
-    """A sentence, or nothing; `help_text` says where it stands."""
+    """A sentence, or nothing; `help_text` tells where it is shown."""
 
     def __init__(self, *, help_text: str, **more: Any) -> None:  # noqa: ANN401 - as the REST framework has them
         super().__init__(default="", allow_blank=True, max_length=LONGEST_WHY, help_text=help_text, **more)

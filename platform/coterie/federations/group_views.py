@@ -5,7 +5,7 @@ from typing import TypeVar
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.rows import count_of
 from coterie.federations.models import Group, Membership, Split
 
@@ -46,9 +46,9 @@ class GroupViewSet(ListedViewSet[Group]):
     filters = GroupFilter
     sorts = {"name": "name", "since": "since"}
 
-    def narrowed(self, rows: QuerySet[Group], asked: Asked) -> QuerySet[Group]:
+    def narrowed(self, rows: QuerySet[Group], query: QueryParameters) -> QuerySet[Group]:
         """A group has members until it ends."""
-        return _current(rows, asked)
+        return _current(rows, query)
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
@@ -78,9 +78,9 @@ class MembershipViewSet(ListedViewSet[Membership]):
     filters = MembershipFilter
     sorts = {"since": "since", "group": "group__name", "device": "device__name"}
 
-    def narrowed(self, rows: QuerySet[Membership], asked: Asked) -> QuerySet[Membership]:
+    def narrowed(self, rows: QuerySet[Membership], query: QueryParameters) -> QuerySet[Membership]:
         """A membership lasts until the device is put elsewhere."""
-        return _current(rows, asked)
+        return _current(rows, query)
 
 
 class SplitSerializer(serializers.ModelSerializer[Split]):
@@ -126,8 +126,8 @@ class SplitViewSet(ListedViewSet[Split]):
     sorts = {"at": "at"}
 
 
-def _current(rows: QuerySet[Timed], asked: Asked) -> QuerySet[Timed]:
-    wanted = dict(asked)
+def _current(rows: QuerySet[Timed], query: QueryParameters) -> QuerySet[Timed]:
+    wanted = dict(query)
     current = wanted.pop("current", None)
     rows = rows.filter(**wanted)
     return rows if current is None else rows.filter(until__isnull=current)

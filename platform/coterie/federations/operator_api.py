@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations import services
 from coterie.federations.labels import Labels, labels_of
 from coterie.federations.models import Federation
@@ -149,9 +149,9 @@ class FederationRows(ListedViewSet[Federation]):
     sorts = {name: name for name in ("name", "state", "created_at")}
     searched = ("name", "slug", "device_tag")
 
-    def narrowed(self, rows: QuerySet[Federation], asked: Asked) -> QuerySet[Federation]:
+    def narrowed(self, rows: QuerySet[Federation], query: QueryParameters) -> QuerySet[Federation]:
         """By its columns, and by whether it is archived."""
-        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        archived, others = query["archived"], {name: value for name, value in query.items() if name != "archived"}
         return rows.filter(archived_at__isnull=not archived, **others)
 
 

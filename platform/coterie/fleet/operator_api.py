@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
 from coterie.core.key_field import KeyField
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.fleet import certificates, credentials, services
 from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation
 from coterie.fleet.presence import is_present
@@ -157,7 +157,7 @@ class DeviceRows(ListedViewSet[Device]):
     sorts = {name: name for name in ("name", "enrolled_at", "train_step_s")} | {"last_seen_at": "tracked last_seen_at"}
     searched = ("name", "id")
 
-    def narrowed(self, rows: QuerySet[Device], asked: Asked) -> QuerySet[Device]:
+    def narrowed(self, rows: QuerySet[Device], query: QueryParameters) -> QuerySet[Device]:
         """By stored fields of a device, and by its present status."""
         now = timezone.now()
         columns = {
@@ -167,12 +167,12 @@ class DeviceRows(ListedViewSet[Device]):
             "refuses_updates": "agent__refuses_updates",
         }
         stored = ("state", "reason", "version", "agent", "refuses_updates", "enrolled_with", "renewal")
-        rows = rows.filter(**{columns.get(name, name): asked[name] for name in stored if name in asked})
-        rows = with_tag(rows, asked.get("tag", ""))
-        if asked.get("status") in (None, DeviceStatus.REVOKED, DeviceStatus.LEFT):  # no other device is archived
-            rows = rows.filter(archived_at__isnull=not asked["archived"])
-        if "status" in asked:
-            rows = with_status(rows, DeviceStatus(asked["status"]), now=now)
+        rows = rows.filter(**{columns.get(name, name): query[name] for name in stored if name in query})
+        rows = with_tag(rows, query.get("tag", ""))
+        if query.get("status") in (None, DeviceStatus.REVOKED, DeviceStatus.LEFT):  # no other device is archived
+            rows = rows.filter(archived_at__isnull=not query["archived"])
+        if "status" in query:
+            rows = with_status(rows, DeviceStatus(query["status"]), now=now)
         rules = {
             "present": is_present(now),
             "ready": is_ready(now),
@@ -180,8 +180,8 @@ class DeviceRows(ListedViewSet[Device]):
             "certified": certificates.certified(),
         }
         for name, rule in rules.items():
-            if name in asked:
-                rows = rows.filter(rule if asked[name] else ~rule)
+            if name in query:
+                rows = rows.filter(rule if query[name] else ~rule)
         return rows
 
 
@@ -285,10 +285,10 @@ class EnrolmentTokenViewSet(ListedViewSet[EnrolmentToken]):
     sorts = {name: name for name in ("label", "created_at", "expires_at", "uses")}
     searched = ("label",)
 
-    def narrowed(self, rows: QuerySet[EnrolmentToken], asked: Asked) -> QuerySet[EnrolmentToken]:
+    def narrowed(self, rows: QuerySet[EnrolmentToken], query: QueryParameters) -> QuerySet[EnrolmentToken]:
         """By whether devices can still join with them."""
         usable = Q(revoked_at=None, expires_at__gt=timezone.now(), uses__lt=F("uses_allowed"))
-        return rows if "usable" not in asked else rows.filter(usable if asked["usable"] else ~usable)
+        return rows if "usable" not in query else rows.filter(usable if query["usable"] else ~usable)
 
     @extend_schema(request=EnrolmentTokenSerializer, responses={201: IssuedEnrolmentTokenSerializer})
     def create(self, request: Request) -> Response:
@@ -343,9 +343,9 @@ class RenewalViewSet(ListedViewSet[CredentialRenewal]):
     sorts = {"ordered_at": "ordered_at"}
     searched = ("tag",)
 
-    def narrowed(self, rows: QuerySet[CredentialRenewal], asked: Asked) -> QuerySet[CredentialRenewal]:
+    def narrowed(self, rows: QuerySet[CredentialRenewal], query: QueryParameters) -> QuerySet[CredentialRenewal]:
         """By the tag that they were for."""
-        return rows.filter(tag=asked["tag"]) if "tag" in asked else rows
+        return rows.filter(tag=query["tag"]) if "tag" in query else rows
 
     @extend_schema(request=RenewalSerializer, responses={201: RenewalSerializer})
     def create(self, request: Request) -> Response:

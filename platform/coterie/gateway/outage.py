@@ -89,10 +89,10 @@ class DatabaseWatch:
 
     def _watch(self) -> None:
         while not self._answers():
-            AWAY.gone(DISK if _is_full() else DATABASE)
+            AWAY.record_failure(DISK if _is_full() else DATABASE)
             time.sleep(PROBE_S)
         for missed in (DATABASE, DISK):
-            AWAY.back(missed)
+            AWAY.record_answer(missed)
 
     def _answers(self) -> bool:
         """Whether a request would get through; where there is no room, reads may, and no write."""

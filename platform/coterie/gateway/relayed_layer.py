@@ -53,12 +53,12 @@ class RelayedChannelLayer(ThreadSafeChannelLayer):
     async def group_send(self, group: str, message: Event) -> None:
         """Send to every process's channels of `group`; to this one's where Redis does not answer."""
         self.require_valid_group_name(group)
-        if AWAY.worth_asking(REDIS):
+        if AWAY.should_try(REDIS):
             try:
                 # Hints are sent on a loop of their own, which may wait, also when the interpreter is ending.
                 self._publisher.publish(self._prefix + group, msgspec.json.encode(message))
             except UNREACHABLE:
-                AWAY.gone(REDIS)
+                AWAY.record_failure(REDIS)
             else:
                 return
         await super().group_send(group, message)
@@ -82,7 +82,7 @@ class RelayedChannelLayer(ThreadSafeChannelLayer):
             try:
                 await self._hear()
             except UNREACHABLE:
-                AWAY.gone(REDIS)
+                AWAY.record_failure(REDIS)
             finally:
                 self._heard = None
             await asyncio.sleep(AGAIN_S)
@@ -94,7 +94,7 @@ class RelayedChannelLayer(ThreadSafeChannelLayer):
         async with client, client.pubsub() as heard:
             await heard.subscribe(self._prefix, *(self._prefix + group for group in list(self.groups)))
             self._heard = heard
-            AWAY.back(REDIS)
+            AWAY.record_answer(REDIS)
             while True:
                 message = await heard.get_message(ignore_subscribe_messages=True, timeout=HEARTBEAT_S)
                 if message is not None:

@@ -54,12 +54,12 @@ class SharedCache(RedisCache):
         )
 
     def _either(self, shared: Callable[[], T], own: Callable[[], T]) -> T:
-        if AWAY.worth_asking(REDIS):
+        if AWAY.should_try(REDIS):
             try:
                 found = shared()
             except RedisError:
-                AWAY.gone(REDIS)
+                AWAY.record_failure(REDIS)
             else:
-                AWAY.back(REDIS)
+                AWAY.record_answer(REDIS)
                 return found
         return own()

@@ -39,7 +39,7 @@ def watching(application: Application, *, device_root: str) -> Application:
         try:
             with _traced(scope, device_root, request_id) as traced, logging_about(request_id=request_id):
                 await application(scope, receive, send_named)
-                traced.tell("http.response.status_code", int(status) if status != GONE else 499)
+                traced.set_attribute("http.response.status_code", int(status) if status != GONE else 499)
         finally:
             _count(scope["path"], device_root, status, time.monotonic() - began_s)
 

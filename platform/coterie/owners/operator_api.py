@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.fleet.models import Device
 from coterie.owners import services
 from coterie.owners.exporting import export_of
@@ -174,6 +174,6 @@ class RebuildViewSet(ListedViewSet[Rebuild]):
     filters = RebuildFilter
     sorts = {name: name for name in ("asked_at", "finished_at")}
 
-    def narrowed(self, rows: QuerySet[Rebuild], asked: Asked) -> QuerySet[Rebuild]:
+    def narrowed(self, rows: QuerySet[Rebuild], query: QueryParameters) -> QuerySet[Rebuild]:
         """By federation and state."""
-        return rows.filter(**asked)
+        return rows.filter(**query)

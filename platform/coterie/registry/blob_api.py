@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.acting import OperatorRole, current_actor
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.registry import services
 from coterie.registry.models import Blob
 
@@ -43,9 +43,9 @@ class BlobViewSet(ListedViewSet[Blob]):
         current_actor().require_in_installation(OperatorRole.VIEWER)
         return super().get_queryset()
 
-    def narrowed(self, rows: QuerySet[Blob], asked: Asked) -> QuerySet[Blob]:
+    def narrowed(self, rows: QuerySet[Blob], query: QueryParameters) -> QuerySet[Blob]:
         """By whether they are damaged."""
-        return rows.filter(damaged_at__isnull=not asked["damaged"]) if "damaged" in asked else rows
+        return rows.filter(damaged_at__isnull=not query["damaged"]) if "damaged" in query else rows
 
     @extend_schema(request=None, responses=BlobSerializer)
     @action(detail=True, methods=["post"])

@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 from coterie.compile.recipe import recipe_schema
 from coterie.core.archiving_api import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
 from coterie.core.json_body import BoundedJSONParser
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
 from coterie.registry import describing, services
 from coterie.registry.archive import archive
@@ -316,9 +316,9 @@ class PairRows(ListedViewSet[ModelPair]):
     sorts = {name: name for name in ("name", "state", "created_at")}
     searched = ("name", "slug")
 
-    def narrowed(self, rows: QuerySet[ModelPair], asked: Asked) -> QuerySet[ModelPair]:
+    def narrowed(self, rows: QuerySet[ModelPair], query: QueryParameters) -> QuerySet[ModelPair]:
         """By its columns, and by whether it is archived."""
-        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        archived, others = query["archived"], {name: value for name, value in query.items() if name != "archived"}
         return rows.filter(archived_at__isnull=not archived, **others)
 
 
@@ -451,9 +451,9 @@ class VersionRows(ListedViewSet[ModelVersion]):
     sorts = {"number": "number", "created_at": "created_at", "size_bytes": "parameters__size_bytes"}
     searched = ("description__name", "description__notes", "lineage", "pair__slug")
 
-    def narrowed(self, rows: QuerySet[ModelVersion], asked: Asked) -> QuerySet[ModelVersion]:
+    def narrowed(self, rows: QuerySet[ModelVersion], query: QueryParameters) -> QuerySet[ModelVersion]:
         """By its columns, and by whether it is archived."""
-        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        archived, others = query["archived"], {name: value for name, value in query.items() if name != "archived"}
         return rows.filter(description__archived_at__isnull=not archived, **others)
 
 

@@ -12,7 +12,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.merging.models import Update
 from coterie.rounds.errors import NothingToMerge
 from coterie.rounds.list_figures import accuracy_of, rounds_before
@@ -299,10 +299,10 @@ class AssignmentViewSet(ListedViewSet[Assignment]):
     sorts = {name: name for name in ("offered_at", "changed_at")}
     searched = ("device__name", "reason_sentence")
 
-    def narrowed(self, rows: QuerySet[Assignment], asked: Asked) -> QuerySet[Assignment]:
+    def narrowed(self, rows: QuerySet[Assignment], query: QueryParameters) -> QuerySet[Assignment]:
         """By device, round, federation and state."""
         columns = {"federation": "round__federation"}
-        return rows.filter(**{columns.get(name, name): value for name, value in asked.items()})
+        return rows.filter(**{columns.get(name, name): value for name, value in query.items()})
 
 
 def _difference(value: float | None, before: float | None) -> float | None:

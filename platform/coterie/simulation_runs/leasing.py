@@ -11,7 +11,7 @@ from coterie.cloud.fleet_run_job import FleetRunResult
 from coterie.core.durable import MAX_SENTENCE, Steps, reason_columns
 from coterie.core.events import notify_consoles
 from coterie.core.lease import extend_lease, free, lapsed, take_lease
-from coterie.core.postponing import goes_on, is_due, pause_after, postponed
+from coterie.core.postponing import is_due, pause_after, postponed, postponed_reason
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie_wire.conditions import Reason
 
@@ -75,7 +75,7 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
 def postpone(run: SimulationRun, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
     """Have the run wait until what it `lack`s may be there again, unless it was cancelled. No worker has failed."""
     pause = pause_after(run.postponements)
-    told = goes_on(lack, pause)
+    told = postponed_reason(lack, pause)
     put_off = _held(run.pk, lease).update(
         state=State.QUEUED,
         attempts=F("attempts") - 1,

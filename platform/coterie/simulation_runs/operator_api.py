@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import WantedRun
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
 from coterie.core.why_api import WhyField
 from coterie.simulation_runs import services
@@ -152,9 +152,9 @@ class SimulationRunViewSet(ListedViewSet[SimulationRun]):
     searched = ("fleet__pair_name", "fleet__data_name", "asked_by", "reason_sentence")
     sorts = SORTS
 
-    def narrowed(self, rows: QuerySet[SimulationRun], asked: Asked) -> QuerySet[SimulationRun]:
+    def narrowed(self, rows: QuerySet[SimulationRun], query: QueryParameters) -> QuerySet[SimulationRun]:
         """Without outcomes, which a list does not show and which may be large."""
-        return super().narrowed(rows, asked).defer("outcome")
+        return super().narrowed(rows, query).defer("outcome")
 
     @extend_schema(request=CancelRunSerializer, responses=SimulationRunSerializer)
     @action(detail=True, methods=["post"])

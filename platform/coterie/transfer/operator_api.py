@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 
 
@@ -137,12 +137,12 @@ class HelpRequestViewSet(ListedViewSet[HelpRequest]):
     serializer_class = HelpRequestSerializer
     filters = HelpRequestFilter
 
-    def narrowed(self, rows: QuerySet[HelpRequest], asked: Asked) -> QuerySet[HelpRequest]:
+    def narrowed(self, rows: QuerySet[HelpRequest], query: QueryParameters) -> QuerySet[HelpRequest]:
         """By federation, device and state; and those that go on, or have ended."""
-        rows = rows.filter(**{name: value for name, value in asked.items() if name != "live"})
-        if "live" not in asked:
+        rows = rows.filter(**{name: value for name, value in query.items() if name != "live"})
+        if "live" not in query:
             return rows
-        return (rows.filter if asked["live"] else rows.exclude)(state__in=HelpRequest.LIVE)
+        return (rows.filter if query["live"] else rows.exclude)(state__in=HelpRequest.LIVE)
 
 
 class TransferViewSet(ListedViewSet[Transfer]):

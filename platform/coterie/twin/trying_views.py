@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
-from coterie.core.listing import Asked, ListedViewSet
+from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations.models import Federation
 from coterie.registry.models import Dataset
 from coterie.twin.operator_api import CalibrationSerializer
@@ -225,9 +225,9 @@ class TriedPlanViewSet(ListedViewSet[TrainingJob]):
     searched = ("federation__name", "pair__name", "pair__slug", "dataset__name", "asked_by", "reason_sentence")
     sorts = SORTS
 
-    def narrowed(self, rows: QuerySet[TrainingJob], asked: Asked) -> QuerySet[TrainingJob]:
+    def narrowed(self, rows: QuerySet[TrainingJob], query: QueryParameters) -> QuerySet[TrainingJob]:
         """Without what was found, which a list does not show and which may be large."""
-        return super().narrowed(rows, asked).defer("found", "curve")
+        return super().narrowed(rows, query).defer("found", "curve")
 
     @extend_schema(responses=PlanForecastSerializer)
     def retrieve(self, _request: Request, pk: UUID) -> Response:

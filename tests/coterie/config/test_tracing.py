@@ -79,7 +79,7 @@ def site_client() -> Iterator[httpx.AsyncClient]:
 
 def test_nothing_is_made_where_nobody_wants_it() -> None:
     with span("anything", round=1) as nothing:
-        nothing.tell("status", 200)
+        nothing.set_attribute("status", 200)
         assert span("other") is span("another")
     add_span("late", began_ns=0, ended_ns=1)
     assert not is_traced()

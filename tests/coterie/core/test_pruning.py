@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from pytest_django.fixtures import Settings
 
 from coterie.core import pruning
-from coterie.core.pruning import OldRows, Pruned, count_old, declared, gone_after_days, prune
+from coterie.core.pruning import OldRows, Pruned, count_old, declared, deleted_after_days, prune
 from coterie.fleet.models import Observation
 from tests.coterie.world import START, later, make_device
 
@@ -50,11 +50,11 @@ def test_what_ended_long_ago_is_counted_and_goes(observation: Observation, monke
 def test_rows_are_said_to_be_gone_when_they_go(settings: Settings) -> None:
     ended = START
     year = START + timedelta(days=365)
-    assert gone_after_days(ended, now=year) is None, "not before they go"
-    assert gone_after_days(ended, now=year + timedelta(seconds=1)) == 365
-    assert gone_after_days(None, now=later(10**9)) is None, "it has not ended"
+    assert deleted_after_days(ended, now=year) is None, "not before they go"
+    assert deleted_after_days(ended, now=year + timedelta(seconds=1)) == 365
+    assert deleted_after_days(None, now=later(10**9)) is None, "it has not ended"
     settings.KEEP_HISTORY_DAYS = 0
-    assert gone_after_days(ended, now=later(10**9)) is None, "all is kept"
+    assert deleted_after_days(ended, now=later(10**9)) is None, "all is kept"
 
 
 def test_a_kind_that_fails_keeps_no_other(observation: Observation, monkeypatch: pytest.MonkeyPatch) -> None:

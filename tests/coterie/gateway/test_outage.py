@@ -26,13 +26,13 @@ class Clock:
 def test_one_asks_at_a_time_whether_a_server_is_back() -> None:
     clock = Clock()
     away = Away(clock)
-    assert away.worth_asking(REDIS)
-    away.gone(REDIS)
-    assert [REDIS in away, away.worth_asking(REDIS), list(away.sentences())] == [True, False, [REDIS]]
+    assert away.should_try(REDIS)
+    away.record_failure(REDIS)
+    assert [REDIS in away, away.should_try(REDIS), list(away.sentences())] == [True, False, [REDIS]]
     clock.now = 2.0
-    assert [away.worth_asking(REDIS), away.worth_asking(REDIS)] == [True, False]
-    away.back(REDIS)
-    assert (away.worth_asking(REDIS), away.sentences()) == (True, {})
+    assert [away.should_try(REDIS), away.should_try(REDIS)] == [True, False]
+    away.record_answer(REDIS)
+    assert (away.should_try(REDIS), away.sentences()) == (True, {})
 
 
 def test_a_watch_ends_the_outage_when_the_database_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_a_watch_ends_the_outage_when_the_database_answers(monkeypatch: pytest.M
         assert DATABASE not in AWAY
     finally:
         may_answer.set()
-        AWAY.back(DATABASE)
+        AWAY.record_answer(DATABASE)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -75,11 +75,11 @@ def test_whoever_misses_the_database_is_told_to_come_back() -> None:
 @pytest.mark.django_db
 def test_healthz_tells_what_the_platform_does_without() -> None:
     record_pulse(timezone.now())
-    AWAY.gone(REDIS)
+    AWAY.record_failure(REDIS)
     try:
         told = Client().get("/healthz").json()
     finally:
-        AWAY.back(REDIS)
+        AWAY.record_answer(REDIS)
     assert told["status"] == "degraded"
     assert "Redis does not answer" in told["without"][REDIS]
 

@@ -214,12 +214,12 @@ async def test_an_address_that_asks_too_often_has_to_wait(asker: Asker, settings
 
 
 async def test_without_a_database_everybody_is_told_at_once(asker: Asker, site: FakeSite) -> None:
-    AWAY.gone(DATABASE)
+    AWAY.record_failure(DATABASE)
     try:
         answers = [await asker().get("/healthz"), await asker().post("/device/v1/check-in")]
         style = await asker().get("/static/style.css")
     finally:
-        AWAY.back(DATABASE)
+        AWAY.record_answer(DATABASE)
     told = {(answer.status_code, answer.json()["code"], answer.headers["retry-after"]) for answer in answers}
     assert told == {(503, "gateway.database_away", "5")}
     assert style.status_code == 200

@@ -26,4 +26,4 @@ class Command(ShellCommand):
             change_operator(operator=operator_named(operator), role=OperatorRole(role))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.tell({"operator": operator, "role": role}, f"{operator} is {role}", as_json=as_json)
+        self.report({"operator": operator, "role": role}, f"{operator} is {role}", as_json=as_json)

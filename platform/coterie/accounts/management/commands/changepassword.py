@@ -30,4 +30,4 @@ class Command(ShellCommand):
             reset_password(operator=person, new=new)
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.tell({"operator": operator}, f"{operator} has another password", as_json=as_json)
+        self.report({"operator": operator}, f"{operator} has another password", as_json=as_json)

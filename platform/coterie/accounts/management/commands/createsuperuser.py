@@ -28,7 +28,7 @@ class Command(ShellCommand, createsuperuser.Command):
         self._name = options[Operator.USERNAME_FIELD]
         with redirect_stdout(sys.stderr):
             createsuperuser.Command.handle(self, *args, **options | {"verbosity": 0})
-        self.tell({"operator": self._name}, as_json=True)
+        self.report({"operator": self._name}, as_json=True)
 
     def get_input_data(self, field: "Field[Any, Any]", message: str, default: str | None = None) -> Any:  # noqa: ANN401
         """Note the name that is typed."""

@@ -24,4 +24,4 @@ class Command(ShellCommand):
             reset_second_factor(operator=operator_named(operator))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.tell({"operator": operator}, f"{operator} has no second factor any more", as_json=as_json)
+        self.report({"operator": operator}, f"{operator} has no second factor any more", as_json=as_json)

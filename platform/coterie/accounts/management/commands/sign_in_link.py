@@ -39,6 +39,6 @@ class Command(ShellCommand):
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         link = address.rstrip("/") + path
-        self.tell({"operator": operator, "url": link}, link, as_json=as_json)
+        self.report({"operator": operator, "url": link}, link, as_json=as_json)
         if not url and not is_answered(address):
             self.stderr.write("The platform does not run now; this is where it answered last.")

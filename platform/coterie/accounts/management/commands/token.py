@@ -50,4 +50,4 @@ class Command(ShellCommand):
             )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        self.tell({"name": name, "secret": issued.secret}, issued.secret, as_json=as_json)
+        self.report({"name": name, "secret": issued.secret}, issued.secret, as_json=as_json)

@@ -2,11 +2,11 @@
 
 from django.core.management.base import CommandError, CommandParser
 
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 from coterie_wire.stun import answer_stun
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """A STUN server that knows Binding requests and nothing else."""
 
     help = (
@@ -23,7 +23,7 @@ class Command(TellingCommand):
 
     def handle(self, *_args: object, host: str, port: int, as_json: bool, **_options: object) -> None:
         """Answer. Raises CommandError where the port cannot be had."""
-        self.tell({"host": host, "port": port}, f"answers STUN on {host}:{port}", as_json=as_json)
+        self.report({"host": host, "port": port}, f"answers STUN on {host}:{port}", as_json=as_json)
         try:
             answer_stun(host, port)
         except OSError as error:

@@ -52,7 +52,7 @@ class Command(ShellCommand):
                 self._use(as_json=as_json)
             else:
                 certificates = trusted_authorities(now=timezone.now())
-                self.tell({"certificates": certificates}, certificates.removesuffix("\n"), as_json=as_json)
+                self.report({"certificates": certificates}, certificates.removesuffix("\n"), as_json=as_json)
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         except OSError as error:
@@ -71,7 +71,7 @@ class Command(ShellCommand):
             raise CommandError(f"{to} is there already; name a new file")
         row = draw_next_authority(write_to=to or draft_of_next_authority(), now=timezone.now())
         then = "coterie device-authority --use-next" if to is None else f"set COTERIE_DEVICE_CA_KEY to what {to} has"
-        self.tell(
+        self.report(
             {"next_public_key": row.public_key, "written_to": None if to is None else str(to)},
             f"The next key's public half is {row.public_key[:16]}…. {INSTALL}",
             f"Then: {then}.",
@@ -83,4 +83,4 @@ class Command(ShellCommand):
             raise CommandError("this platform's key is in COTERIE_DEVICE_CA_KEY: set it to the next one and restart")
         row = use_next_authority(now=timezone.now())
         sentence = f"Certificates are signed with the key whose public half is {row.public_key[:16]}… now."
-        self.tell({"public_key": row.public_key}, sentence, as_json=as_json)
+        self.report({"public_key": row.public_key}, sentence, as_json=as_json)

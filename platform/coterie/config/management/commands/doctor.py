@@ -3,12 +3,12 @@
 from django.core.management.base import CommandError
 
 from coterie.config.doctor import Finding, examine
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 
 MARKS = {"fine": "ok     ", "warning": "warning", "wrong": "WRONG  "}
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """Examines the platform."""
 
     help = (
@@ -25,7 +25,7 @@ class Command(TellingCommand):
             if not as_json:
                 self.stdout.write(f"{MARKS[finding.state]}  {finding.about}: {finding.says}")
         if as_json:
-            self.tell([finding._asdict() for finding in found], as_json=True)
+            self.report([finding._asdict() for finding in found], as_json=True)
         wrong = sum(finding.state == "wrong" for finding in found)
         if wrong:
             raise CommandError(f"{wrong} found wrong; docs/runbooks says what to do", returncode=1)

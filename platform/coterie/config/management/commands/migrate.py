@@ -9,10 +9,10 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from coterie.config.schema import OtherSchema, refuse_other
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 
 
-class Command(TellingCommand, migrate.Command):
+class Command(ReportingCommand, migrate.Command):
     """Changes tables, or says how they would be changed."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,7 +35,7 @@ class Command(TellingCommand, migrate.Command):
         only_looks = bool(options["plan"] or options["check_unapplied"])
         if not only_looks:
             migrate.Command.handle(self, *args, **options | {"verbosity": 0})
-        self.tell({"applied": not only_looks, "migrations": missing}, as_json=True)
+        self.report({"applied": not only_looks, "migrations": missing}, as_json=True)
         if options["check_unapplied"] and missing:
             sys.exit(1)
 

@@ -7,10 +7,10 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from coterie.core.pruning import count_old, prune
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """Removes rows that nothing needs."""
 
     help = (
@@ -29,7 +29,7 @@ class Command(TellingCommand):
         pruned = count_old(now=now) if dry_run else prune(now=now, parts=sys.maxsize)
         verb = "would be removed" if dry_run else "removed"
         for_ever = () if days else ("COTERIE_KEEP_HISTORY_DAYS is 0: nothing is removed",)
-        self.tell(
+        self.report(
             {"days": days, "dry_run": dry_run, "rows": [one._asdict() for one in pruned]},
             *for_ever,
             *(f"{one.name}: {one.rows} {verb}" for one in pruned),

@@ -62,7 +62,7 @@ class Command(ShellCommand):
         enrolled = Device.objects.filter(state=Device.State.ENROLLED)
         able = enrolled.filter(capabilities__platform_key__isnull=False).count()
         unable = enrolled.count() - able
-        self.tell(
+        self.report(
             {"public_key": key, "written_to": None if to is None else str(to), "following": able, "unable": unable},
             sentence,
             *_who_follows(able, unable),

@@ -4,12 +4,12 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 from coterie.registry.strays import record_strays
 from coterie.rounds.retention import collect_blobs
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """Removes blobs that nothing needs."""
 
     help = (
@@ -45,4 +45,4 @@ class Command(TellingCommand):
             collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
         verb = "would be removed" if dry_run else "removed"
         sentences.append(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")
-        self.tell(report | {"collected": collected}, *sentences, as_json=as_json)
+        self.report(report | {"collected": collected}, *sentences, as_json=as_json)

@@ -3,13 +3,13 @@
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from coterie.core.telling import TellingCommand
+from coterie.core.reporting_command import ReportingCommand
 from coterie.registry.selectors import uses_of
 from coterie.registry.verifying import scrub
 from coterie.rounds.scrubbing import scrub_updates
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """Reads all stored files."""
 
     help = (
@@ -25,7 +25,7 @@ class Command(TellingCommand):
         updates = scrub_updates(now=timezone.now(), bytes_at_once=None)
         if as_json:
             found = {**blobs._asdict(), "damaged": {sha256: uses_of(sha256) for sha256 in blobs.damaged}}
-            self.tell({**found, "updates": updates._asdict()}, as_json=True)
+            self.report({**found, "updates": updates._asdict()}, as_json=True)
         else:
             for what, read in (("blobs", blobs), ("updates", updates)):
                 self.stdout.write(

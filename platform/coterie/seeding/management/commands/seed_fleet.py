@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from coterie.core.acting import OperatorRole
+from coterie.core.reporting_command import ReportingCommand
 from coterie.core.separation import acting_in, acting_project
-from coterie.core.telling import TellingCommand
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
@@ -26,7 +26,7 @@ from coterie.seeding.simulations import make_sweep
 from coterie.seeding.statistics import analyze
 
 
-class Command(TellingCommand):
+class Command(ReportingCommand):
     """Seeds a fleet."""
 
     help = "Fill the platform with a fleet that looks like a real one, with weeks behind it, to look at the console."
@@ -67,7 +67,7 @@ class Command(TellingCommand):
             make_audit_log(people, fleet, random=random, now=now)
         passwords = {operator.username: password for operator, password in people.items()}
         lasted_s = time.perf_counter() - started
-        self.tell(
+        self.report(
             {"devices": devices, "passwords": passwords, "lasted_s": lasted_s},
             *(f"{name}   password: {password}" for name, password in passwords.items()),
             f"{devices} devices in {lasted_s:.1f} s",
