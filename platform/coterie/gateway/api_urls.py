@@ -1,4 +1,4 @@
-"""The parts of the REST API that no single app has."""
+"""The parts of the REST API that belong to no single app."""
 
 from django.urls import path
 

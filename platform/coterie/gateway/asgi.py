@@ -21,14 +21,14 @@ from coterie.gateway.http import (
     client_address,
     reply_with_problem,
 )
-from coterie.gateway.messages import STRANGERS, answer_request
+from coterie.gateway.messages import WITHOUT_CREDENTIAL, answer_request
 from coterie.gateway.outage import check_database
 from coterie.gateway.releases import send_release_file
 from coterie.gateway.uploads import PARTIALS, PORTIONS, UPDATES, receive_upload
 from coterie.gateway.watching import watching
 
 ROOT = "/device/v1/"
-STRANGERS_PATHS = frozenset(ROOT + name for name in STRANGERS)
+PATHS_WITHOUT_CREDENTIAL = frozenset(ROOT + name for name in WITHOUT_CREDENTIAL)
 ANSWERS = frozenset({"http.response.start", "websocket.http.response.start"})
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
@@ -36,9 +36,9 @@ SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve
 def in_front_of(
     site: Application, proxies: Proxies | None = None, refusal_costs: RefusalCosts | None = None
 ) -> Application:
-    """The device API at its addresses, and `site` at all others; `proxies` may tell where a request comes from.
+    """The device API at its addresses, and `site` at all others; trusted `proxies` state where a request comes from.
 
-    What it refuses is owed by who sent it, in `refusal_costs`.
+    The cost of requests that it refuses is charged to their senders, in `refusal_costs`.
     """
     trusted = Proxies() if proxies is None else proxies
     owed = RefusalCosts() if refusal_costs is None else refusal_costs
@@ -51,7 +51,7 @@ def in_front_of(
 
         async def send_on(event: Event) -> None:
             if event["type"] in ANSWERS:
-                requester.answered(event["status"])
+                requester.record_answer(event["status"])
             await send(event)
 
         with requesting(requester):
@@ -95,7 +95,7 @@ async def _dispatch(request: Request, send: Send) -> None:
     answer = _answerer(request, send)
     if answer is None:
         raise UnknownAddress(method=request.method, path=request.path)
-    if request.path in STRANGERS_PATHS:
+    if request.path in PATHS_WITHOUT_CREDENTIAL:
         current_requester().check()
         with GATE.guessing(request.address):
             await answer()
@@ -105,7 +105,7 @@ async def _dispatch(request: Request, send: Send) -> None:
 
 
 def _answerer(request: Request, send: Send) -> Callable[[], Awaitable[None]] | None:
-    """What answers at the request's address, where something does."""
+    """The function that answers at the request's address, or None."""
     match request.method, request.path.removeprefix(ROOT).split("/"):
         case "POST", [name]:
             return lambda: answer_request(name, request, send)

@@ -12,7 +12,7 @@ SHOWS_ITS_PAGES = "delegate_permission/common.handle_all_urls"
 
 @require_safe
 def asset_links(_request: HttpRequest) -> JsonResponse:
-    """A statement for each app of ``COTERIE_ANDROID_APPS``, for anybody. Raises Http404 where there is none."""
+    """A statement for each app of ``COTERIE_ANDROID_APPS``; public. Raises Http404 where there is none."""
     if not settings.ANDROID_APPS:
         raise Http404
     statements = [
@@ -26,4 +26,4 @@ def asset_links(_request: HttpRequest) -> JsonResponse:
         }
         for package, fingerprint in settings.ANDROID_APPS.items()
     ]
-    return JsonResponse(statements, safe=False)  # a list, as the format wants it; what it says is public
+    return JsonResponse(statements, safe=False)  # a list, as the format requires; its content is public

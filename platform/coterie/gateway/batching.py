@@ -12,7 +12,9 @@ from coterie.gateway.threads import in_thread
 AT_ONCE = 64
 """Largest batch: a larger one would hold the database's lock for longer and save little."""
 APART_S = 0.02
-"""Seconds between the starts of two batches at least, so that a steady stream forms batches; a lone one never waits."""
+"""Least seconds between the starts of two batches, so that a steady stream forms batches; a single message is never
+delayed.
+"""
 
 
 class BatchedMessage(NamedTuple):
@@ -22,15 +24,15 @@ class BatchedMessage(NamedTuple):
     body: bytes
     by_socket: bool = False
     certificate: str = ""
-    """SHA-256 of its connection's."""
+    """SHA-256 of its connection's certificate."""
 
 
 Answer = Callable[[Sequence[BatchedMessage]], Sequence[bytes | Exception]]
-"""The reply to each, or the error raised for it, in their order; a credential occurs once."""
+"""The reply to each message, or the error raised for it, in order; a credential occurs once."""
 
 
 class Batches:
-    """Of one kind of message, on one loop."""
+    """The batches of one kind of message, on one event loop."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -38,13 +40,13 @@ class Batches:
         self._not_before = 0.0
         self._working: asyncio.Task[None] | None = None
 
-    async def ask(self, asked: BatchedMessage) -> bytes:
-        """The answer. Raises what `Answer` gives instead of one."""
+    async def ask(self, message: BatchedMessage) -> bytes:
+        """The answer to `message`. Raises the error that `Answer` gives instead."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[bytes] = loop.create_future()
-        self._waiting.append((asked, answered))
+        self._waiting.append((message, answered))
         if self._working is None:
-            with requesting(None):  # a batch is nobody's own work
+            with requesting(None):  # a batch is not charged to any single requester
                 self._working = loop.create_task(self._work())
         return await answered
 
@@ -55,12 +57,12 @@ class Batches:
             self._not_before = loop.time() + APART_S
             batch = self._take()
             try:
-                answers = await in_thread(partial(self._answer, [asked for asked, _ in batch]))
+                answers = await in_thread(partial(self._answer, [message for message, _ in batch]))
             except Exception as error:  # noqa: BLE001 - told to each who waits for it
                 answers = [error] * len(batch)
             for (_, answered), answer in zip(batch, answers, strict=True):
                 if answered.done():
-                    continue  # who asked has gone
+                    continue  # the sender has disconnected
                 if isinstance(answer, Exception):
                     answered.set_exception(answer)
                 else:
@@ -68,7 +70,7 @@ class Batches:
         self._working = None
 
     def _take(self) -> list[tuple[BatchedMessage, asyncio.Future[bytes]]]:
-        """The next, each credential once; the rest keeps its order."""
+        """The next batch, each credential once; the other messages keep their order."""
         batch: dict[str, tuple[BatchedMessage, asyncio.Future[bytes]]] = {}
         rest = []
         for item in self._waiting:
@@ -84,7 +86,7 @@ _of_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Answer, Batches]]"
 
 
 def batches(answer: Answer) -> Batches:
-    """Those of the running loop that are answered so."""
+    """The running loop's batches for `answer`."""
     known = _of_loops.setdefault(asyncio.get_running_loop(), {})
     if answer not in known:
         known[answer] = Batches(answer)

@@ -30,8 +30,8 @@ class _Opened(NamedTuple):
 async def send_blob(sha256: str, request: Request, send: Send) -> None:
     """``GET|HEAD /device/v1/blobs/SHA256``, whole or one ``Range``.
 
-    Who says ``Prefer: presigned`` may be sent to the object storage, by a URL that lasts `URL_LASTS`. Raises what
-    `device_of` and `device_blob` raise, and RangeNotSatisfiable.
+    A client that sends ``Prefer: presigned`` may be redirected to the object storage, by a URL valid for `URL_LASTS`.
+    Raises what `device_of` and `device_blob` raise, and RangeNotSatisfiable.
     """
     shown = request.shown()
     if settings.PRESIGNED_DOWNLOADS and request.header("prefer") == PRESIGNED:

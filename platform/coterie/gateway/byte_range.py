@@ -9,7 +9,7 @@ ONE_RANGE = re.compile(r"bytes=(?P<first>\d{0,18})-(?P<last>\d{0,18})")
 
 
 class RangeNotSatisfiable(CoterieError):
-    """The range lies behind the end."""
+    """The range begins after the end."""
 
     code = "gateway.range_not_satisfiable"
     kind = ErrorKind.RANGE
@@ -17,14 +17,14 @@ class RangeNotSatisfiable(CoterieError):
 
 
 class ByteRange(NamedTuple):
-    """Bytes `start` to `stop`, which is not one of them."""
+    """Bytes from `start` up to, but not including, `stop`."""
 
     start: int
     stop: int
 
 
 def parse_range(header: str | None, size_bytes: int) -> ByteRange | None:
-    """What to send of `size_bytes`; None: all of it, also for headers that the RFC tells to ignore.
+    """The part to send of `size_bytes`; None: all of it, also for headers that the RFC tells to ignore.
 
     Raises RangeNotSatisfiable.
     """

@@ -1,8 +1,8 @@
 """Groups of sockets inside one process, quick with thousands of members and reachable from every thread.
 
 Channels' own in-memory layer walks all channels at each receive, copies and schedules once per member, and its queues
-do not wake a reader on another thread's loop. Here the loop that reads a bounded queue also puts messages on it. What
-does not fit is dropped: a message is a hint.
+do not wake a reader on another thread's loop. Here the loop that reads a bounded queue also puts messages on it. A
+message that does not fit is dropped: messages are hints.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from channels.layers import InMemoryChannelLayer
 logger = logging.getLogger(__name__)
 
 Event = Mapping[str, object]
-YIELD_EVERY = 256  # members served before other work of the loop gets its turn
+YIELD_EVERY = 256  # members served before the loop's other work gets a turn
 
 
 class Inbox(NamedTuple):
@@ -54,7 +54,7 @@ class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc]  # cha
         self.memberships[channel].add(group)
 
     async def group_discard(self, group: str, channel: str) -> None:
-        """Undo `group_add`; a channel in no group any more is forgotten."""
+        """Undo `group_add`; a channel that is in no group any more is removed."""
         await super().group_discard(group, channel)
         groups = self.memberships[channel]
         groups.discard(group)
@@ -68,7 +68,7 @@ class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc]  # cha
         self._post(list(self.groups.get(group, ())), message)
 
     async def flush(self) -> None:
-        """Forget all channels and groups."""
+        """Remove all channels and groups."""
         await super().flush()
         self.inboxes.clear()
         self.memberships.clear()

@@ -1,4 +1,4 @@
-"""Answers of the REST API travel compressed."""
+"""Compresses answers of the REST API."""
 
 from django.http.request import HttpRequest
 from django.http.response import HttpResponseBase
@@ -6,13 +6,13 @@ from django.middleware.gzip import GZipMiddleware
 
 
 class CompressedJson(GZipMiddleware):
-    """JSON takes a tenth; files are compressed already, and their lengths stay known.
+    """JSON shrinks to a tenth; files are compressed already, and keep a known length.
 
-    A random number of bytes is added to each, as Django does, so that lengths do not tell secrets (BREACH).
+    A random number of bytes is added to each answer, as Django does, so that lengths reveal no secrets (BREACH).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Compress where it is worth it and the client takes it."""
+        """Compress where it is worthwhile and the client accepts it."""
         if response.headers.get("Content-Type") != "application/json":
             return response
         return super().process_response(request, response)

@@ -11,11 +11,11 @@ from channels.layers import get_channel_layer
 from coterie.core.events import DEVICES
 
 RESTART = "restart"
-"""The hint that the process ends."""
+"""The hint that the process is about to end."""
 
 
 class Inbox:
-    """The hints that one socket has not passed on yet: each kind once, however often it came."""
+    """The hints that one socket has not passed on yet: each kind once, however often it was sent."""
 
     def __init__(self) -> None:
         self.socket = secrets.token_hex(8)
@@ -23,7 +23,7 @@ class Inbox:
         self._some = asyncio.Event()
 
     def put(self, kind: str) -> None:
-        """Keep a hint."""
+        """Add a hint."""
         self._kinds.add(kind)
         self._some.set()
 
@@ -36,14 +36,14 @@ class Inbox:
 
 
 class _Subscription(NamedTuple):
-    """Of this process to the hints for devices."""
+    """This process's subscription to the hints for devices."""
 
     task: asyncio.Task[None]
     begun: asyncio.Future[None]
 
 
 class ConnectedDevices:
-    """The sockets of one loop by device; listens for hints while there are any."""
+    """The sockets of one loop by device; subscribed to hints while there are any."""
 
     def __init__(self) -> None:
         self._inboxes: dict[str, list[Inbox]] = {}
@@ -52,7 +52,7 @@ class ConnectedDevices:
         """Within how many seconds devices whose socket is closed are to connect again."""
 
     def begin_to_close(self, *, per_second: float) -> Sequence[Inbox]:
-        """The inboxes of all sockets; their devices will be told to connect again, so many in a second."""
+        """The inboxes of all sockets; the devices will be told to connect again, `per_second` of them in a second."""
         inboxes = [inbox for own in self._inboxes.values() for inbox in own]
         self.spread_s = len(inboxes) / per_second
         return inboxes
@@ -63,7 +63,7 @@ class ConnectedDevices:
         inbox.put(RESTART)
 
     async def join(self, device_id: str) -> Inbox:
-        """A new socket of a device: what is sent from now on reaches its inbox. Raises whatever the layer raises."""
+        """Add a socket of a device: hints sent from now on reach its inbox. Raises whatever the layer raises."""
         inbox = Inbox()
         self._inboxes.setdefault(device_id, []).append(inbox)
         if self._subscription is None:
@@ -77,7 +77,7 @@ class ConnectedDevices:
         return inbox
 
     async def leave(self, device_id: str, inbox: Inbox) -> None:
-        """Forget a socket; the last one ends the subscription."""
+        """Remove a socket; the last one ends the subscription."""
         inboxes = self._inboxes[device_id]
         inboxes.remove(inbox)
         if not inboxes:
@@ -113,5 +113,5 @@ _of_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectedDevices]" = We
 
 
 def connected_devices() -> ConnectedDevices:
-    """Those of the running loop."""
+    """The connected devices of the running loop."""
     return _of_loops.setdefault(asyncio.get_running_loop(), ConnectedDevices())

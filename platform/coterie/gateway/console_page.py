@@ -1,4 +1,6 @@
-"""The console's page: one file a language for all addresses, with a nonce for the styles that it makes as it runs."""
+"""The console's page: one file per language for all addresses, with a nonce for the styles that it creates at
+runtime.
+"""
 
 import secrets
 from functools import cache
@@ -15,7 +17,7 @@ from django.views.decorators.http import require_safe
 from coterie.gateway.page_security import console_policy
 
 NONCE = "__CSP_NONCE__"
-"""What the build writes where each page's own nonce belongs."""
+"""The placeholder that the build writes, replaced by each page's own nonce."""
 
 SECTIONS = (
     "agents",
@@ -36,7 +38,7 @@ SECTIONS = (
     "simulations",
     "start",
 )
-"""First parts of the console's addresses; a test holds them against its routes."""
+"""First parts of the console's addresses; a test compares them with its routes."""
 
 
 def is_built() -> bool:
@@ -49,7 +51,7 @@ def is_built() -> bool:
 @login_required
 @ensure_csrf_cookie
 def console(_request: HttpRequest) -> HttpResponse:
-    """The page, which looks at its own address to see what to show. Raises Http404 where it has not been built."""
+    """The page, which chooses its content by its own address. Raises Http404 where it has not been built."""
     page = _page(get_language())
     if page is None:
         raise Http404
@@ -60,7 +62,7 @@ def console(_request: HttpRequest) -> HttpResponse:
 
 
 def _page(language: str) -> str | None:
-    """The page in a language; in English where it is not built in that."""
+    """The page in a language; in English where it is not built in that language."""
     english = settings.CONSOLE_PAGE
     return _read(english.parent / language / english.name) or _read(english)
 

@@ -1,4 +1,4 @@
-"""The operator that a request's headers authenticate, for decisions before Django reads the request."""
+"""Authenticates the operator of a request by its headers, for decisions before Django reads the request."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ SESSIONS = import_module(settings.SESSION_ENGINE)
 
 
 def operator_behind(headers: Mapping[str, str]) -> Actor:
-    """The operator, or their token, by header or cookie. Raises ApiTokenInvalid, CredentialMissing or NobodyActs."""
+    """The operator, or their token, from header or cookie. Raises ApiTokenInvalid, CredentialMissing or NobodyActs."""
     if "authorization" in headers:
         token = live_token(bearer(headers["authorization"]), now=timezone.now())
         return actor_of(token.operator, token)

@@ -53,7 +53,7 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
             shown = Shown(credential, scope.get(CERTIFICATE, ""))
             with GATE.recognised(shown, address):
-                device_id = str((await GATE.looked_up(shown)).pk)
+                device_id = str((await GATE.find_device(shown)).pk)
                 GATE.proven(shown)
             stack.enter_context(GATE.socket(device_id, address))
             inbox = await connected_devices().join(device_id)
@@ -130,7 +130,7 @@ async def _answered(frame: RequestFrame, shown: Shown, address: str) -> Platform
             answered = await _answer_frame(frame, shown)
     except CoterieError as error:
         answered = Refusal(id=frame.id, problem=problem_of(error))
-    requester.answered(answered.problem.status if isinstance(answered, Refusal) else HTTPStatus.OK)
+    requester.record_answer(answered.problem.status if isinstance(answered, Refusal) else HTTPStatus.OK)
     return answered
 
 

@@ -1,4 +1,4 @@
-"""The end of a process: it takes no new socket, says that it is not ready, and closes its sockets little by little."""
+"""The end of a process: it takes no new socket, reports that it is not ready, and closes its sockets gradually."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.gateway.connected import connected_devices
 
 CONNECTS_PER_SECOND = 500.0
-"""Sockets that the other processes are given to open; one opens some 1,900 a second."""
+"""Rate at which sockets move to the other processes; one process opens some 1,900 a second."""
 LONGEST_S = 30.0
 """However many sockets there are."""
 STEP_S = 0.1
@@ -22,7 +22,7 @@ class ProcessEnding(CoterieError):
 
 
 class Ending:
-    """Whether this process is about to end, so that it takes no further work."""
+    """Whether this process is about to end, and takes no further work."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -33,7 +33,7 @@ class Ending:
             raise ProcessEnding(wait_s=5)
 
     async def close_sockets(self, *, is_hurried: Callable[[], bool]) -> None:
-        """Begin, and tell devices to connect again, each a while later; at once when `is_hurried`."""
+        """Begin, and have devices connect again, spread over time; all at once when `is_hurried`."""
         self.has_begun = True
         connected = connected_devices()
         waiting = connected.begin_to_close(per_second=CONNECTS_PER_SECOND)

@@ -1,4 +1,4 @@
-"""The digits example in a process of its own beside this one: which there is, what it says, and why it ended."""
+"""The digits example in a separate process: whether it runs, its last line, and why it ended."""
 
 import subprocess
 import sys
@@ -48,11 +48,11 @@ State = Literal["none", "running", "ended", "failed"]
 
 @dataclass
 class Example:
-    """At most one process. Embedded mode has one server process, so this is all that there is to know."""
+    """At most one process. Embedded mode has one server process, so this is the only state."""
 
     launch: Callable[..., "subprocess.Popen[str]"] = subprocess.Popen
     says: str = ""
-    """The last that it said; of one that failed, why."""
+    """Its last line; after a failure, the error."""
     _process: "subprocess.Popen[str] | None" = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -65,7 +65,7 @@ class Example:
         return "running" if status is None else "ended" if status == 0 else "failed"
 
     def start(self, *, url: str, token: str, home: Path) -> None:
-        """Start it; it ends with this process, which holds its standard input. Nothing happens if it runs."""
+        """Start it; it ends with this process, which holds its standard input. Does nothing if it runs."""
         with self._lock:
             if self.state == "running":
                 return
@@ -78,7 +78,7 @@ class Example:
                 text=True,
             )
             assert self._process.stdin is not None
-            with suppress(BrokenPipeError):  # one that has ended already says why
+            with suppress(BrokenPipeError):  # one that has ended already reports why
                 self._process.stdin.write(f"{token}\n")
                 self._process.stdin.flush()
             threading.Thread(target=self._listen, args=(self._process,), name="example", daemon=True).start()

@@ -1,4 +1,4 @@
-"""One HTTP request of a device: reading it within bounds, answering it, rendering what goes wrong."""
+"""One HTTP request of a device: reading it within limits, answering it, rendering errors."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -22,11 +22,11 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON = "application/json"
 RETRY_AFTER_S = 5
-"""Seconds, where the error does not say itself how long it lasts."""
+"""Seconds, for errors that do not say how long they last."""
 
 
 class UnknownAddress(CoterieError):
-    """The device API has nothing there."""
+    """The device API has nothing at this address."""
 
     code = "gateway.unknown_address"
     kind = ErrorKind.NOT_FOUND
@@ -34,7 +34,7 @@ class UnknownAddress(CoterieError):
 
 
 class CredentialMissing(CoterieError):
-    """The request does not say which device sends it."""
+    """The request has no device credential."""
 
     code = "gateway.credential_missing"
     kind = ErrorKind.UNAUTHENTICATED
@@ -42,7 +42,7 @@ class CredentialMissing(CoterieError):
 
 
 class Disconnected(Exception):
-    """The client disconnected in the middle of its request; there is nobody to answer."""
+    """The client disconnected in the middle of its request; no answer can be sent."""
 
 
 class Request:
@@ -62,12 +62,12 @@ class Request:
         return None if value is None else value.decode("latin-1")
 
     def shown(self) -> Shown:
-        """What the device shows of itself. Raises CredentialMissing."""
+        """The credential and certificate that the device presents. Raises CredentialMissing."""
         return Shown(bearer(self.header("authorization")), self._certificate)
 
     @property
     def body_bytes(self) -> int | None:
-        """As declared; None where a body of unknown length may come."""
+        """As declared; None where the length is unknown."""
         declared = self.header("content-length")
         if declared is not None and declared.isdecimal():
             return int(declared[:19])
@@ -98,7 +98,7 @@ class Request:
 
 
 def client_address(scope: Scope) -> str:
-    """Where a request or a socket comes from; blank: a local one."""
+    """The address of a request's or socket's client; blank: a local one."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -135,14 +135,14 @@ async def start_reply(send: Send, *, status: HTTPStatus, headers: Mapping[str, s
 
 
 def retry_after(problem: Problem) -> Mapping[str, str]:
-    """The header that says when another attempt makes sense, where one does later."""
+    """The header with the time of the next attempt, where an error has one."""
     if problem.status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         return {}
     return {"retry-after": str(problem.fields.get("wait_s", RETRY_AFTER_S))}
 
 
 async def reply_with_problem(send: Send, error: Exception) -> None:
-    """Answer with the problem, and close the connection: the rest of a refused body is of no use."""
+    """Answer with the problem, and close the connection: the rest of a refused body is not needed."""
     problem = problem_of(error)
     headers = {"connection": "close"}
     if problem.status == HTTPStatus.UNAUTHORIZED:

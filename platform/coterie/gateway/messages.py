@@ -1,4 +1,4 @@
-"""Control messages: each handler of an app, reached by URL and by socket alike."""
+"""Control messages: each handler of an app, reached both by URL and by socket."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from coterie.fleet_evaluation import device_api as fleet_evaluation
 from coterie.gateway.batching import Answer, BatchedMessage, batches
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.http import Request, Send, reply
-from coterie.gateway.threads import for_stranger, in_thread
+from coterie.gateway.threads import in_anonymous_thread, in_thread
 from coterie.owners import device_api as owners
 from coterie.rollouts import device_api as rollouts
 from coterie.rounds import device_api as rounds
@@ -34,12 +34,12 @@ from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, decode
 
-STRANGERS: Mapping[str, Callable[[Any, datetime], Message]] = {
+WITHOUT_CREDENTIAL: Mapping[str, Callable[[Any, datetime], Message]] = {
     "enrol": fleet.enrol,
     "read-invitation": federations.read_invitation,
     "read-receipt": owners.read_receipt,
 }
-"""The apps' answers to messages that come without a credential, by their names."""
+"""The apps' answers to messages without a credential, by name."""
 HANDLERS: Mapping[str, Handler] = {
     **fleet.HANDLERS,
     **rounds.HANDLERS,
@@ -51,11 +51,11 @@ HANDLERS: Mapping[str, Handler] = {
     **agent_rollouts.HANDLERS,
     **device_logs.HANDLERS,
 }
-"""The apps' answers by name of the message; `STRANGERS`, `SLOW` and `BATCHED` are apart."""
+"""The apps' answers by name of the message; those of `WITHOUT_CREDENTIAL`, `SLOW` and `BATCHED` are separate."""
 SLOW: Mapping[str, SlowHandler] = cloud_answers.SLOW_HANDLERS
-"""Those that are awaited, where no thread of the gateway waits."""
+"""Handlers that are awaited, so that no thread of the gateway waits."""
 UNCERTIFIED = frozenset({"ask-certificate"})
-"""What a device says whose certificate is missing or has expired; the message itself proves whose it is."""
+"""Messages of a device whose certificate is missing or has expired; the message itself proves the sender."""
 
 
 class UnknownMessage(CoterieError):
@@ -68,15 +68,15 @@ class UnknownMessage(CoterieError):
 
 async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
-    body = await request.body(limit_bytes=LIMITS.body_bytes if name in STRANGERS else MAX_MESSAGE_BYTES)
-    if name in STRANGERS:
-        await reply(send, await for_stranger(lambda: _answer_stranger(name, body)))
+    body = await request.body(limit_bytes=LIMITS.body_bytes if name in WITHOUT_CREDENTIAL else MAX_MESSAGE_BYTES)
+    if name in WITHOUT_CREDENTIAL:
+        await reply(send, await in_anonymous_thread(lambda: _answer_without_credential(name, body)))
     else:
         await reply(send, await answer(name, body, request.shown()))
 
 
 async def answer(name: str, body: bytes, shown: Shown, *, by_socket: bool = False) -> bytes:
-    """The reply's JSON to the message `name` from the device that has `shown` this, which may hold a socket.
+    """The reply's JSON to the message `name` from the device that `shown` authenticates, which may hold a socket.
 
     The device is looked up each time, so that a revoked one is refused at once. Raises CoterieError or WireError.
     """
@@ -126,11 +126,11 @@ def _call(device: Device | CoterieError, asked: BatchedMessage) -> Call | Except
 
 
 BATCHED: Mapping[str, Answer] = {"check-in": _answer_check_ins}
-"""Messages that come from all devices all the time."""
+"""Messages that all devices send all the time."""
 
 
-def _answer_stranger(name: str, body: bytes) -> bytes:
-    return msgspec.json.encode(STRANGERS[name](_decoded(name, body), timezone.now()))
+def _answer_without_credential(name: str, body: bytes) -> bytes:
+    return msgspec.json.encode(WITHOUT_CREDENTIAL[name](_decoded(name, body), timezone.now()))
 
 
 def _decoded(name: str, body: bytes) -> Any:  # noqa: ANN401 - of the exchange's own type
@@ -139,6 +139,6 @@ def _decoded(name: str, body: bytes) -> Any:  # noqa: ANN401 - of the exchange's
 
 
 def _check_zero_bytes(body: bytes) -> None:
-    """PostgreSQL keeps no zero byte in a text. Raises WireError."""
+    """PostgreSQL stores no zero byte in a text. Raises WireError."""
     if b"\\u0000" in body:
         raise WireError("wire.malformed", "a text holds a zero byte, which cannot be kept")

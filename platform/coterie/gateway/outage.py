@@ -1,4 +1,4 @@
-"""A database that does not answer: once noticed, every request is refused at once, until a probe is answered."""
+"""Database outages: once one is noticed, every request is refused at once, until a probe succeeds."""
 
 import shutil
 import threading
@@ -17,16 +17,16 @@ PROBE_S = 1.0
 CONNECT_S = 2
 """libpq takes whole seconds, and 2 at least."""
 LEAST_FREE_BYTES = 1 << 20
-"""With less, SQLite does not even read: a connection writes its part of the shared index first."""
+"""With less, SQLite cannot even read: a connection first writes its part of the shared index."""
 UNANSWERED = (OperationalError, InterfaceError)
 
 
 @runtime_checkable
 class Pooled(Protocol):
-    """A database of Django's that keeps connections."""
+    """A Django database connection with a pool."""
 
     def close_pool(self) -> None:
-        """Close them; the next one opens anew."""
+        """Close them; the next use opens new ones."""
 
 
 class DatabaseAway(CoterieError):
@@ -48,7 +48,7 @@ class DiskFull(CoterieError):
 
 
 def database_away() -> DatabaseAway | DiskFull:
-    """The error that requests get while the database is away, by its reason."""
+    """The error for requests while the database is away, by its reason."""
     return DiskFull(wait_s=5) if _is_full() else DatabaseAway(wait_s=5)
 
 
@@ -59,13 +59,13 @@ def check_database() -> None:
 
 
 def _is_full() -> bool:
-    """Whether it is SQLite, which lies in the state, and has no room."""
+    """Whether it is SQLite, in the state directory, on a full disk."""
     is_here = connections[DEFAULT_DB_ALIAS].vendor == "sqlite"
     return is_here and shutil.disk_usage(settings.STATE).free < LEAST_FREE_BYTES
 
 
 class DatabaseWatch:
-    """Asks the database anew when a request failed at it, on a thread that ends when it answers."""
+    """After a request failed at the database, probes it on a thread that ends when it answers."""
 
     def __init__(self, probe: Callable[[], None]) -> None:
         self._probe = probe
@@ -75,7 +75,7 @@ class DatabaseWatch:
         """How often connections turned out to be broken: those opened before the last time may be broken, too."""
 
     def suspect(self) -> None:
-        """A request failed at the database: find out whether the next one would."""
+        """A request failed at the database: check whether the next one would."""
         with self._lock:
             self.suspicions += 1
             if self._thread is None or not self._thread.is_alive():
@@ -83,7 +83,7 @@ class DatabaseWatch:
                 self._thread.start()
 
     def join(self) -> None:
-        """Wait until the database answers, where somebody suspected that it does not."""
+        """Wait until the database answers, if an outage was suspected."""
         if self._thread is not None:
             self._thread.join()
 
@@ -104,7 +104,7 @@ class DatabaseWatch:
 
 
 def probe_database() -> None:
-    """One query on a connection of its own. Raises DatabaseError; forgets pooled connections after an outage."""
+    """Run one query on a separate connection. Raises DatabaseError; resets pooled connections after an outage."""
     used = connections[DEFAULT_DB_ALIAS]
     options = {name: value for name, value in used.settings_dict["OPTIONS"].items() if name != "pool"}
     if used.vendor == "postgresql":
@@ -116,7 +116,7 @@ def probe_database() -> None:
     finally:
         apart.close()
     if DATABASE in AWAY and isinstance(used, Pooled):
-        used.close_pool()  # it would go on waiting before it connects again
+        used.close_pool()  # the pool would wait before it connects again
     used.close()
 
 

@@ -1,4 +1,4 @@
-"""What the page of the fleet shows, gathered from the apps."""
+"""The data of the fleet's page, gathered from the apps."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +49,7 @@ class Overview:
 
 
 def overview(*, now: datetime) -> Overview:
-    """The fleet now, as far as it fits a page."""
+    """The fleet at `now`, as far as it fits a page."""
     live = Assignment.objects.filter(state__in=Assignment.LIVE)
     fleet = enrolled_devices()
     devices = fleet.order_by("name").prefetch_related(Prefetch("assignments", queryset=live, to_attr="live"))

@@ -16,13 +16,13 @@ def console_policy(*, style_nonce: str) -> str:
 
 
 class ContentSecurityPolicy:
-    """Middleware that adds the policy to each response that has none of its own."""
+    """Middleware that adds the policy to each response without one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer with the policy that fits the page."""
+        """Answer with the page's policy."""
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", DOCS if request.path == "/api/docs/" else PAGES)
         return response

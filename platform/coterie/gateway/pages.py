@@ -25,16 +25,16 @@ from coterie.gateway.problems import CONTENT_TYPE, problem_of
 
 @require_safe
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """``200`` when the platform answers, its database does, and periodic work is sent and done; ``503`` when it is not.
+    """``200`` when the platform and its database answer and periodic work is scheduled and done; ``503`` otherwise.
 
-    `without` names services that are away and that the platform works without; `unconfined` says what jobs on programs
-    of others run without, since this system cannot confine them so.
+    `without` names services that are away and that the platform works without; `unconfined` lists the confinements that
+    this system cannot apply to jobs that run users' programs.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
-    late = is_late(timezone.now())  # which asks the cache, so that an answer of 200 tells of Redis, too
+    late = is_late(timezone.now())  # which uses the cache, so that an answer of 200 covers Redis, too
     without = AWAY.sentences()
-    if late and REDIS not in AWAY:  # where the pulse is kept
+    if late and REDIS not in AWAY:  # where the heartbeat is stored
         return JsonResponse({"status": "periodic work is not being sent: is Celery's beat running?"}, status=503)
     if not settings.EMBEDDED and no_worker(timezone.now()) and REDIS not in AWAY:
         return JsonResponse({"status": f"periodic work is not being done: {NO_WORKER}"}, status=503)
@@ -45,9 +45,8 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 def readyz(_request: HttpRequest) -> JsonResponse:
     """``200`` when this process can answer requests: it has started, and the database answers; ``503`` otherwise.
 
-    It is not ready either from the signal on that ends it, while it closes its sockets.
-
-    For what sends requests to one process of several; `healthz` tells of the platform as a whole.
+    It is not ready either from the signal that ends it on, while it closes its sockets. For load balancers that send
+    requests to one process of several; `healthz` is about the platform as a whole.
     """
     if ENDING.has_begun:
         return JsonResponse({"status": "this process is being restarted"}, status=503)
@@ -57,7 +56,7 @@ def readyz(_request: HttpRequest) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The answer where a page fails: that the database is away, or that the log says why."""
+    """The answer where a page fails: the database is away, or the log has the reason."""
     error = sys.exc_info()[1]
     if isinstance(error, UNANSWERED):
         problem = problem_of(error)
@@ -77,13 +76,13 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def fleet(request: HttpRequest) -> HttpResponse:
-    """The fleet and what it waits for; the page keeps itself up to date with `fleet_now`."""
+    """The fleet's devices and rounds, and what each waits for; the page updates itself with `fleet_now`."""
     return render(request, "gateway/fleet.html", {"overview": overview(now=timezone.now())})
 
 
 @require_safe
 def fleet_now(request: HttpRequest) -> HttpResponse:
-    """The part of the page that changes; ``401`` when nobody is signed in, so that an abandoned page stops asking."""
+    """The part of the page that changes; ``401`` when nobody is signed in, so that an abandoned page stops polling."""
     if not request.user.is_authenticated:
         return HttpResponse(status=401)
     return render(request, "gateway/fleet_now.html", {"overview": overview(now=timezone.now())})

@@ -12,7 +12,7 @@ from coterie.core.rows import with_keys
 
 
 class _ByKey(Paginator):  # type: ignore[type-arg]  # only its stubs take an argument
-    """Finds and orders the keys of a page first: whole rows, with those that they belong to, are read for it alone."""
+    """Finds and orders the keys of a page first: whole rows, with their related rows, are read for that page only."""
 
     def page(self, number: int | str) -> "Page[Any]":  # Any: rows of whatever model
         """Raises InvalidPage."""
@@ -31,7 +31,9 @@ class Pages(PageNumberPagination):
     max_page_size = 500
 
     def get_page_size(self, request: Request) -> int | None:
-        """Raises ValidationError: another number of rows than was asked for would pass for all there are."""
+        """The requested page size. Raises ValidationError instead of capping it: fewer rows would pass for all there
+        are.
+        """
         given = request.query_params.get(self.page_size_query_param)
         if given is not None and not (given.isdecimal() and len(given) <= 3 and 1 <= int(given) <= self.max_page_size):
             raise ValidationError({self.page_size_query_param: [f"A number of rows, 1 to {self.max_page_size}."]})

@@ -1,4 +1,4 @@
-"""What the phone's page and its workers may do in a browser: run WebAssembly and load nothing foreign."""
+"""What the phone's page and its workers may do in a browser: run WebAssembly and load nothing from other origins."""
 
 from collections.abc import MutableMapping
 
@@ -20,7 +20,7 @@ ASSETS = "/static/phone/"
 
 
 def add_phone_headers(headers: MutableMapping[str, str], _path: str, url: str) -> None:
-    """To the phone's static files: a worker heeds the headers that its own script came with, not those of its page."""
+    """Add headers to the phone's static files: a worker applies those of its own script, not those of its page."""
     if url.startswith(ASSETS):
         for name, value in HEADERS.items():
             headers[name] = value

@@ -18,13 +18,13 @@ FILES = MappingProxyType(
         "manifest.webmanifest": ("manifest.webmanifest", "application/manifest+json"),
     }
 )
-"""By what follows ``/phone/``: the built file and its type."""
+"""The built file and its type, by the path below ``/phone/``."""
 
 
 @require_safe
 @never_cache
 def phone(_request: HttpRequest, name: str = "") -> HttpResponse:
-    """One of `FILES`, for anybody: who joins is decided by a token. Raises Http404 where none is built."""
+    """One of `FILES`; public, as a token decides who may join. Raises Http404 where none is built."""
     file, content_type = FILES[name]
     content = _read(settings.PHONE_PAGE.with_name(file))
     if content is None:

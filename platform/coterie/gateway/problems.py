@@ -1,4 +1,4 @@
-"""How every error looks from outside: RFC 9457 problem+json, over HTTP and as a refusal on the socket."""
+"""How errors are rendered: RFC 9457 problem+json, over HTTP and as a refusal on the socket."""
 
 import logging
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ STATUS: Mapping[ErrorKind, HTTPStatus] = MappingProxyType(
 )
 
 WIRE_STATUS: Mapping[str, HTTPStatus] = MappingProxyType({"wire.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
-"""WireError codes that mean something else than a body that does not fit the contract."""
+"""The status of WireError codes other than for a body that does not match the schema."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem for `error`; an unforeseen one is logged, and shown as ``internal``."""
+    """The problem for `error`; an unexpected one is logged, and shown as ``internal``."""
     if isinstance(error, CoterieError):
         return problem(error.code, STATUS[error.kind], str(error), error.fields)
     if isinstance(error, WireError):
@@ -55,5 +55,5 @@ def problem(
 
 
 def _encodable(text: str) -> str:
-    """Without the lone surrogates that JSON lets a client send and that UTF-8 does not know."""
+    """`text` without lone surrogates, which JSON allows and UTF-8 does not."""
     return text.encode("utf-8", "replace").decode()

@@ -18,7 +18,7 @@ WINDOW_S = 60
 
 
 def count_request(who: str, *, limit: int) -> None:
-    """Count one request of `who`. Raises TooManyRequests; a new minute begins anew."""
+    """Count one request of `who`. Raises TooManyRequests; each minute starts from zero."""
     now = int(time.time())
     key = f"requests:{who.replace(' ', ':')}:{now // WINDOW_S}"
     if count_up(key, within_s=2 * WINDOW_S) > limit:
@@ -26,7 +26,7 @@ def count_request(who: str, *, limit: int) -> None:
 
 
 class PerActor(BaseThrottle):
-    """Counts each person and each token by itself."""
+    """Counts each person and each token separately."""
 
     def allow_request(self, request: Request, _view: "APIView") -> bool:
         """Always true: raises TooManyRequests instead, whose problem says how long to wait."""

@@ -1,4 +1,4 @@
-"""The REST API's errors, as the same problem+json that devices get."""
+"""The REST API's errors, as the same problem+json that devices receive."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -61,7 +61,7 @@ def _problem(error: Exception) -> Problem:
         fields = dict(_flat(error.detail))
         detail = "; ".join(f"{name}: {text}" if name else text for name, text in fields.items())
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, detail, fields)
-    if isinstance(error, DjangoValidationError):  # a key in the address or a filter that is none
+    if isinstance(error, DjangoValidationError):  # a malformed key in the address or an invalid filter
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, " ".join(error.messages))
     if isinstance(error, RequestDataTooBig):
         return problem("rest.too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is longer than is read.")

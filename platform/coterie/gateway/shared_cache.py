@@ -15,14 +15,14 @@ Given: TypeAlias = Any
 
 
 class SharedCache(RedisCache):
-    """Where Redis does not answer, counts are kept within the process, and `AWAY` is set."""
+    """Where Redis does not answer, values are stored within the process, and `AWAY` is set."""
 
     def __init__(self, server: str, params: dict[str, Given]) -> None:
         super().__init__(server, params)
         self._own = LocMemCache("while-redis-is-away", {"OPTIONS": {"MAX_ENTRIES": 10_000}})
 
     def add(self, key: str, value: Given, *args: Given, **kwargs: Given) -> bool:
-        """Set a value that is not there yet; returns whether it was not."""
+        """Set a value if there is none yet; returns whether it was set."""
         return self._either(
             lambda: super(SharedCache, self).add(key, value, *args, **kwargs),
             lambda: self._own.add(key, value, *args, **kwargs),
@@ -35,20 +35,20 @@ class SharedCache(RedisCache):
         )
 
     def set(self, key: str, value: Given, *args: Given, **kwargs: Given) -> None:
-        """Keep a value."""
+        """Set a value."""
         self._either(
             lambda: super(SharedCache, self).set(key, value, *args, **kwargs),
             lambda: self._own.set(key, value, *args, **kwargs),
         )
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Count. Raises ValueError where there is nothing to count from."""
+        """Increment. Raises ValueError where there is no value."""
         return self._either(
             lambda: super(SharedCache, self).incr(key, delta, version), lambda: self._own.incr(key, delta, version)
         )
 
     def delete(self, key: str, version: int | None = None) -> bool:
-        """Remove a value; returns whether there was one."""
+        """Delete a value; returns whether there was one."""
         return self._either(
             lambda: super(SharedCache, self).delete(key, version), lambda: self._own.delete(key, version)
         )

@@ -1,4 +1,4 @@
-"""Django behind the front door, which has read the body already."""
+"""Django behind the request guard, which has read the body already."""
 
 from typing import IO
 
@@ -16,12 +16,12 @@ from coterie.gateway.door.site_body import SiteBody
 class Site(ASGIHandler):
     """Django's handler for requests whose bodies have been read.
 
-    Every view and all middleware block, so a request is answered in one go on a thread; Django's own handler would go
-    back to the loop, and wait for a thread again, some twenty times in each.
+    Every view and all middleware block, so a request is answered on one thread from start to end; Django's own handler
+    would return to the loop, and wait for a thread again, some twenty times in each.
     """
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - as Django calls it
-        """Build the chain of middleware and views that block."""
+        """Build the chain of blocking middleware and views."""
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""Uploads: a body is kept in parts as it arrives; memory stays flat and a break loses nothing."""
+"""Uploads: a body is stored in parts as it arrives; memory stays flat and an interruption loses nothing."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -29,7 +29,7 @@ class UploadTooLong(CoterieError):
 
 
 class OffsetMissing(CoterieError):
-    """The request does not say where its body belongs."""
+    """The request does not state the offset of its body."""
 
     code = "gateway.offset_missing"
     kind = ErrorKind.INVALID
@@ -37,12 +37,12 @@ class OffsetMissing(CoterieError):
 
 
 class Purpose(NamedTuple):
-    """What uploads of one kind are for."""
+    """One kind of uploads."""
 
     open: Callable[[Device, str, int, datetime], UploadTarget]
-    """Where to write the bytes of an upload from an offset on."""
+    """Opens an upload for writing from an offset on."""
     complete: Callable[[Device, str, datetime], UploadState]
-    """Verify what has arrived, and accept it."""
+    """Verifies and accepts a complete upload."""
 
 
 UPDATES = Purpose(updates.open_upload, updates.complete_upload)
@@ -50,15 +50,14 @@ UPDATES = Purpose(updates.open_upload, updates.complete_upload)
 PORTIONS = Purpose(portions.open_upload, portions.complete_upload)
 """By transfer."""
 PARTIALS = Purpose(partials.open_upload, partials.complete_upload)
-"""By the sum that was asked for."""
+"""By the requested sum."""
 
 
 async def receive_upload(purpose: Purpose, key: str, request: Request, send: Send) -> None:
-    """``PATCH /device/v1/uploads/ASSIGNMENT`` ``/portions/TRANSFER`` or
-    ``/partials/FOLD`` with ``Upload-Offset``.
+    """``PATCH /device/v1/uploads/ASSIGNMENT`` ``/portions/TRANSFER`` or ``/partials/FOLD`` with ``Upload-Offset``.
 
-    Replies with an `UploadState`. What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong,
-    OffsetMissing, BodyStalled and what `device_of` and the `purpose` raise.
+    Replies with an `UploadState`. Bytes that have arrived are kept when the connection breaks. Raises UploadBusy,
+    UploadTooLong, OffsetMissing, BodyStalled and what `device_of` and the `purpose` raise.
     """
     shown = request.shown()
     offset = _offset(request.header("upload-offset"))
@@ -72,7 +71,9 @@ async def receive_upload(purpose: Purpose, key: str, request: Request, send: Sen
 
 
 async def _append(request: Request, target: UploadTarget, offset: int) -> int:
-    """Keep the body from `offset` on. Returns the size then; what came before a break is kept, too."""
+    """Store the body from `offset` on. Returns the size afterwards; what arrived before an interruption is
+    stored, too.
+    """
     end = offset
     pending = bytearray()
 
@@ -83,7 +84,7 @@ async def _append(request: Request, target: UploadTarget, offset: int) -> int:
         try:
             await blocking(lambda: target.write(end, part))
         except BaseException:
-            pending.clear()  # nothing may follow what is not there
+            pending.clear()  # nothing may follow a gap
             raise
         end += len(part)
         UPLOADED_BYTES.inc(len(part))

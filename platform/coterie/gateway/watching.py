@@ -1,4 +1,4 @@
-"""Counts and times HTTP requests, and names each in its answer and in the log lines that it causes."""
+"""Counts and times HTTP requests, and adds a request's ID to its answer and its log lines."""
 
 import re
 import secrets
@@ -13,11 +13,11 @@ from coterie.gateway.http import Application, Scope, Send
 from coterie_wire.messages import EXCHANGES
 
 ROUTES = EXCHANGES.keys() | {"blobs", "uploads", "portions"}
-"""Of devices: what stands first behind the root of their API."""
+"""Of devices: the first part below the root of their API."""
 API_RESOURCE = re.compile(r"/api/[a-z-]{1,40}/")
-"""What of an address of the REST API names nothing of anybody."""
+"""The part of a REST API address that identifies no row."""
 GONE = "gone"
-"""Instead of the status of an answer that never began: the client has gone."""
+"""In place of the status of an answer that never began: the client has disconnected."""
 
 
 def watching(application: Application, *, device_root: str) -> Application:
@@ -47,7 +47,7 @@ def watching(application: Application, *, device_root: str) -> Application:
 
 
 def _traced(scope: Scope, device_root: str, request_id: str) -> AbstractContextManager[Span]:
-    """The request as a span, and a part of the client's where it says of which."""
+    """The request as a span, a child of the client's span where it names one."""
     if not is_traced():
         return span("")
     method, path = str(scope["method"]), str(scope["path"])

@@ -53,7 +53,7 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
         if not STEPS.take(round_, to, reason=reason, reason_at=now, **changes):
             return False
         if reason is not None:
-            traced.tell("reason", reason.code)
+            traced.set_attribute("reason", reason.code)
         ROUND_STEPS.labels(to.value).inc()
         record_event(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
         if to in ANNOUNCED:

@@ -15,7 +15,7 @@ from coterie.cloud_answers.errors import Busy
 from coterie.core.identity import verify_key
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
-from coterie.gateway.messages import BATCHED, HANDLERS, SLOW, STRANGERS
+from coterie.gateway.messages import BATCHED, HANDLERS, SLOW, WITHOUT_CREDENTIAL
 from coterie.gateway.threads import in_thread
 from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
@@ -28,7 +28,7 @@ CHECK_IN = {"protocol": PROTOCOL, "conditions": {"charging": "yes"}}
 
 
 def test_every_message_of_the_protocol_has_a_handler() -> None:
-    assert {*STRANGERS, *BATCHED, *SLOW, *HANDLERS} == set(EXCHANGES)
+    assert {*WITHOUT_CREDENTIAL, *BATCHED, *SLOW, *HANDLERS} == set(EXCHANGES)
 
 
 @pytest.fixture

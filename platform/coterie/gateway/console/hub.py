@@ -1,6 +1,6 @@
 """Keeps the consoles of one process up to date: on a hint it reads what has changed and sends the differences.
 
-A hint may be lost, and some things change by time alone; so everything is read again every few seconds.
+A hint may be lost, and some values change with time only; so everything is read again every few seconds.
 """
 
 import asyncio
@@ -25,22 +25,22 @@ logger = logging.getLogger(__name__)
 
 REFRESH_S = 5.0
 GATHER_S = 0.1
-"""Seconds in which hints are collected before they are answered."""
+"""Seconds in which hints are collected before they are handled."""
 IDLE_TIMES = 4
-"""Between two looks at the database so many times their length passes: consoles take a fifth of a core at most."""
+"""The pause between two reads, as a multiple of a read's duration: consoles take a fifth of a core at most."""
 MAX_BEHIND = 4_000
 """Frames that a console may be behind before it must connect again."""
 
 
 class Listener:
-    """One console: what it is still to be told, and the devices that it shows."""
+    """One console: the frames still to be sent to it, and the devices that it shows."""
 
     def __init__(self, devices: Iterable[str]) -> None:
         self.devices = frozenset(devices)
         self.frames: asyncio.Queue[AnyServerFrame] = asyncio.Queue(MAX_BEHIND)
         self.behind = False
 
-    def tell(self, frame: AnyServerFrame) -> None:
+    def queue_frame(self, frame: AnyServerFrame) -> None:
         """Queue a frame, unless it is about a device that this console does not show."""
         key = _about(frame)
         if key is not None and key.kind == "device" and key.id not in self.devices:
@@ -52,7 +52,7 @@ class Listener:
 
 
 class Hub:
-    """All consoles of this process that look at one project, or at all; works while there is one."""
+    """All consoles of this process that show one project, or all projects; works while there is one."""
 
     def __init__(self, project: int | None) -> None:
         self._project = project
@@ -63,29 +63,29 @@ class Hub:
         self._cost_s = 0.0
 
     async def join(self, hello: Hello) -> Listener:
-        """A console that is told what it has missed, or everything, and from now on what changes."""
+        """Add a console: it receives what it has missed, or everything, and from now on every change."""
         listener = Listener(hello.devices)
         self._listeners.add(listener)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         await self._refresh(KINDS)
         missed = self._mirror.since(hello.epoch, hello.number)
-        while not listener.frames.empty():  # what was queued meanwhile is part of what follows
+        while not listener.frames.empty():  # frames queued meanwhile are part of what follows
             listener.frames.get_nowait()
         for frame in [self._snapshot_for(listener)] if missed is None else missed:
-            listener.tell(frame)
+            listener.queue_frame(frame)
         return listener
 
     async def watch(self, listener: Listener, devices: Iterable[str]) -> None:
-        """Let a console follow other devices; it receives the present state of each."""
+        """Let a console follow other devices; it receives the current state of each."""
         listener.devices = frozenset(devices)
         await self._refresh(("device",))
         for document in list(self._mirror.documents.values()):
             if document.key.kind == "device":
-                listener.tell(Changed(number=self._mirror.number, document=document))
+                listener.queue_frame(Changed(number=self._mirror.number, document=document))
 
     async def leave(self, listener: Listener) -> None:
-        """Forget a console; the last one ends the work."""
+        """Remove a console; the last one ends the work."""
         self._listeners.discard(listener)
         if not self._listeners and self._task is not None:
             task, self._task = self._task, None
@@ -97,7 +97,7 @@ class Hub:
         channel: str = await layer.new_channel()
         await layer.group_add(CONSOLE, channel)
         hints: asyncio.Queue[str] = asyncio.Queue()
-        hearing = asyncio.create_task(_hear(layer, channel, hints))
+        collecting = asyncio.create_task(_collect_hints(layer, channel, hints))
         try:
             while True:
                 due = asyncio.get_running_loop().time() + REFRESH_S
@@ -107,21 +107,21 @@ class Hub:
                             await self._follow(hints)
                 await self._refresh(KINDS)
                 for listener in self._listeners:
-                    listener.tell(Tick(number=self._mirror.number, at=timezone.now()))
+                    listener.queue_frame(Tick(number=self._mirror.number, at=timezone.now()))
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            collecting.cancel()
+            await asyncio.gather(collecting, return_exceptions=True)
             await layer.group_discard(CONSOLE, channel)
 
     async def _follow(self, hints: asyncio.Queue[str]) -> None:
-        """Answer a hint and those that come soon after it."""
+        """Handle a hint and those that arrive soon after it."""
         app = await hints.get()
         await asyncio.sleep(max(GATHER_S, self._cost_s * IDLE_TIMES))
         apps = {app, *(hints.get_nowait() for _ in range(hints.qsize()))}
         await self._refresh(kinds_touched(apps))
 
     async def _refresh(self, kinds: Collection[str]) -> None:
-        async with self._reading:  # what is read later is sent later
+        async with self._reading:  # a later read is sent later
             watched = frozenset().union(*(listener.devices for listener in self._listeners))
             started = perf_counter()
             try:
@@ -132,7 +132,7 @@ class Hub:
             self._cost_s = perf_counter() - started
             for event in self._mirror.take(kinds, fresh):
                 for listener in self._listeners:
-                    listener.tell(event)
+                    listener.queue_frame(event)
 
     def _read(self, kinds: Collection[str], watched: frozenset[str]) -> list[AnyDocument]:
         with acting_in(self._project):
@@ -150,13 +150,13 @@ _hubs: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int | None, Hub]]" = W
 
 
 def hub(project: int | None) -> Hub:
-    """The hub of the running loop for consoles that look at a project; None: at all."""
+    """The running loop's hub for consoles that show a project; None: all projects."""
     hubs = _hubs.setdefault(asyncio.get_running_loop(), {})
     return hubs.setdefault(project, Hub(project))
 
 
 def kinds_touched(apps: Iterable[str]) -> tuple[str, ...]:
-    """What to read again when something in `apps` has changed."""
+    """The kinds of documents to read again after a change in `apps`."""
     return tuple(dict.fromkeys(kind for app in apps for kind in TOUCHES.get(app, ())))
 
 
@@ -166,7 +166,7 @@ def _about(frame: AnyServerFrame) -> Key | None:
     return Key(frame.kind, frame.id) if isinstance(frame, Gone) else None
 
 
-async def _hear(layer: BaseChannelLayer, channel: str, hints: "asyncio.Queue[str]") -> None:
+async def _collect_hints(layer: BaseChannelLayer, channel: str, hints: "asyncio.Queue[str]") -> None:
     while True:
         event = await layer.receive(channel)
         hints.put_nowait(str(event["app"]))

@@ -1,25 +1,27 @@
-"""The state that consoles know and the events that led to it: no sockets, no database, no clock."""
+"""The state that consoles have and the events that led to it: no sockets, no database, no clock."""
 
 from collections import deque
 from collections.abc import Collection, Iterable
 
 from coterie.gateway.console.frames import AnyDocument, Changed, Documents, Event, Gone, Snapshot
 
-KEPT = 2_000
-"""Events that a console may have missed and still catch up."""
+KEPT_EVENTS = 2_000
+"""How many past events are kept for consoles that have missed some."""
 
 
 class Mirror:
-    """Compares what the database says with what was sent, and numbers the differences."""
+    """Compares the state in the database with what was sent, and numbers the differences."""
 
     def __init__(self, epoch: str) -> None:
         self.epoch = epoch
         self.number = 0
         self.documents: Documents = {}
-        self._past: deque[Event] = deque(maxlen=KEPT)
+        self._past: deque[Event] = deque(maxlen=KEPT_EVENTS)
 
     def take(self, kinds: Collection[str], fresh: Iterable[AnyDocument]) -> list[Event]:
-        """Take `fresh` as all documents of `kinds`; returns the events that lead from the former ones to them."""
+        """Replace all documents of `kinds` by `fresh`; returns the events that lead from the former documents
+        to them.
+        """
         found = {document.key: document for document in fresh}
         events: list[Event] = []
         for key in [key for key in self.documents if key.kind in kinds and key not in found]:
@@ -33,11 +35,11 @@ class Mirror:
         return events
 
     def snapshot(self) -> Snapshot:
-        """The present state, whole."""
+        """The current state, whole."""
         return Snapshot(number=self.number, epoch=self.epoch, documents=tuple(self.documents.values()))
 
     def since(self, epoch: str, number: int) -> list[Event] | None:
-        """The events after `number`; None where they are not known, and a snapshot must do."""
+        """The events after `number`; None where they are no longer known, and a snapshot is needed."""
         if epoch != self.epoch or number > self.number:
             return None
         missed = [event for event in self._past if event.number > number]

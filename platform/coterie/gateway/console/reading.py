@@ -48,7 +48,7 @@ from coterie_wire.conditions import Reason
 
 M = TypeVar("M", bound=Model)
 LATEST = 50
-"""Of what has ended, so many are shown."""
+"""How many rows are shown of those that have ended."""
 
 TOUCHES: Mapping[str, tuple[str, ...]] = {
     "audit": ("audit",),
@@ -65,11 +65,11 @@ TOUCHES: Mapping[str, tuple[str, ...]] = {
     "simulation_runs": ("simulations",),
     "repairs": ("repairs",),
 }
-"""Kinds of documents that a change in an app can make different; each audited write is one in ``audit``, too."""
+"""The kinds of documents that a change in an app may affect; each audited write is one in ``audit``, too."""
 
 
 def read(kinds: Collection[str], watched: Collection[str], now: datetime) -> list[AnyDocument]:
-    """All documents of `kinds`; of devices the watched ones."""
+    """All documents of `kinds`; of devices, the watched ones."""
     documents: list[AnyDocument] = []
     for kind in kinds:
         documents += _devices(watched, now) if kind == "device" else READERS[kind](now)
@@ -93,7 +93,7 @@ def _devices(watched: Collection[str], now: datetime) -> Iterable[AnyDocument]:
             tags=tuple(device.tags),
             state=device.state,
             status=status_of(device, now=now),
-            # Of an absent device the sentence counts the seconds; its status says it already.
+            # An absent device's sentence counts the seconds; its status says so already.
             reasons=tuple(reason for reason in why_not_ready(device, now=now) if reason.code != "fleet.absent"),
             held_version=device.held_version,
             pinned_version=device.pinned_version,
@@ -118,7 +118,7 @@ def _federations(_now: datetime) -> Iterable[AnyDocument]:
 
 
 def _live_and_latest(rows: QuerySet[M], live: Collection[str], *, begun: Sequence[str], ended: str) -> list[M]:
-    """Rows that are in a state of `live`, in the order in which they began; then the latest that ended."""
+    """Rows in a state of `live`, in the order in which they began; then the latest that ended."""
     over = rows.exclude(state__in=live).order_by(ended, "-pk")[:LATEST]
     return [*rows.filter(state__in=live).order_by(*begun), *over]
 

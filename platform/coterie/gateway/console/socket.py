@@ -1,4 +1,4 @@
-"""One console's socket: who it is, what it has already, then frames until it disconnects."""
+"""One console's socket: authentication, the state it has already, then frames until it disconnects."""
 
 import asyncio
 from typing import Final
@@ -26,9 +26,9 @@ POLICY: Final = 1008
 BAD_FRAME: Final = 1007
 TRY_AGAIN: Final = 1013
 HELLO_S: Final = 10.0
-"""Seconds within which a console must say what it has."""
-ASK_AGAIN_S: Final = 10.0
-"""How soon a socket ends after its session or token."""
+"""Seconds within which a console must send its hello."""
+RECHECK_S: Final = 10.0
+"""Seconds after which, at most, a socket ends whose session or token has ended."""
 
 
 class ForeignOrigin(CoterieError):
@@ -40,12 +40,12 @@ class ForeignOrigin(CoterieError):
 
 
 async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """Tell one console what changes until it goes, or its session or token ends."""
+    """Send one console all changes until it disconnects, or its session or token ends."""
     await receive()  # websocket.connect
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     try:
         check_database()
-        project = (await in_thread(lambda: who_listens(headers))).project
+        project = (await in_thread(lambda: authenticate_console(headers))).project
     except Exception as error:  # noqa: BLE001 - the outermost loop: every error is rendered, the unforeseen ones logged
         await deny(scope, send, error)
         return
@@ -57,8 +57,8 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
             return
         listener = await hub(project).join(hello)
-        telling = _tell(send, listener), _ask_again(send, headers, project)
-        await first_of(_listen(receive, listener, project), *telling)
+        tasks = _send_frames(send, listener), _recheck_access(send, headers, project)
+        await first_of(_listen(receive, listener, project), *tasks)
     except CoterieError as error:
         await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
     except UNREADABLE:
@@ -67,15 +67,18 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
     except UNANSWERED as error:
         await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": problem_of(error).code})
-    except (OSError, _Hung):
-        pass  # it disconnected; when it connects again it says what it has
+    except (OSError, _Disconnected):
+        pass  # it disconnected; on its next connection it sends what it has
     finally:
         if listener is not None:
             await hub(project).leave(listener)
 
 
-def who_listens(headers: "dict[str, str]") -> Actor:
-    """The operator or token of a handshake, who may read. Raises ApiTokenInvalid, NobodyActs, ScopeNeeded or others."""
+def authenticate_console(headers: "dict[str, str]") -> Actor:
+    """The operator or token of a handshake, who must be allowed to read.
+
+    Raises ApiTokenInvalid, NobodyActs, ScopeNeeded or others.
+    """
     if "authorization" not in headers:
         _check_origin(headers)
     actor = operator_behind(headers)
@@ -84,20 +87,20 @@ def who_listens(headers: "dict[str, str]") -> Actor:
 
 
 def _check_origin(headers: "dict[str, str]") -> None:
-    """A browser sends its cookies with sockets that any page opens, so the page must be ours."""
+    """A browser sends its cookies with sockets that any page opens, so the page must be ours. Raises ForeignOrigin."""
     origin = headers.get("origin", "")
     if urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise ForeignOrigin(origin=origin)
 
 
-class _Hung(Exception):
+class _Disconnected(Exception):
     """The console has closed the connection."""
 
 
 async def _frame(receive: Receive) -> ClientFrame:
     event = await receive()
     if event["type"] == "websocket.disconnect":
-        raise _Hung
+        raise _Disconnected
     data = event.get("bytes") or (event.get("text") or "").encode()
     frame: ClientFrame = from_json(data, ClientFrame)
     return frame
@@ -110,7 +113,7 @@ async def _listen(receive: Receive, listener: Listener, project: int | None) -> 
             await hub(project).watch(listener, frame.devices)
 
 
-async def _tell(send: Send, listener: Listener) -> None:
+async def _send_frames(send: Send, listener: Listener) -> None:
     while True:
         frame = await listener.frames.get()
         if listener.behind:
@@ -119,10 +122,10 @@ async def _tell(send: Send, listener: Listener) -> None:
         await send({"type": "websocket.send", "text": msgspec.json.encode(frame).decode()})
 
 
-async def _ask_again(send: Send, headers: "dict[str, str]", project: int | None) -> None:
-    """Ends the socket when its session or token ends, or acts in another project, of which it has another snapshot."""
+async def _recheck_access(send: Send, headers: "dict[str, str]", project: int | None) -> None:
+    """Close the socket when its session or token ends, or acts in another project, whose snapshot differs."""
     while True:
-        await asyncio.sleep(ASK_AGAIN_S)
-        if (await in_thread(lambda: who_listens(headers))).project != project:
+        await asyncio.sleep(RECHECK_S)
+        if (await in_thread(lambda: authenticate_console(headers))).project != project:
             await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": "gateway.other_project"})
             return

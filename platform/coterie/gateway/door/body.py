@@ -13,7 +13,7 @@ Receive = Callable[[], Awaitable[Event]]
 
 
 class BodyStalled(CoterieError):
-    """The body has stopped arriving."""
+    """The body stopped arriving."""
 
     code = "gateway.body_stalled"
     kind = ErrorKind.UNAVAILABLE
@@ -31,7 +31,7 @@ class BodySlow(CoterieError):
 
 
 class BodyReader:
-    """Reads one request's body within time."""
+    """Reads one request's body, within time limits."""
 
     def __init__(
         self, receive: Receive, limits: Limits = LIMITS, *, clock: Callable[[], float] = time.monotonic

@@ -1,7 +1,7 @@
-"""Which certificate a connection shows: our own server has checked it, or a trusted proxy says so in a header.
+"""The client certificate of a connection: checked by our own server, or passed on in a header by a trusted proxy.
 
-A proxy that ends TLS passes the certificate on: as RFC 9440 has it (``:BASE64 OF DER:``), without the colons (Traefik),
-or as nginx does (percent-encoded PEM). From anybody else the header means nothing.
+A proxy that ends TLS passes the certificate on as RFC 9440 says (``:BASE64 OF DER:``), without the colons (Traefik), or
+as nginx does (percent-encoded PEM). From any other sender the header is ignored.
 """
 
 import base64
@@ -20,11 +20,11 @@ from coterie.gateway.door.proxies import Proxies
 
 logger = logging.getLogger(__name__)
 CERTIFICATE = "coterie.certificate"
-"""Key of a scope: SHA-256 of the certificate (DER), in hexadecimal digits; blank: none is shown."""
+"""Key of a scope: SHA-256 of the certificate (DER), in hexadecimal digits; blank: none was presented."""
 
 
 def showing(application: ASGI3Application, transport: BaseTransport) -> ASGI3Application:
-    """`application`, with the certificate of a connection that our own server has secured in each scope."""
+    """`application`, with each scope given the certificate of a connection that our own server has secured."""
     tls = transport.get_extra_info("ssl_object")
     certificate = None if tls is None else tls.getpeercert(binary_form=True)
     if certificate is None:
@@ -39,11 +39,12 @@ def showing(application: ASGI3Application, transport: BaseTransport) -> ASGI3App
 
 
 def certificate_of(peer: str, own: str, headers: Mapping[bytes, bytes], proxies: Proxies) -> str:
-    """SHA-256 of the certificate that a request from `peer` shows, blank where it shows none.
+    """SHA-256 of the certificate of a request from `peer`, blank where there is none. `own`: that of the connection
+    itself.
 
-    `own`: what our own server has seen of the connection. That of a trusted proxy's is the proxy's own. What a proxy
-    passes on and nobody can read is nobody's certificate. Where the platform gives no certificates, nobody shows one:
-    a proxy that does not know the header passes on whatever a client writes there.
+    A trusted proxy's connection has the proxy's own certificate. A header that cannot be parsed counts as no
+    certificate. Where the platform issues no certificates, the header is ignored: a proxy that does not know it passes
+    on whatever a client writes there.
     """
     if settings.DEVICE_CERTIFICATES == "off":
         return ""
@@ -64,5 +65,5 @@ def _der(header: bytes) -> bytes:
     text = unquote_to_bytes(header)
     if text.startswith(b"-----BEGIN"):
         return ssl.PEM_cert_to_DER_cert(text.decode("ascii"))
-    first = text.partition(b",")[0]  # those of authorities may follow
+    first = text.partition(b",")[0]  # certificates of authorities may follow
     return base64.b64decode(first.strip(b":"), validate=True)  # binascii.Error is a ValueError

@@ -14,7 +14,7 @@ from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.door.rates import Rates, TooManyRequests
 from coterie.gateway.door.requester import current_requester
 from coterie.gateway.door.turns import Turns
-from coterie.gateway.threads import for_stranger, in_thread
+from coterie.gateway.threads import in_anonymous_thread, in_thread
 from coterie_wire.limit_log import LIMIT_LOG
 
 
@@ -62,7 +62,7 @@ class DeviceGate:
 
     @asynccontextmanager
     async def turn(self, shown: Shown) -> AsyncIterator[None]:
-        """Answer at most so many requests of a device at the same time; some more wait. Raises TooManyWaiting."""
+        """Answer a limited number of a device's requests at the same time; some more wait. Raises TooManyWaiting."""
         async with self._turns.turn(hash_secret(shown.both)):
             yield
 
@@ -70,18 +70,18 @@ class DeviceGate:
     async def admitted(self, shown: Shown, address: str, *, body_bytes: int | None) -> AsyncIterator[None]:
         """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it is not declared.
 
-        A credential that was good within a day is not looked up before the answer does; for a body that not everybody
-        may send it must have been good a moment ago. Raises RefusedTooOften, TooManyRequests, TooManyWaiting and what
-        `device_of` raises.
+        A credential that was valid within a day is not looked up before the answer looks it up; for a body larger than
+        an unauthenticated sender may send, it must have been valid a moment ago. Raises RefusedTooOften,
+        TooManyRequests, TooManyWaiting and what `device_of` raises.
         """
         is_large = body_bytes is None or body_bytes > self._limits.body_bytes
         with self.recognised(shown, address):
             if is_large and shown.both not in self._known:
-                await self.looked_up(shown)
+                await self.find_device(shown)
                 self.proven(shown)
-            elif not self._known.knew(shown.both):
-                await for_stranger(lambda: device_of_credential(shown.credential))
-                self.proven(shown, ago_s=KNOWN_S)  # the answer looks at its certificate, too
+            elif not self._known.was_valid(shown.both):
+                await in_anonymous_thread(lambda: device_of_credential(shown.credential))
+                self.proven(shown, ago_s=KNOWN_S)  # the answer checks its certificate, too
             self.count(shown, address)
             async with self.turn(shown):
                 yield
@@ -89,11 +89,12 @@ class DeviceGate:
 
     @contextmanager
     def recognised(self, shown: Shown, address: str) -> Iterator[None]:
-        """Run a block that checks what a device shows: a guess of the address, unless it was good before.
+        """Run a block that checks a device's credential: it counts as a guess of the address, unless it was valid
+        before.
 
-        Raises RefusedTooOften where what a device sends is refused over and over, and TooManyRequests.
+        Raises RefusedTooOften where requests with this credential are refused repeatedly, and TooManyRequests.
         """
-        if not self._known.knew(shown.both):
+        if not self._known.was_valid(shown.both):
             with self.guessing(address):
                 yield
             return
@@ -103,16 +104,18 @@ class DeviceGate:
             yield
         except CoterieError as error:
             if error.kind is ErrorKind.UNAUTHENTICATED:
-                self._known.forget(shown.both)
+                self._known.discard(shown.both)
             raise
 
-    async def looked_up(self, shown: Shown) -> Device:
-        """The device that shows this; none that is known waits behind strangers. Raises what `device_of` raises."""
-        thread = in_thread if self._known.knew(shown.both) else for_stranger
+    async def find_device(self, shown: Shown) -> Device:
+        """The device with this credential; one that is known does not wait behind unknown ones. Raises what `device_of`
+        raises.
+        """
+        thread = in_thread if self._known.was_valid(shown.both) else in_anonymous_thread
         return await thread(lambda: device_of(shown))
 
     def proven(self, shown: Shown, *, ago_s: float = 0.0) -> None:
-        """It is good, and what is sent with it is nothing of its address. Raises RefusedTooOften."""
+        """The credential is valid: its requests no longer count against the address. Raises RefusedTooOften."""
         self._known.add(shown.both, ago_s=ago_s)
         current_requester().prove(shown.both)
         current_requester().check()

@@ -1,4 +1,4 @@
-"""Writes to a connection, and cuts off a client that does not read."""
+"""Writes to a connection, and aborts it if the client does not read."""
 
 import asyncio
 import fcntl
@@ -12,9 +12,9 @@ from coterie.gateway.door.limits import Limits
 
 
 class WatchedTransport:
-    """What an answer is written to: the part of a transport that uvicorn's request cycle uses.
+    """The part of a transport that uvicorn's request cycle writes answers to.
 
-    While something waits to be sent it must move at `Limits.least_bytes_per_s`; after a close, too.
+    While data waits to be sent, it must move at `Limits.least_bytes_per_s`; after a close, too.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class WatchedTransport:
         self._timer: TimerHandle | None = None
 
     def write(self, data: bytes) -> None:
-        """Send `data` when the client reads; nothing, where it has gone."""
-        if self._transport.is_closing():  # uvloop's transport raises then, where asyncio's does nothing
+        """Send `data` when the client reads; dropped where the client has disconnected."""
+        if self._transport.is_closing():  # uvloop's transport would raise, where asyncio's does nothing
             return
         self._written_bytes += len(data)
         self._transport.write(data)
@@ -44,30 +44,32 @@ class WatchedTransport:
         return self._transport.is_closing()
 
     def close(self) -> None:
-        """End the connection once everything has been sent, as the protocol does it."""
+        """Close the connection once everything has been sent, as the protocol does it."""
         self._hang_up()
 
     def watch(self) -> None:
         """Start watching, unless a watch is running."""
         if self._timer is None:
-            self._timer = self._loop.call_later(self._patience_s, self._look, self._taken_bytes())
+            self._timer = self._loop.call_later(self._patience_s, self._check_progress, self._taken_bytes())
 
     def relax(self) -> None:
-        """Everything has been sent, or the client has gone."""
+        """Stop watching: everything has been sent, or the client has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self, before_bytes: int) -> None:
+    def _check_progress(self, before_bytes: int) -> None:
         taken = self._taken_bytes()
         if taken < self._written_bytes and taken - before_bytes < self._least_bytes:
             self._timer = None
             self._transport.abort()
         else:
-            self._timer = self._loop.call_later(self._patience_s, self._look, taken)
+            self._timer = self._loop.call_later(self._patience_s, self._check_progress, taken)
 
     def _taken_bytes(self) -> int:
-        """Without what the transport and the system's own buffer hold; the latter drains in large steps."""
+        """Bytes received by the client: without those in the transport's and the system's buffers; the latter drains in
+        large steps.
+        """
         queued = 0
         socket = self._transport.get_extra_info("socket")
         if socket is not None:

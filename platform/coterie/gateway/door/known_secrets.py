@@ -1,4 +1,4 @@
-"""Secrets that were valid a moment ago, or some time ago, in bounded memory."""
+"""Secrets that were valid recently, in bounded memory."""
 
 import time
 from collections import OrderedDict
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from coterie.core.credentials import hash_secret
 
 KNOWN_S = 60.0
-"""Seconds for which a secret that was valid counts as known; the answer to a request looks it up in any case."""
+"""Seconds for which a secret counts as known after it was valid; the answer to a request looks it up in any case."""
 KNOWN_BEFORE_S = 86_400.0
-"""Seconds for which it is no guess."""
+"""Seconds for which it does not count as a guess."""
 REMEMBERED = 65_536
 
 
@@ -26,20 +26,20 @@ class KnownSecrets:
     def __len__(self) -> int:
         return len(self._valid_at)
 
-    def knew(self, secret: str) -> bool:
-        """Whether it was valid within a day: whoever shows it does not guess."""
+    def was_valid(self, secret: str) -> bool:
+        """Whether it was valid within a day, so that presenting it is not a guess."""
         return self._is_within(secret, KNOWN_BEFORE_S)
 
     def add(self, secret: str, *, ago_s: float = 0.0) -> None:
-        """It was valid just now, or so long ago."""
+        """Record that it was valid `ago_s` seconds ago."""
         key = hash_secret(secret)
         self._valid_at.pop(key, None)
         self._valid_at[key] = self._clock() - ago_s
         if len(self._valid_at) > REMEMBERED:
             self._valid_at.popitem(last=False)
 
-    def forget(self, secret: str) -> None:
-        """It is not valid any more."""
+    def discard(self, secret: str) -> None:
+        """Record that it is no longer valid."""
         self._valid_at.pop(hash_secret(secret), None)
 
     def _is_within(self, secret: str, seconds: float) -> bool:

@@ -43,12 +43,12 @@ SENTENCES = {
     ),
     "gateway.no_room": (HTTPStatus.SERVICE_UNAVAILABLE, "The platform has no room for another connection; try again."),
 }
-"""What is refused before it is a request, by code."""
+"""Refusals of what is not yet a request, by code."""
 RETRY_AFTER_S = 5
 
 
 Given: TypeAlias = Any
-"""Any: what uvicorn hands to a protocol that it makes, by name."""
+"""Any: what uvicorn passes to a protocol that it creates, by name."""
 
 
 def guarded(connections: Connections, limits: Limits) -> "Callable[..., GuardedHttp]":
@@ -57,7 +57,7 @@ def guarded(connections: Connections, limits: Limits) -> "Callable[..., GuardedH
 
 
 class _Refusal(Exception):
-    """Ends the parser in the middle of a request."""
+    """Stops the parser in the middle of a request."""
 
 
 class GuardedHttp(HttpToolsProtocol):
@@ -99,9 +99,9 @@ class GuardedHttp(HttpToolsProtocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Count one connection less."""
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()  # uvicorn leaves the timer of a broken connection running
+        self._unset_keepalive_if_required()  # uvicorn does not cancel the timer of a broken connection
         self._stop_head_timer()
         self._exit.relax()
         self.pipeline.clear()
@@ -109,7 +109,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._ticket.give_back()
 
     def pause_writing(self) -> None:
-        """The client does not read what it is sent."""
+        """The client does not read what is sent."""
         super().pause_writing()
         self._exit.watch()
 
@@ -137,7 +137,7 @@ class GuardedHttp(HttpToolsProtocol):
                 self.handle_websocket_upgrade()
                 return
         except httptools.HttpParserInvalidMethodError:
-            # Of something else than HTTP, such as the first bytes of TLS, the parser says the same.
+            # For other protocols, such as the first bytes of TLS, the parser reports the same.
             self._refuse("gateway.unknown_method" if REQUEST_LINE.search(data) else "gateway.malformed_request")
             return
         except httptools.HttpParserError:
@@ -149,7 +149,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._await_head()
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to a socket's protocol, which counts it itself."""
+        """Hand the connection over to the WebSocket protocol, which counts it itself."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._refuse("gateway.malformed_request")  # a socket cannot begin in the middle of an answer
             return
@@ -159,7 +159,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._ticket.give_back()
         super().handle_websocket_upgrade()
 
-    # Parser's callbacks; an exception ends the parser, and `data_received` refuses with what is noted
+    # Callbacks of the parser; an exception stops it, and `data_received` refuses with the recorded code
 
     def on_message_begin(self) -> None:
         """Begin a request's head."""
@@ -174,7 +174,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._stop("gateway.address_too_long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what trails a body is counted and dropped."""
+        """Take a header; trailers of a body are counted and dropped."""
         self._fields += 1
         self._head_bytes += len(name) + len(value)
         if self._fields > self._limits.header_fields or self._head_bytes > self._limits.head_bytes:
@@ -190,7 +190,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._stop("gateway.too_many_pipelined")
         before = self.cycle
         super().on_headers_complete()
-        if self.cycle is not before:  # not so where a socket's handshake follows
+        if self.cycle is not before:  # not if a WebSocket handshake follows
             self.cycle.transport = self._exit  # type: ignore[assignment]  # it writes, closes and asks whether it has
 
     def on_body(self, body: bytes) -> None:
@@ -215,7 +215,7 @@ class GuardedHttp(HttpToolsProtocol):
             return
         if self.pipeline or not self.cycle.response_complete:
             self.flow.pause_reading()
-        elif self.cycle.more_body:  # the rest of a request that is answered already is of no use
+        elif self.cycle.more_body:  # the rest of an answered request is not needed
             self._hang_up()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's sentence is not the platform's
@@ -223,7 +223,7 @@ class GuardedHttp(HttpToolsProtocol):
         self._refuse("gateway.malformed_request")
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing came after an answer."""
+        """Close a connection that sent nothing after an answer."""
         self._hang_up()
 
     def _stop(self, code: str) -> None:
@@ -231,7 +231,7 @@ class GuardedHttp(HttpToolsProtocol):
         raise _Refusal
 
     def _refuse(self, code: str) -> None:
-        """Send the refusal, unless an answer is being sent, and end the connection."""
+        """Send the refusal, unless an answer is being sent, and close the connection."""
         LIMIT_LOG.tell(self._address, code)
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
@@ -251,10 +251,10 @@ class GuardedHttp(HttpToolsProtocol):
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """End the connection when all is sent.
+        """Close the connection when all is sent.
 
-        Where a request is unfinished, its rest is read and dropped for a while: a close would have the other side's
-        system throw away the answer that it has not read yet (RFC 9112, 9.6).
+        Where a request is unfinished, its rest is read and dropped for a while: a close would make the other side's
+        system discard the answer that it has not read yet (RFC 9112, 9.6).
         """
         if self._leaving or self.transport.is_closing():
             return
@@ -269,13 +269,13 @@ class GuardedHttp(HttpToolsProtocol):
             return
         try:
             self.transport.write_eof()
-        except OSError:  # the other side has gone already
+        except OSError:  # the other side has disconnected already
             self.transport.abort()
             return
         self.flow.resume_reading()
         self._head_timer = self.loop.call_later(self._limits.linger_s, self.transport.close)
 
-    # The time a head may take
+    # The time limit of a head
 
     def _await_head(self) -> None:
         if self._head_timer is None:
@@ -289,7 +289,7 @@ class GuardedHttp(HttpToolsProtocol):
     def _head_is_late(self) -> None:
         self._head_timer = None
         if self.cycle is not None and not self.cycle.response_complete:
-            self._await_head()  # the connection is not read meanwhile
+            self._await_head()  # the connection is not being read at the moment
         elif self._in_head:
             self._refuse("gateway.head_stalled")
         else:

@@ -1,4 +1,4 @@
-"""Where a request comes from: only the proxies that the operator names may say so for others."""
+"""Where a request comes from: only proxies that the operator names may state it for others."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class Origin(NamedTuple):
 
 
 class Proxies:
-    """The networks of trusted proxies; `in` tells whether an address is one's."""
+    """The networks of trusted proxies; ``address in proxies`` tells whether an address belongs to one."""
 
     def __init__(self, networks: Sequence[str] = (), *, https_outside: bool = False) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(network) for network in networks)
@@ -32,7 +32,7 @@ class Proxies:
         return _is_within(str(address), self._networks)
 
     def origin(self, peer: str, scheme: str, headers: Mapping[bytes, bytes]) -> Origin:
-        """Of a connection from `peer`: what a trusted proxy says of it, else that of the connection itself."""
+        """The origin of a request from `peer`: stated by a trusted proxy, else that of the connection itself."""
         if peer not in self:
             if FORWARDED_FOR in headers and not self._warned:
                 self._warned = True
@@ -43,7 +43,7 @@ class Proxies:
                 )
             return Origin(peer, scheme)
         address = peer
-        # Each proxy adds its client at the right; whatever is left of the first untrusted address may be forged.
+        # Each proxy appends its client at the right; everything left of the first untrusted address may be forged.
         for hop in reversed(headers.get(FORWARDED_FOR, b"").decode("latin-1").split(",")):
             if not _is_address(hop.strip()):
                 break
@@ -68,5 +68,5 @@ def _is_within(text: str, networks: Sequence[Network]) -> bool:
     if not networks or not _is_address(text):
         return False
     address = ip_address(text)
-    plain = getattr(address, "ipv4_mapped", None) or address  # a socket of both families shows IPv4 so
+    plain = getattr(address, "ipv4_mapped", None) or address  # an IPv4 address, as a dual-stack socket shows it
     return any(plain in network for network in networks)

@@ -8,7 +8,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 WINDOW_S = 60.0
 REMEMBERED = 65_536
-"""Latest clients remembered; a forgotten one has not asked for long, or starts anew among very many."""
+"""Clients remembered; the least recent is dropped, and starts again with a full allowance."""
 
 
 class TooManyRequests(CoterieError):
@@ -20,7 +20,9 @@ class TooManyRequests(CoterieError):
 
 
 class Rates:
-    """So many a minute for each, in one burst or evenly (the generic cell rate algorithm, ITU-T I.371)."""
+    """So many requests a minute for each client, in one burst or evenly (the generic cell rate algorithm,
+    ITU-T I.371).
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

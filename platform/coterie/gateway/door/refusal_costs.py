@@ -1,7 +1,7 @@
-"""What refused requests cost the platform: owed by who sent them, and paid off from a small share of one core.
+"""The cost of refused requests: charged to their senders, and paid off from a small share of one core.
 
-All who owe share that equally (generalised processor sharing, Parekh and Gallager 1993): one alone has the whole of it,
-and however many there are, what they send takes no more of the platform. `_paid` is the virtual time of that.
+All senders in debt share that equally (generalised processor sharing, Parekh and Gallager 1993): a single one has all
+of it, and however many there are, their requests take no more of the platform. `_paid` is the virtual time of that.
 """
 
 import math
@@ -13,7 +13,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.gateway.door.limits import LIMITS, Limits
 
 REMEMBERED = 65_536
-"""Of who owe; beyond that, who owes least is forgotten."""
+"""Senders in debt that are remembered; beyond that, the smallest debt is dropped."""
 LONGEST_WAIT_S = 60
 
 
@@ -26,7 +26,7 @@ class RefusedTooOften(CoterieError):
 
 
 class RefusalCosts:
-    """Seconds of the processor that senders owe. Used on one event loop."""
+    """Processor seconds that senders owe. Used on one event loop."""
 
     def __init__(self, limits: Limits = LIMITS, clock: Callable[[], float] = time.monotonic) -> None:
         self._share = limits.refusals_share
@@ -41,18 +41,18 @@ class RefusalCosts:
         """Each of them once, as a heap; an entry may be of before it came to owe more."""
 
     def owe(self, who: str, cost_s: float) -> None:
-        """A request of `who` was refused, and took so much; more than twice the allowance is forgiven."""
-        self._let_pay()
+        """Charge `who` for a refused request; debt above twice the allowance is dropped."""
+        self._pay_off()
         due = min(max(self._due.get(who, 0.0), self._paid) + cost_s, self._paid + 2 * self._allowance_s)
         if who not in self._due:
             heappush(self._order, (due, who))
         self._due[who] = due
         if len(self._due) > REMEMBERED:
-            self._forget_least()
+            self._drop_smallest()
 
     def is_over(self, who: str) -> bool:
         """Whether `check` would raise."""
-        self._let_pay()
+        self._pay_off()
         return self._due.get(who, 0.0) > self._paid + self._allowance_s
 
     def check(self, who: str) -> None:
@@ -65,13 +65,13 @@ class RefusalCosts:
     def __len__(self) -> int:
         return len(self._due)
 
-    def _let_pay(self) -> None:
-        """Share out what has become available since the last time."""
+    def _pay_off(self) -> None:
+        """Share out the processor time that has become available since the last call."""
         now = self._clock()
         left_s, self._at = (now - self._at) * self._share, now
         while self._order:
             due, who = self._order[0]
-            if self._due[who] != due:  # it has come to owe more
+            if self._due[who] != due:  # its debt has grown since
                 heapreplace(self._order, (self._due[who], who))
                 continue
             all_s = (due - self._paid) * len(self._due)
@@ -83,7 +83,7 @@ class RefusalCosts:
             heappop(self._order)
             del self._due[who]
 
-    def _forget_least(self) -> None:
+    def _drop_smallest(self) -> None:
         while True:
             due, who = self._order[0]
             if self._due[who] == due:

@@ -1,4 +1,4 @@
-"""The bounds in front of Django: authentication, rate, body size and turns."""
+"""The limits in front of Django: authentication, rate, body size and concurrency."""
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -22,16 +22,16 @@ from coterie.gateway.door.spool import Quota
 from coterie.gateway.door.turns import Turns
 from coterie.gateway.http import Application, Disconnected, Scope, Send, client_address, reply_with_problem
 from coterie.gateway.outage import UNANSWERED, check_database
-from coterie.gateway.threads import for_stranger, in_thread
+from coterie.gateway.threads import in_anonymous_thread, in_thread
 from coterie_wire.limit_log import LIMIT_LOG
 
 API = "/api/"
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Whoever watches the platform is answered, whatever else its address sends."""
+"""Health checks are answered, however much else their address sends."""
 ADDRESS_TIMES = 4
-"""Requests a minute of an address, which several people and programs may share."""
+"""An address's requests a minute, as a multiple of one client's: several people and programs may share it."""
 UPLOAD_BYTES = (3 << 30) + (1 << 20)
-"""Two programs of the largest size and a loss, and the form around them."""
+"""Two programs of the largest size and a loss, and the surrounding form."""
 MESSAGE_BYTES = 2 << 20
 """Any other body."""
 
@@ -59,7 +59,7 @@ class RequestGuard:
         self._known = KnownSecrets()
         wait_s = limits.site_wait_s
         self._turns = Turns(each=limits.site_each, all_at_once=limits.site_at_once, wait_s=wait_s)
-        self._strangers = Turns(each=limits.strangers_each, all_at_once=limits.strangers_at_once, wait_s=wait_s)
+        self._anonymous = Turns(each=limits.anonymous_each, all_at_once=limits.anonymous_at_once, wait_s=wait_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -80,7 +80,7 @@ class RequestGuard:
                 raise
             LIMIT_LOG.tell(address, error.code)
             await reply_with_problem(send, error)
-        except UNANSWERED as error:  # the first who misses it
+        except UNANSWERED as error:  # the first request that finds the database away
             if begun:
                 raise
             await reply_with_problem(send, error)
@@ -105,19 +105,19 @@ class RequestGuard:
         )
         with closing(body):
             await body.read()
-            async with self._turns.turn(hash_secret(secret)) if secret else self._strangers.turn(address):
+            async with self._turns.turn(hash_secret(secret)) if secret else self._anonymous.turn(address):
                 if await body.is_abandoned():
                     raise Disconnected
                 await self._site(scope, body, send)
 
     async def _recognised(self, path: str, headers: Mapping[bytes, bytes], address: str) -> str:
-        """What authenticates an operator or program; blank: a stranger, or one that has guessed too often.
+        """The secret that authenticates an operator or program; blank: none, or the address has guessed too often.
 
-        Raises RefusedTooOften, and what `operator_behind` raises of an API token.
+        Raises RefusedTooOften, and what `operator_behind` raises for an API token.
         """
         secret, requester = _secret(headers), current_requester()
         guesses, limit = f"guesses of {address}", self._limits.guesses_per_minute
-        if self._known.knew(secret):
+        if self._known.was_valid(secret):
             requester.prove(secret)
             requester.check()
         elif not secret or self._rates.spent(guesses, per_minute=limit):
@@ -125,22 +125,24 @@ class RequestGuard:
         if secret in self._known:
             return secret
         try:
-            await (in_thread if self._known.knew(secret) else for_stranger)(lambda: operator_behind(_texts(headers)))
+            await (in_thread if self._known.was_valid(secret) else in_anonymous_thread)(
+                lambda: operator_behind(_texts(headers))
+            )
         except CoterieError as error:
-            if self._known.knew(secret):
-                self._known.forget(secret)
+            if self._known.was_valid(secret):
+                self._known.discard(secret)
             else:
-                with suppress(TooManyRequests):  # others have guessed meanwhile
+                with suppress(TooManyRequests):  # other requests have guessed meanwhile
                     self._rates.take(guesses, per_minute=limit)
             if path.startswith(API) and error.kind is ErrorKind.UNAUTHENTICATED and b"authorization" in headers:
                 raise
-            return ""  # Django answers as it answers strangers
+            return ""  # Django answers as to an unauthenticated request
         self._known.add(secret)
         requester.prove(secret)
         return secret
 
     async def _allowed(self, path: str, headers: Mapping[bytes, bytes]) -> int:
-        """Bytes that the sender of a body may send to an address. Raises what `operator_behind` raises."""
+        """Bytes allowed in a body sent to an address. Raises what `operator_behind` raises."""
         await in_thread(lambda: operator_behind(_texts(headers)))
         return self._largest_bytes if _takes_files(path) else MESSAGE_BYTES
 
@@ -150,7 +152,7 @@ def _texts(headers: Mapping[bytes, bytes]) -> Mapping[str, str]:
 
 
 def _secret(headers: Mapping[bytes, bytes]) -> str:
-    """What may authenticate a request; blank: nothing, or a password, which only Django checks."""
+    """The credential in a request's headers; blank: none, or a password, which only Django checks."""
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if authorization:
         return authorization if authorization.lower().startswith("bearer ") else ""

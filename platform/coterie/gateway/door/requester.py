@@ -1,4 +1,4 @@
-"""Who sends a request, as far as that is known, and what answering it takes."""
+"""The sender of a request, as far as known, and the processor time that answering it takes."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from coterie_wire.limit_log import LIMIT_LOG
 
 T = TypeVar("T")
 LOOP_S = 0.001
-"""What the event loop spends on a request, about: there, nothing tells one request's work from another's."""
+"""Approximate time that the event loop spends on a request: there, time cannot be attributed to single requests."""
 
 
 class Requester:
-    """The sender of one request or socket: its address, until it has shown a credential that is good."""
+    """The sender of one request or socket: its address, until it has presented a valid credential."""
 
     def __init__(self, refusal_costs: RefusalCosts, address: str) -> None:
         self._debts = refusal_costs
@@ -26,11 +26,11 @@ class Requester:
         self._is_turned_away = False
 
     def prove(self, secret: str) -> None:
-        """It has shown this credential: what it does is its own from now on, and nothing of its address."""
+        """It has presented a valid credential: its costs are charged to that from now on, and not to its address."""
         self._who = f"credential {hash_secret(secret)}"
 
     def check(self) -> None:
-        """Before anything is done for it. Raises RefusedTooOften."""
+        """Raises RefusedTooOften where it owes too much. Called before any work for it."""
         try:
             self._debts.check(self._who)
         except RefusedTooOften as error:
@@ -38,12 +38,12 @@ class Requester:
             self._is_turned_away = True
             raise
 
-    def use(self, seconds: float) -> None:
-        """A thread has worked so long for it."""
+    def add_time(self, seconds: float) -> None:
+        """Add the time that a thread has worked for it."""
         self._used_s += seconds
 
-    def answered(self, status: int) -> None:
-        """An answer goes out: where it is a refusal, what it took is owed."""
+    def record_answer(self, status: int) -> None:
+        """Its request was answered: the cost of a refusal is charged to it."""
         if 400 <= status < 500 and not self._is_turned_away:
             self._debts.owe(self._who, LOOP_S + self._used_s)
         self._used_s, self._is_turned_away = 0.0, False
@@ -54,7 +54,7 @@ _requester: ContextVar[Requester | None] = ContextVar("requester", default=None)
 
 @contextmanager
 def requesting(requester: Requester | None) -> Iterator[None]:
-    """What runs in the block, and what is begun there, is for `requester`, or for nobody in particular."""
+    """Attribute what runs in the block, and tasks started there, to `requester`; None: to no requester."""
     token = _requester.set(requester)
     try:
         yield
@@ -63,14 +63,14 @@ def requesting(requester: Requester | None) -> Iterator[None]:
 
 
 def current_requester() -> Requester:
-    """Whose request is being answered."""
+    """The requester of the current context."""
     requester = _requester.get()
     assert requester is not None, "requests come through the door"
     return requester
 
 
 def metered(work: Callable[[], T]) -> T:
-    """What `work` returns or raises; its time on this thread is the requester's, where there is one."""
+    """The result of `work`; its time on this thread is charged to the current requester, if there is one."""
     requester = _requester.get()
     if requester is None:
         return work()
@@ -78,4 +78,4 @@ def metered(work: Callable[[], T]) -> T:
     try:
         return work()
     finally:
-        requester.use(time.thread_time() - began_s)
+        requester.add_time(time.thread_time() - began_s)

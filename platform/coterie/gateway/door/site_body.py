@@ -1,4 +1,4 @@
-"""The body of a request to Django: a small one from anybody, a large one from authorised clients, within a quota."""
+"""The body of a request to Django: a small one from any client, a large one from authorised clients, within a quota."""
 
 import asyncio
 import tempfile
@@ -14,7 +14,7 @@ from coterie.gateway.http import Disconnected
 
 IN_MEMORY_BYTES = 1 << 20
 COPIES = 2
-"""Django divides a form into files of their own while the body still lies there."""
+"""Django splits a form into files of its own while the body still exists."""
 
 
 class BodyTooLong(CoterieError):
@@ -28,7 +28,8 @@ class BodyTooLong(CoterieError):
 class SiteBody:
     """One request's body: read whole, then handed to Django, which learns through it when the client disconnects.
 
-    `allow` tells how many bytes its sender may send; it is asked, once, when more come than anybody may send.
+    `allow` returns how many bytes its sender may send; it is called once, when more arrive than an unauthenticated
+    client may send.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SiteBody:
         self._allow = allow
         self._quota = quota
         self._limit = limits.body_bytes
-        self._asked = False
+        self._is_allowance_known = False
         self._taken = 0
         self._reader = BodyReader(receive, limits)
         self.file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES, dir=str(spool))  # noqa: SIM115 - see close
@@ -71,11 +72,11 @@ class SiteBody:
         self.file.seek(0)
 
     async def __call__(self) -> Event:
-        """What comes after the body: that the client has gone."""
+        """The event after the body: the client has disconnected."""
         return await self._receive()
 
     async def is_abandoned(self) -> bool:
-        """Whether its sender has hung up since the body was read."""
+        """Whether its sender has disconnected since the body was read."""
         asking = asyncio.ensure_future(self._receive())
         await asyncio.sleep(0)
         if asking.done():
@@ -84,14 +85,14 @@ class SiteBody:
         return False
 
     def close(self) -> None:
-        """Drop the body and release its room."""
+        """Drop the body and release its quota."""
         self.file.close()
         self._quota.give_back(self._taken)
         self._taken = 0
 
     async def _check(self, size_bytes: int) -> None:
-        if size_bytes > self._limit and not self._asked:
-            self._asked = True
+        if size_bytes > self._limit and not self._is_allowance_known:
+            self._is_allowance_known = True
             self._limit = max(self._limit, await self._allow())
         if size_bytes > self._limit:
             raise BodyTooLong(limit_bytes=self._limit)

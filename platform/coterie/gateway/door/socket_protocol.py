@@ -1,4 +1,4 @@
-"""Uvicorn's WebSocket protocol within bounds: messages that wait to be answered, and clients that do not read."""
+"""Uvicorn's WebSocket protocol with limits: on messages that wait to be answered, and on clients that do not read."""
 
 from asyncio import BaseTransport
 from collections.abc import Callable
@@ -31,10 +31,10 @@ def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., 
 
 
 class CodedHandshake(ServerProtocol):
-    """The protocol of WebSockets; a handshake that is none is refused with a problem, as all else is."""
+    """The WebSocket protocol; an invalid handshake is refused with a problem, as everywhere else."""
 
     def reject(self, status: StatusLike, text: str) -> Response:
-        """`text` is the library's sentence on what is wrong."""
+        """`text` is the library's sentence about the error."""
         response = super().reject(status, text)
         told = problem(NO_HANDSHAKE, HTTPStatus(status), text.partition("\n")[0])
         response.body = msgspec.json.encode(told)
@@ -45,7 +45,7 @@ class CodedHandshake(ServerProtocol):
 
 
 class GuardedSocket(WebSocketsSansIOProtocol):
-    """One socket. An accepted one has shown a credential and no longer counts against its address."""
+    """One socket. An accepted one has presented a credential and no longer counts against its address."""
 
     def __init__(self, *, connections: Connections, limits: Limits, **given: Given) -> None:
         super().__init__(**given)
@@ -63,24 +63,24 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._ticket = self._all.enter(self.client[0] if self.client else "")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Count one connection less."""
         super().connection_lost(exc)
         if self._ticket is not None:
             self._ticket.give_back()
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send what the application says."""
+        """Send the application's event."""
         await super().send(message)
         if message["type"] == "websocket.accept" and self._ticket is not None:
             self._ticket.prove()
         elif message["type"] == "websocket.http.response.body":
-            self.handshake_complete = True  # uvicorn takes a refused handshake for a forgotten one, and logs it
+            self.handshake_complete = True  # uvicorn takes a refused handshake for one without an answer, and logs it
         elif self.close_timer is not None:  # a close would wait for a client that reads nothing
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def pause_writing(self) -> None:
-        """Stop reading from a client that does not read: each ping is answered, and answers would pile up."""
+        """Stop reading from a client that does not read: each ping is answered, and the answers would accumulate."""
         super().pause_writing()
         self.transport.pause_reading()
 
@@ -91,7 +91,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The next event; also what came while nothing is read."""
+        """The next event; also those that arrived while reading was paused."""
         event = await self.queue.get()
         if self.read_paused and self.queue.empty():
             self.read_paused = False
@@ -107,14 +107,16 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             super().send_receive_event_to_app()
 
     def handle_cont(self, event: Frame) -> None:
-        """Take a part of a message: their bytes are bounded, and so is their number, for a part may be empty."""
+        """Take a fragment of a message: total bytes are limited, and so is the number of fragments, as one may be
+        empty.
+        """
         if len(self.frames) >= self._limits.fragments:
             self._abort()
         else:
             super().handle_cont(event)
 
     def _abort(self) -> None:
-        """End it with a reason, where it was open; who does not read that is cut off."""
+        """Close it with a reason, if it was open; a client that does not read that is disconnected."""
         LIMIT_LOG.tell(self.client[0] if self.client else "", TOO_MANY_FRAMES)
         if self.conn.state is OPEN and not self.close_sent:
             self.conn.fail(CloseCode.POLICY_VIOLATION, TOO_MANY_FRAMES)
@@ -126,6 +128,6 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def keepalive_timeout(self) -> None:
-        """A client that answers no ping reads nothing either: what was still to be sent is dropped."""
+        """A client that answers no ping reads nothing either: data still to be sent are dropped."""
         super().keepalive_timeout()
         self.transport.abort()

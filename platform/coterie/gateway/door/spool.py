@@ -1,4 +1,4 @@
-"""Temporary files for large bodies: apart from the platform's state, within a quota, removed with the process."""
+"""Temporary files for large bodies: separate from the platform's state, within a quota, removed with the process."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ from pathlib import Path
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.scratch import hold, is_abandoned
 
-LOOK_EVERY_BYTES = 16 << 20
+CHECK_EVERY_BYTES = 16 << 20
 KEEP_FREE_BYTES = 256 << 20
 ROOT = f"coterie-spool-{os.geteuid()}-"
-"""What the names of this user's directories begin with, beside other temporary files of the system."""
+"""The prefix of this user's directories in the system's temporary directory."""
 
 
 class SpoolFull(CoterieError):
-    """Concurrent uploads fill the room that there is for them."""
+    """Concurrent uploads have used up the quota."""
 
     code = "gateway.spool_full"
     kind = ErrorKind.UNAVAILABLE
@@ -24,34 +24,34 @@ class SpoolFull(CoterieError):
 
 
 class Quota:
-    """Bytes of all bodies of this process. Used on the event loop's thread alone."""
+    """Bytes of all bodies of this process. Used on the event loop's thread only."""
 
     def __init__(self, limit_bytes: int, directory: Path) -> None:
         self._limit = limit_bytes
         self._directory = directory
         self._taken = 0
-        self._unlooked = 0
+        self._unchecked_bytes = 0
 
     def take(self, size_bytes: int) -> None:
-        """Take room for so many bytes. Raises SpoolFull."""
+        """Reserve room for so many bytes. Raises SpoolFull."""
         if self._taken + size_bytes > self._limit:
             raise SpoolFull
-        self._unlooked += size_bytes
-        if self._unlooked > LOOK_EVERY_BYTES:
-            self._unlooked = 0
+        self._unchecked_bytes += size_bytes
+        if self._unchecked_bytes > CHECK_EVERY_BYTES:
+            self._unchecked_bytes = 0
             if shutil.disk_usage(self._directory).free < KEEP_FREE_BYTES:
                 raise SpoolFull
         self._taken += size_bytes
 
     def give_back(self, size_bytes: int) -> None:
-        """The bytes have gone."""
+        """Release so many bytes."""
         self._taken -= size_bytes
 
 
 def make_directory(directory: Path) -> None:
-    """This process's own directory; those of processes that have gone are removed, also of other states.
+    """This process's own directory; those of ended processes are removed, also of other state directories.
 
-    Raises OSError where its parent is somebody else's, who could read or replace what lies there.
+    Raises OSError where another user owns its parent, and could read or replace the files in it.
     """
     parent = directory.parent
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def make_directory(directory: Path) -> None:
         if not (old.name.isdecimal() and _runs(int(old.name))):
             shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(directory, ignore_errors=True)
-    parent.mkdir(mode=0o700, exist_ok=True)  # another process may have swept it away while it was empty
+    parent.mkdir(mode=0o700, exist_ok=True)  # another process may have removed it while it was empty
     directory.mkdir(mode=0o700)
     hold(directory)  # until the process ends
     if parent.name.startswith(ROOT):
@@ -69,9 +69,11 @@ def make_directory(directory: Path) -> None:
 
 
 def _sweep_others(parent: Path) -> None:
-    """States that are no more are never started again, so any platform of the same user removes what they left."""
+    """State directories that were deleted never start again, so any platform of the same user removes their
+    leftovers.
+    """
     for other in parent.parent.glob(f"{ROOT}*"):
-        with suppress(OSError):  # somebody else's, or used again meanwhile
+        with suppress(OSError):  # another user's, or used again meanwhile
             for directory in other.iterdir() if other != parent and not other.is_symlink() else ():
                 if is_abandoned(directory):
                     shutil.rmtree(directory, ignore_errors=True)
@@ -89,13 +91,13 @@ def _runs(pid: int) -> bool:
 
 
 def remove_directory(directory: Path) -> None:
-    """With the process that has ended."""
+    """Remove the directory of a process that has ended."""
     shutil.rmtree(directory, ignore_errors=True)
-    with suppress(OSError):  # directories of other processes are in it
+    with suppress(OSError):  # other processes have directories in it
         directory.parent.rmdir()
 
 
 def default_root(state: Path) -> Path:
-    """Beside other temporary files of the system: a directory for each user and state."""
+    """Path for this user and state in the system's temporary directory."""
     name = "-".join(part for part in state.parts if part.strip("/"))[-80:]
     return Path(tempfile.gettempdir(), ROOT + name)

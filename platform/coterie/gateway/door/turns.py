@@ -1,4 +1,4 @@
-"""Who is answered now and who waits, so that nobody's requests take all threads."""
+"""Limits concurrent requests by client, so that no client takes all threads."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coterie.core.errors import CoterieError, ErrorKind
 
 WAIT_S = 5
-"""How long a client that is sent away is told to wait."""
+"""The wait that a rejected client is told."""
 
 
 class Busy(CoterieError):
@@ -29,14 +29,14 @@ class TooManyWaiting(CoterieError):
 
 @dataclass
 class _Queue:
-    """The requests of one client: a semaphore that is dropped with the last of them."""
+    """One client's requests: a semaphore that is removed with the last of them."""
 
     turns: asyncio.Semaphore
     users: int = field(default=0)
 
 
 class Turns:
-    """Admits so many requests of each client at once, and so many of all. Used on one event loop."""
+    """Admits a limited number of requests at a time, per client and in total. Used on one event loop."""
 
     def __init__(
         self, *, each: int, all_at_once: int | None = None, wait_s: float | None = None, most: int | None = None
@@ -51,7 +51,7 @@ class Turns:
     async def turn(self, who: str) -> AsyncIterator[None]:
         """Wait for a turn of `who`.
 
-        Raises Busy when it does not come in time, or TooManyWaiting where `most` requests of `who` are there already.
+        Raises Busy when it does not come in time, or TooManyWaiting where `who` has `most` requests already.
         """
         queue = self._queues.setdefault(who, _Queue(asyncio.Semaphore(self._each)))
         if self._most is not None and queue.users >= self._most:

@@ -15,7 +15,7 @@ from coterie.gateway.console.frames import (
     Snapshot,
     apply,
 )
-from coterie.gateway.console.mirror import KEPT, Mirror
+from coterie.gateway.console.mirror import KEPT_EVENTS, Mirror
 
 STATES = st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)), min_size=1, max_size=12)
 
@@ -43,13 +43,13 @@ def test_who_comes_back_knows_what_who_stayed_knows(states: list[dict[str, int]]
 
 def test_what_is_of_another_epoch_or_too_long_ago_needs_a_snapshot() -> None:
     mirror = Mirror("epoch")
-    for count in range(KEPT + 1):
+    for count in range(KEPT_EVENTS + 1):
         mirror.take(("repairs",), documents({"a": count}))
     assert mirror.since("another", 0) is None
-    assert mirror.since("epoch", KEPT + 2) is None
+    assert mirror.since("epoch", KEPT_EVENTS + 2) is None
     assert mirror.since("epoch", 0) is None
-    assert len(mirror.since("epoch", 1) or []) == KEPT
-    assert mirror.since("epoch", KEPT + 1) == []
+    assert len(mirror.since("epoch", 1) or []) == KEPT_EVENTS
+    assert mirror.since("epoch", KEPT_EVENTS + 1) == []
 
 
 def test_other_kinds_are_left_alone() -> None:

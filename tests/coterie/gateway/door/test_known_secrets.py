@@ -31,8 +31,8 @@ def test_what_was_good_within_a_day_is_no_guess_until_it_is_forgotten() -> None:
     secrets.add("earlier", ago_s=KNOWN_S)
     assert "earlier" not in secrets
     now += KNOWN_BEFORE_S - 1
-    assert secrets.knew("good")
-    assert not secrets.knew("earlier")
+    assert secrets.was_valid("good")
+    assert not secrets.was_valid("earlier")
     secrets.forget("good")
     secrets.forget("never known")
-    assert not secrets.knew("good")
+    assert not secrets.was_valid("good")

@@ -25,7 +25,12 @@ from tests.coterie.world import START
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SMALL = Limits(
-    body_bytes=1000, body_silence_s=0.2, site_at_once=1, strangers_at_once=2, strangers_each=1, site_wait_s=0.1
+    body_bytes=1000,
+    body_silence_s=0.2,
+    site_at_once=1,
+    anonymous_at_once=2,
+    anonymous_each=1,
+    site_wait_s=0.1,
 )
 SPOOL_BYTES = 8 << 20
 UPLOAD = "/api/datasets/"

@@ -20,7 +20,7 @@ from coterie.gateway.door.request_guard import RequestGuard
 from coterie.gateway.door.requester import LOOP_S, Requester, metered, requesting
 from coterie.gateway.http import Application
 from coterie.gateway.site import Site
-from coterie.gateway.threads import STRANGERS_THREADS, for_stranger, in_thread
+from coterie.gateway.threads import ANONYMOUS_THREADS, in_anonymous_thread, in_thread
 from coterie_wire.limit_log import LimitLog
 from coterie_wire.messages import Refusal, decode_platform_frame
 from coterie_wire.version import PROTOCOL
@@ -202,7 +202,7 @@ async def test_a_thread_that_works_for_a_request_is_paid_for() -> None:
     with requesting(busy):
         await in_thread(lambda: sum(range(300_000)))
     for requester in (lazy, busy):
-        requester.answered(404)
+        requester.record_answer(404)
     assert len(refusal_costs) == 2
     clock.now += 2 * LOOP_S / Limits().refusals_share + 0.001
     refusal_costs.check("address 192.0.2.1")
@@ -216,7 +216,7 @@ def test_nobodys_work_is_not_counted() -> None:
 async def test_no_known_device_waits_behind_strangers(nat: Sender, phone: EnrolledDevice) -> None:
     assert (await nat.check_in(phone.credential)).status_code == 200
     may_end = threading.Event()
-    guesses = [asyncio.create_task(for_stranger(may_end.wait)) for _ in range(10 * STRANGERS_THREADS)]
+    guesses = [asyncio.create_task(in_anonymous_thread(may_end.wait)) for _ in range(10 * ANONYMOUS_THREADS)]
     try:
         assert (await asyncio.wait_for(nat.check_in(phone.credential), WAIT_S)).status_code == 200
         assert not any(guess.done() for guess in guesses)
