@@ -1,4 +1,4 @@
-"""The work of job `preflight`, which takes seconds to load, for files that may be loaded."""
+"""The work of job `preflight`, which takes seconds to import, run only for files that pass the admission check."""
 
 from pathlib import Path
 
@@ -8,7 +8,9 @@ from coterie.compile.scrubbed_archive import scrubbed_archive
 
 
 def preflight_admitted(arguments: PreflightArguments, report: ReportProgress) -> PreflightResult:
-    """What `preflight_stored` gives and raises; PyTorch is not even loaded for a file that it must not read."""
+    """The result of `preflight_stored`; PyTorch is not imported for a file that must not be read. Raises what that
+    raises.
+    """
     for path in (arguments.device, arguments.loss, arguments.cloud):
         if path is not None:
             scrubbed_archive(Path(path))

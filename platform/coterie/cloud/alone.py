@@ -1,4 +1,4 @@
-"""Strategy `one_process`: this process trains the model by itself."""
+"""Strategy `one_process`: this process trains the model alone."""
 
 from collections.abc import Mapping
 

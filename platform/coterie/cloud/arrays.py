@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays, and back: checkpoints and messages hold arrays."""
+"""Conversions between PyTorch tensors and arrays: checkpoints and messages contain arrays."""
 
 import numpy as np
 import torch
@@ -8,11 +8,11 @@ from coterie_wire.tensors import Array
 
 
 def array_of(tensor: Tensor) -> Array:
-    """The numbers of `tensor`; where they are in memory already, these and no copy."""
+    """`tensor` as an array; without a copy where it is in CPU memory already."""
     found: Array = tensor.detach().cpu().numpy()
     return found
 
 
 def tensor_of(array: Array) -> Tensor:
-    """A tensor on the CPU with a copy of the numbers of `array`, which it may change."""
+    """A CPU tensor with a copy of `array`, so that it may be changed."""
     return torch.from_numpy(np.array(array))

@@ -1,6 +1,6 @@
-"""A round's merge from files to a file: updates are verified, compared with their cohort, and folded in blocks.
+"""A round's merge from files to a file: updates are verified, compared with their cohort, and aggregated in blocks.
 
-Everything is read and written as a stream: beside the models that are measured, memory is that of a block.
+Everything is read and written as a stream: apart from the models that are measured, memory is that of a block.
 """
 
 import hashlib
@@ -59,14 +59,14 @@ from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors, 
 Opens = Callable[[], AbstractContextManager[UpdateFile]]
 """Opens an update."""
 HASHED_BYTES = 1 << 18
-"""Bytes read at once, so that they are hashed while they are in the processor's cache."""
+"""Bytes read at a time, so that they are hashed while they are in the processor's cache."""
 
 
 def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResult:
     """Merge the stored updates, write the new parameters durably, and measure both models where held-out data is given.
 
     The same updates give the same bytes in whatever order they are listed. An update that is damaged, not finite, out
-    of range or far larger than those of its cohort is left out and named. Raises NoUpdateLeft, TooFewUpdates,
+    of range or far larger than the others of its cohort is left out and reported. Raises NoUpdateLeft, TooFewUpdates,
     BlobDamaged, UpdateChanged, NotFinite or MalformedDataset.
     """
     merge, model, privacy = MERGE.parse(arguments.merge), arguments.model, PRIVACY.parse(arguments.privacy)
@@ -162,7 +162,7 @@ def _tallied(
     contents: Contents,
     root: Opens | None,
 ) -> Tally:
-    """By what each counts of updates that have been verified, here and then by supernodes.
+    """The weights of verified updates, those verified here and then those verified by supernodes.
 
     Raises TooFewUpdates, UpdateChanged or PartialOutdated.
     """
@@ -203,7 +203,7 @@ def _relayed(
 ) -> tuple[Sequence[RelayedUpdate], Sequence[LeftOut]]:
     """The updates in partial aggregates that count, and those that their supernodes were told to leave out.
 
-    Raises PartialOutdated where these are not those that are too large beside the others now.
+    Raises PartialOutdated where the latter differ from those that are now too large compared with the others.
     """
     every = [update for partial in partials for update in partial.updates]
     most = largest_norm([*admission.all_norms, *_norms(partials)], ordinary)
@@ -267,7 +267,7 @@ def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequenc
 def _shortened(
     updates: Sequence[StoredUpdate], norms: Sequence[float], bound: float, model: ModelSpec
 ) -> list[StoredUpdate]:
-    """The updates, those longer than `bound` at a lower weight."""
+    """The updates; the weight of those longer than `bound` is reduced."""
     discounts, parameters = [update.discount for update in updates], parameters_of(model.parameters)
     found = shortened(discounts, norms, bound, parameters=parameters)
     return [msgspec.structs.replace(update, discount=one) for update, one in zip(updates, found, strict=True)]
@@ -276,7 +276,7 @@ def _shortened(
 def _release(
     privacy: Privacy, arguments: MergeArguments, updates: Sequence[StoredUpdate], counted: Sequence[CountedUpdate]
 ) -> Release | None:
-    """How the sum of `updates` is released: with the same noise whenever these, and no others, are merged."""
+    """How the sum of `updates` is released: with the same noise whenever exactly these are merged."""
     if privacy.releases != "sums":
         return None
     assert len(arguments.noise_secret) == SECRET_BYTES, "a privacy kind that releases sums has a secret to draw from"
@@ -310,7 +310,7 @@ def _sha256(file: Source) -> str:
 
 
 def _reader(base: Source, model: ModelSpec) -> Read:
-    """Reads the tensors of a version, in a file that the platform wrote itself."""
+    """A reader of a version's tensors, from a file that the platform wrote itself."""
     stored = open_tensors(base)
     check_specs(stored.header, model.version)
     return lambda name, start, stop: cast(Float32, stored.read(name, start, stop))
@@ -342,7 +342,8 @@ def _write(
 
 
 def _made_difference(arguments: MergeArguments) -> tuple[BlobRef | None, BlobRef | None]:
-    """The files of the difference and its residual, where versions travel so; the output becomes what devices make.
+    """Write the encoded difference and its residual, where versions are sent so; the output becomes what devices
+    decode.
 
     Whole models are in memory. Raises BlobDamaged or NotFinite.
     """
@@ -365,7 +366,7 @@ def _made_difference(arguments: MergeArguments) -> tuple[BlobRef | None, BlobRef
 
 
 def _read_residual(arguments: MergeArguments) -> Tensors:
-    """Nothing where there is none. Raises BlobDamaged."""
+    """The residual; empty where there is none. Raises BlobDamaged."""
     if arguments.residual is None:
         return {}
     with _opened_blob(arguments.residual) as source:
@@ -383,16 +384,13 @@ class DecodedUpdate(NamedTuple):
     """An update, decoded."""
 
     difference: Tensors
-    """Of all parameters; zero where its plan trains nothing."""
+    """Of all parameters; zero for those that the plan does not train."""
     statistics: Tensors
     """The running statistics as the device measured them."""
 
 
 def read_update(update: StoredUpdate, contents: Contents) -> DecodedUpdate:
-    """An accepted update, decoded in memory.
-
-    Raises UpdateChanged.
-    """
+    """An accepted update, decoded in memory. Raises UpdateChanged."""
     try:
         with _verified_update(update, contents) as file:
             difference = {
@@ -405,7 +403,7 @@ def read_update(update: StoredUpdate, contents: Contents) -> DecodedUpdate:
 
 
 def read_parameters(path: Path, model: ModelSpec) -> Tensors:
-    """The tensors of a version, in a file that the platform wrote itself."""
+    """The tensors of a version, from a file that the platform wrote itself."""
     tensors = decode_tensors(path.read_bytes(), expected=model.version)
     return {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
 

@@ -56,7 +56,7 @@ class SumWrong(CoterieError):
 
 
 class PartialOutdated(CoterieError):
-    """Another update than those that were counted on fell out, or came, since partial aggregates were asked for."""
+    """Since partial aggregates were requested, another update was left out or added than those that were counted on."""
 
     code = "merge.partial_outdated"
     kind = ErrorKind.INVALID
@@ -80,11 +80,11 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes: tuple[int, ...] = ()
     """Classes whose rows of the output layer it holds, where the plan customises it."""
     discount: Annotated[int, Meta(ge=0, le=FULL_WEIGHT)] = FULL_WEIGHT
-    """What it weighs, where one that is neither stale nor shortened weighs `FULL_WEIGHT`."""
+    """Its weight, in units of which an update that is neither stale nor clipped has `FULL_WEIGHT`."""
     devices: int = 1
-    """How many it is the mean of."""
+    """How many devices' updates it is the mean of."""
     norm: float | None = None
-    """As it was measured when every number of the file was checked; None: that has not been done."""
+    """The norm, measured when every number of the file was checked; None: it was not checked yet."""
 
 
 class RelayedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +94,7 @@ class RelayedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     norm: float
     weight: int
-    """In the sum; 0: it was left out."""
+    """Its weight in the sum; 0: it was left out."""
 
 
 class StoredPartial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,19 +103,19 @@ class StoredPartial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: ReadPath
     sha256: Sha256
     of: str
-    """What its file says that it is the sum of."""
+    """The identifier of the sum, as its file states it."""
     updates: tuple[RelayedUpdate, ...]
 
 
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file whose content is known."""
+    """A file with a known hash."""
 
     path: ReadPath
     sha256: Sha256
 
 
 class Mask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One that lies on a secure sum."""
+    """A mask that a secure sum contains."""
 
     seed: bytes
     is_added: bool
@@ -123,23 +123,23 @@ class Mask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MaskedSum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a secure sum is recovered from."""
+    """The inputs to unmask a secure sum."""
 
     vectors: tuple[StoredBlob, ...]
     """The masked vectors of its devices."""
     masks: tuple[Mask, ...]
     digest: bytes
-    """Of the list of members that they were masked for."""
+    """Digest of the list of members for which the vectors were masked."""
     members: int
-    """Of the list."""
+    """Length of that list."""
     seed: int
-    """Of the rotation; see `coterie_learning.contribution.Contents`."""
+    """Seed of the rotation; see `coterie_learning.contribution.Contents`."""
     output: WritePath
     """Path to write the mean update to."""
 
 
 class SumFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the devices of a secure sum measured, together; None: they sent nothing of it."""
+    """Figures measured by the devices of a secure sum, together; None: not sent."""
 
     devices: int
     samples: int | None
@@ -160,7 +160,7 @@ class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Root(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Paths of the files that the platform's own update is computed from."""
+    """Paths of the files from which the platform's own update is computed."""
 
     train_step: ReadPath
     """The pair's ``train_step.onnx``."""
@@ -185,39 +185,39 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state_output: WritePath
     """Path to write the new server state to."""
     masked: MaskedSum | None = None
-    """What is merged instead of `updates`, where nobody can read these."""
+    """Merged instead of `updates`, where single updates cannot be read."""
     partials: tuple[StoredPartial, ...] = ()
     fleet: int = 0
     """Devices that could have taken part; 0: not known."""
     server_state: StoredBlob | None = None
-    """Path of the server state beside the base."""
+    """Path of the server state that belongs to the base."""
     held_out: HeldOut | None = None
     root: Root | None = None
-    """Where the merge compares updates with one that the platform computes."""
+    """Where the merge compares updates with one that the platform computes itself."""
     ordinary_norm: float = 0.0
-    """The largest median of norms that a cohort before had; 0: none is known."""
+    """The largest median of norms of an earlier cohort; 0: none is known."""
     privacy: Document = msgspec.field(default_factory=lambda: {"kind": "none"})
     down: Document = msgspec.field(default_factory=lambda: {"kind": "whole"})
     residual: StoredBlob | None = None
-    """What the base lacks of what it was merged of, where its difference was encoded so."""
+    """The base's quantisation residual, where its difference was encoded with loss."""
     difference_output: WritePath | None = None
-    """Path to write the difference to, where `down` makes one."""
+    """Path to write the difference to, where `down` encodes one."""
     residual_output: WritePath | None = None
-    """Path to write to what the new parameters lack of what was merged."""
+    """Path to write the quantisation residual of the new parameters to."""
     noise_secret: bytes = b""
-    """What the noise of this merge is drawn from, where `privacy` gives sums noise: 32 bytes."""
+    """Seed of the noise of this merge, where `privacy` adds noise to sums: 32 bytes."""
     noise_earlier: tuple[Sha256, ...] = ()
-    """What was `summed` in the releases before, oldest first, where `privacy` has a stream of them."""
+    """The `summed` digests of earlier releases, oldest first, where `privacy` has a stream of them."""
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model on held-out samples."""
 
     accuracy: float | None
-    """None where the task has no right and wrong."""
+    """None where the task has no correct class."""
     loss: float
     class_accuracy: tuple[float | None, ...] = ()
-    """Of a classifier, over the samples of each class; None where there are none."""
+    """Of a classifier, for each class; None where a class has no samples."""
     confusion: Confusion | None = None
     """Of a classifier."""
 
@@ -232,13 +232,13 @@ class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ComparedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An update, as a merge that compares updates saw it."""
+    """An update as judged by a merge that compares updates."""
 
     sha256: Sha256
     weight: float
     """Its share of the version, where 1 is an equal share; 0: the merge left it out."""
     distance: float
-    """How far it lies from the others, as the kind measures it."""
+    """Its distance from the others, as the merge kind defines it."""
 
 
 class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,26 +248,26 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server_state: BlobRef | None
     """The file of the new server state; None if the merge keeps none."""
     updates: int
-    """Those that were merged, at whatever weight."""
+    """How many updates were merged, at whatever weight."""
     samples: int
-    """Theirs."""
+    """Samples of the merged updates."""
     left_out: tuple[LeftOut, ...]
     compared: tuple[ComparedUpdate, ...]
-    """Empty where the merge compares none."""
+    """Empty where the merge does not compare updates."""
     sum_figures: SumFigures | None
-    """What devices measured, where their sum was merged; None where single updates were."""
+    """Figures measured by devices, where their sum was merged; None where single updates were."""
     base: Quality | None
     candidate: Quality | None
     difference: BlobRef | None = None
-    """The file of what makes the new parameters of the base's; None if versions travel whole."""
+    """The file of the encoded difference between the base's and the new parameters; None if versions are sent whole."""
     residual: BlobRef | None = None
-    """The file of what the new parameters lack of what was merged; None if nothing is kept of it."""
+    """The file of the new parameters' quantisation residual; None if none is kept."""
     summed: str = ""
-    """A digest of what was summed, where `privacy` has a stream of releases."""
+    """Digest of the summed updates, where `privacy` has a stream of releases."""
     next_bound: float | None = None
-    """What updates of the next round are clipped to, where that follows the norms of these."""
+    """The clipping bound of the next round, where it adapts to these updates' norms."""
     ordinary_norm: float = 0.0
-    """As in the arguments of the next merge."""
+    """For the arguments of the next merge."""
 
 
 JOB = ChildJob(

@@ -1,7 +1,8 @@
-"""A cloud model as a chain of blocks: its graph of operators, cut where one tensor passes from one side to the other.
+"""A cloud model as a chain of blocks: its graph of operators, cut where exactly one tensor passes from one side to the
+other.
 
-Boundaries of ``nn.Sequential`` are such places, and those between residual blocks are. A parameter belongs to one
-block; a size that later operators need is read off the tensor that crosses.
+Boundaries of ``nn.Sequential`` are such cuts, and those between residual blocks are. A parameter belongs to one block;
+a size that later operators need is read from the tensor that crosses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +24,15 @@ class Cut(NamedTuple):
     """A place between two operators."""
 
     place: int
-    """How many operators come before it."""
+    """How many operators are before it."""
     crossing: Node
-    """What passes."""
+    """The tensor that crosses."""
     sizes: Mapping[Node, int]
-    """Sizes known before it and needed after it, with the axes of `crossing` that have them."""
+    """Sizes known before it and needed after it, each with the axis of `crossing` that has it."""
     begins: frozenset[str]
     """Modules whose operators begin after it."""
     parameters: int
-    """How many numbers of parameters are before it."""
+    """How many parameter numbers are before it."""
 
     @property
     def name(self) -> str:
@@ -43,12 +44,12 @@ class Cuts(NamedTuple):
     """Where a model can be cut, in order."""
 
     places: tuple[Cut, ...]
-    """Parameters are on both sides; of those with the same ones before them, the last."""
+    """Parameters are on both sides of each; of cuts with the same parameters before them, the last."""
     obstacle: str
-    """What keeps it from being cut at more places; blank: nothing does."""
+    """The reason why there are no more cuts; blank: none."""
 
     def splits(self) -> Splits:
-        """What a strategy is told of them."""
+        """The cuts in the form that a strategy checks."""
         return Splits(tuple(cut.name for cut in self.places), self.obstacle)
 
 
@@ -61,7 +62,7 @@ class Block(nn.Module):
         self.graph, self.names = graph, names
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """What crosses to the next block; of the last one, the model's output."""
+        """The tensor that crosses to the next block; for the last block, the model's output."""
         return joined(self.graph(*inputs))
 
     def parameters_by_name(self) -> dict[str, nn.Parameter]:
@@ -69,7 +70,7 @@ class Block(nn.Module):
         return {self.names[name]: parameter for name, parameter in self.graph.named_parameters()}
 
     def buffers_by_name(self) -> dict[str, Tensor]:
-        """What it stores besides, by the program's names."""
+        """Its buffers by the program's names."""
         return {self.names[name]: buffer for name, buffer in self.graph.named_buffers()}
 
 
@@ -112,7 +113,7 @@ def find_cuts(cloud: CloudProgram) -> Cuts:
 
 
 def even_cuts(cuts: Sequence[Cut], parts: int, total: int) -> list[Cut]:
-    """`parts` - 1 of at least as many `cuts`, so that the part with most of `total` numbers has as few as can be."""
+    """`parts` - 1 of at least as many `cuts`, so that the largest part of `total` numbers is as small as possible."""
     before = [0, *(cut.parameters for cut in cuts), total]
     best: list[tuple[int, list[int]] | None] = [(0, []), *[None] * (len(before) - 1)]
     for _ in range(parts):
@@ -133,7 +134,7 @@ def even_cuts(cuts: Sequence[Cut], parts: int, total: int) -> list[Cut]:
 
 
 def blocks_at(cloud: CloudProgram, cuts: Sequence[Cut]) -> list[Block]:
-    """The model as len(`cuts`) + 1 blocks, each of which takes what the one before it gives."""
+    """The model as len(`cuts`) + 1 blocks, each of which takes the output of the one before it."""
     return [_block(cloud, former, cut) for former, cut in pairwise([None, *cuts, None])]
 
 
@@ -174,12 +175,12 @@ def _operators(graph: Graph) -> list[Node]:
 
 
 def _modules(node: Node) -> set[str]:
-    """The paths of the modules in which an operator is, but for the model itself."""
+    """The paths of the modules that contain an operator, except the model itself."""
     return {path for path, _ in (node.meta.get("nn_module_stack") or {}).values() if path}
 
 
 def _last_writes(operators: Sequence[Node]) -> Mapping[Node, int]:
-    """What operators write to in place, and who does so last."""
+    """The last operator that writes in place to each tensor."""
     written = dict[Node, int]()
     for place, operator in enumerate(operators):
         if isinstance(operator.target, OpOverload) and operator.target._schema.is_mutable:
@@ -191,7 +192,7 @@ def _last_writes(operators: Sequence[Node]) -> Mapping[Node, int]:
 
 
 def _shares(node: Node) -> bool:
-    """Whether what an operator gives has the memory of its first argument."""
+    """Whether an operator's result shares the memory of its first argument."""
     returns = node.target._schema.returns if isinstance(node.target, OpOverload) else []
     return any(given.alias_info is not None for given in returns)
 
@@ -217,7 +218,7 @@ def _crossing(
 
 
 def _sizes(live: set[Node], crossing: Node) -> Mapping[Node, int] | None:
-    """On which axes of `crossing` the sizes are that cross beside it; None: one is on none of them."""
+    """The axes of `crossing` that have the sizes needed beside it; None: one of the sizes is on no axis."""
     axes = {str(size): axis for axis, size in enumerate(crossing.meta["val"].shape)}
     sizes = {node: axes.get(str(node.meta["val"])) for node in live if node is not crossing}
     return None if None in sizes.values() else {node: axis for node, axis in sizes.items() if axis is not None}

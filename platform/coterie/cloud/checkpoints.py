@@ -16,33 +16,35 @@ DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Everything that the rest of a training depends on."""
+    """The complete state from which a training resumes."""
 
     standing: EpochsSoFar
     trainee: bytes
-    """The state that training needs to continue, as a tensor file."""
+    """The state of training, as a tensor file."""
     steps: int = 0
-    """Of the epoch after those of `standing`, how many are done."""
+    """How many steps are done of the epoch after those of `standing`."""
 
     @property
     def moment(self) -> Moment:
-        """When it was written."""
+        """The epoch and step at which it was written."""
         return Moment(self.standing.epochs, self.steps)
 
 
 def read_checkpoint(path: Path) -> Stored | None:
-    """What `write_checkpoint` wrote last; None if it never did, or if that is damaged: training then begins anew."""
+    """The last checkpoint that `write_checkpoint` wrote; None if there is none or it is damaged: training starts
+    over.
+    """
     content = read_file(path)
     return None if content is None else from_msgpack(content, Stored)
 
 
 def write_checkpoint(path: Path, stored: Stored) -> None:
-    """Replace the checkpoint; a process that dies in between leaves the old one."""
+    """Replace the checkpoint; a process that dies meanwhile leaves the old one."""
     replace_file(path, msgspec.msgpack.encode(stored))
 
 
 def read_file(path: Path) -> bytes | None:
-    """What `replace_file` wrote last; None if it never did, or if that is damaged."""
+    """The content that `replace_file` wrote last; None if there is none or it is damaged."""
     try:
         stored = path.read_bytes()
     except FileNotFoundError:
@@ -55,7 +57,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write `path` in one step, its SHA-256 first; it is on the disk when this returns."""
+    """Write `path` atomically, its SHA-256 first; durable when this returns."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(hashlib.sha256(content).digest())

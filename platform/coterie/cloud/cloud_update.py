@@ -36,7 +36,7 @@ def update_cloud(
 ) -> TrainingOutcome:
     """Continue training `cloud`, from its last checkpoint if it has one; `teachers` [n, classes] is the devices' mean.
 
-    Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
+    Every epoch has its own seed, so that an interruption changes no bit. Raises Diverged.
     """
     rows = split(dataset.labels, share=merge.validation_share, seed=seed)
     held_back = dataset.take(rows.validation)

@@ -1,6 +1,6 @@
-"""What workers of a gang say to each other all at once: over the loopback interface, or between hosts.
+"""Collective communication of a gang's workers: over the loopback interface, or between hosts.
 
-What is in memory goes by gloo, and what is on GPUs by NCCL, each of whose workers has a GPU of its own.
+Tensors in CPU memory use gloo; those on GPUs use NCCL, where each worker has its own GPU.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ from coterie.cloud.epoch_loop import Epoch, Train, stored_epochs, train_epochs
 from coterie.cloud.epochs import Moment
 from coterie.cloud.learner import Learner
 from coterie.cloud.meter import Meter
-from coterie.cloud.pace import Look
-from coterie.cloud.parts import OwnParts, forget_other_parts, part_paths
+from coterie.cloud.pace import PaceCheck
+from coterie.cloud.parts import OwnParts, delete_other_parts, part_paths
 from coterie.cloud.saved_epochs import SavedState
 from coterie.cloud.training_state import restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
@@ -33,26 +33,26 @@ from coterie.cloud.writer import Writer
 from coterie_learning.random import derive_seed
 
 PATIENCE = timedelta(hours=6)
-"""How long a worker waits for the others: a dead one is noticed at once, a slow one is waited for."""
+"""How long a worker waits for the others: a dead one is noticed at once, a slow one may take long."""
 MEETING = timedelta(minutes=3)
-"""How long those on several hosts wait until all have come."""
+"""How long workers on several hosts wait for each other to connect."""
 STOP, GO = 0, 1
 BACKEND = "addressed_gloo"
-"""Gloo with the options that it is given: for its own name, PyTorch 2.13 leaves them out, and with them the address."""
+"""Gloo with the options that it is given: under its own name, PyTorch 2.13 drops them, and the address with them."""
 
 
 class Rank:
     """One worker of a gang with its own copy of the model."""
 
     def __init__(self, arguments: WorkerArguments, count: int, program: ExportedProgram | None = None) -> None:
-        """`program`: the cloud model, where it has been read."""
+        """`program`: the cloud model, if it has been read already."""
         self.number, self.count = arguments.number, count
         self.learner = Learner(arguments.training, program, gpu=arguments.gpu)
         self.device = self.learner.computing.device
         self.group = _group_on(self.device)
         """Of all workers, for what is where the model is."""
         seed = arguments.training.seed
-        # The first draws what one process would; no two draw the same, or their dropout would be correlated.
+        # The first worker draws as a single process would; the others differ, or their dropout would be correlated.
         torch.manual_seed(seed if self.number == 0 else derive_seed(seed, "worker", self.number))
         self.meter = Meter()
 
@@ -64,7 +64,7 @@ class Rank:
         return tensor
 
     def average_statistics(self) -> None:
-        """Give running statistics, which no gradient changes, their mean."""
+        """Replace running statistics, which have no gradient, by their mean over the workers."""
         for name, tensor in self.learner.cloud.state.items():
             if name not in self.learner.cloud.parameters and tensor.is_floating_point():
                 self.mean(tensor)
@@ -84,7 +84,7 @@ def _group_on(device: torch.device) -> dist.ProcessGroup:
 
 
 class GroupFacts(Protocol):
-    """What PyTorch tells of a group that it makes."""
+    """PyTorch's description of a group that it creates."""
 
     store: dist.Store  # type: ignore[name-defined]
     group_rank: int
@@ -92,7 +92,7 @@ class GroupFacts(Protocol):
 
 
 def gloo_with(meeting: GroupFacts, options: object) -> dist.ProcessGroupGloo:
-    """Waits until all have come."""
+    """Create a gloo group; waits until all members have connected."""
     return dist.ProcessGroupGloo(meeting.store, meeting.group_rank, meeting.group_size, options)  # type: ignore[arg-type]
 
 
@@ -106,7 +106,7 @@ def _gloo_options(together: Together | None) -> object:
 
 @contextmanager
 def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
-    """Meet the other workers; of a gang on one host, what they say goes over the loopback interface alone."""
+    """Connect to the other workers; those of a gang on one host communicate over the loopback interface only."""
     together = arguments.training.together
     options = _gloo_options(together)
     if together is None:
@@ -128,14 +128,15 @@ class CheckpointPart(NamedTuple):
     """How a worker's part of a checkpoint is written and read."""
 
     save: Callable[[Course], bytes]
-    """All that this worker goes on with, what the course remembers included."""
+    """The state from which this worker resumes, including the course's."""
     find: Callable[[Sequence[Path]], Callable[[], Mapping[str, Tensor]] | None]
-    """Given the files of all parts in the order of workers: what restores this worker and gives what its course
-    remembers; None where it cannot be."""
+    """Given the files of all parts in the order of workers: the function that restores this worker and returns the
+    course's state; None where the parts do not fit.
+    """
 
 
 def nothing_beside() -> Mapping[str, Tensor]:
-    """Of a strategy that remembers nothing."""
+    """The extra state of a strategy that has none."""
     return {}
 
 
@@ -145,7 +146,9 @@ def replica(
     save: Callable[[], Mapping[str, Tensor]] = nothing_beside,
     restore: Callable[[Mapping[str, Tensor]], None] = lambda _saved: None,
 ) -> CheckpointPart:
-    """Of a worker that has the whole model: everything, with what `save` gives, for the same number of workers."""
+    """For a worker with the whole model: saves everything, with what `save` returns; restores with the same number
+    of workers.
+    """
     learner = rank.learner
 
     def saved(course: Course) -> bytes:
@@ -169,10 +172,10 @@ def replica(
 
 
 def run_rank(rank: Rank, train: Train, report: ReportProgress, part: CheckpointPart) -> WorkerResult:
-    """Train in step with the others: the first worker judges each epoch and decides whether there is another, and
+    """Train in step with the others: the first worker evaluates each epoch and decides whether another one follows, and
     after which steps all of them save.
 
-    Every worker has written its part before the first writes the checkpoint that counts. Raises Diverged in the first.
+    Every worker has written its part before the first writes the checkpoint. Raises Diverged in the first.
     """
     checkpoints = rank.learner.arguments.checkpoints
     stored = stored_epochs(checkpoints)
@@ -181,7 +184,7 @@ def run_rank(rank: Rank, train: Train, report: ReportProgress, part: CheckpointP
     if checkpoints is not None:
         directory = Path(checkpoints)
         if rank.number == 0:
-            forget_other_parts(directory, at)
+            delete_other_parts(directory, at)
         parts = _Parts(rank, OwnParts(directory, rank.number, rank.count, at))
         load = part.find(part_paths(directory, at)) if stored is not None else None
     begin = stored if _agreed(stored is None or load is not None) else None
@@ -194,17 +197,19 @@ def run_rank(rank: Rank, train: Train, report: ReportProgress, part: CheckpointP
             return b""
 
         if rank.number == 0:
-            return _lead(rank, train, report, writer, begin, SavedState(save, lambda _saved: remembered, _tell_look))
+            return _lead(
+                rank, train, report, writer, begin, SavedState(save, lambda _saved: remembered, _broadcast_pace)
+            )
 
         def save_too() -> None:
             writer.wait()
             save(course)
 
-        course = Course(rank.learner.batches, look=None if parts is None else _told_look, save=save_too)
+        course = Course(rank.learner.batches, check=None if parts is None else _receive_pace, save=save_too)
         if begin is not None:
             course.restore(begin.moment, remembered)
         epoch = course.moment.epochs
-        while _told() == GO:
+        while _receive() == GO:
             train(epoch, course)
             epoch += 1
             if parts is not None:
@@ -216,16 +221,16 @@ def _lead(
     rank: Rank, train: Train, report: ReportProgress, writer: Writer, begin: Stored | None, kept: SavedState
 ) -> WorkerResult:
     def lead(epoch: int, course: Course) -> Epoch:
-        _tell(GO)
+        _broadcast(GO)
         return train(epoch, course)
 
     trained = train_epochs(rank.learner, lead, kept, report, writer, stored=begin, workers=rank.count)
-    _tell(STOP)
+    _broadcast(STOP)
     return WorkerResult(trained)
 
 
 class _Parts:
-    """One worker's, written by a thread that speaks with those of the others in a group of their own."""
+    """One worker's checkpoint parts, written by a thread that has its own process group with those of the others."""
 
     def __init__(self, rank: Rank, own: OwnParts) -> None:
         self._own = own
@@ -234,35 +239,35 @@ class _Parts:
         )
 
     def write(self, at: Moment, content: bytes) -> None:
-        """All workers have written theirs when this returns."""
+        """Write this worker's part; returns when all workers have written theirs."""
         self._own.write(at, content)
         dist.barrier(group=self._writers)
-        self._own.forget_older(at)
+        self._own.delete_older(at)
 
 
 def _agreed(mine: bool) -> bool:
-    """Whether all workers say so."""
+    """Whether all workers agree."""
     votes = torch.tensor([int(mine)])
     dist.all_reduce(votes, op=dist.ReduceOp.MIN)
     return bool(votes.item())
 
 
-def _tell(word: int) -> None:
+def _broadcast(word: int) -> None:
     dist.broadcast(torch.tensor([word]), src=0)
 
 
-def _told() -> int:
+def _receive() -> int:
     word = torch.tensor([STOP])
     dist.broadcast(word, src=0)
     return int(word.item())
 
 
-def _tell_look(look: Look) -> None:
-    dist.broadcast(torch.tensor([int(look.due), look.steps]), src=0)
+def _broadcast_pace(check: PaceCheck) -> None:
+    dist.broadcast(torch.tensor([int(check.due), check.steps]), src=0)
 
 
-def _told_look(_steps: int) -> Look:
+def _receive_pace(_steps: int) -> PaceCheck:
     words = torch.zeros(2, dtype=torch.int64)
     dist.broadcast(words, src=0)
     due, steps = words.tolist()
-    return Look(bool(due), steps)
+    return PaceCheck(bool(due), steps)

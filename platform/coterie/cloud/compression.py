@@ -15,7 +15,7 @@ from coterie.cloud.arrays import array_of, tensor_of
 from coterie.cloud.checkpoints import read_checkpoint
 from coterie.cloud.course import Course
 from coterie.cloud.epochs import Aim, Rows, TrainingOutcome, batches, split
-from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, SavedState, Trainee, run_saved_epochs, told_as_saved
+from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, SavedState, Trainee, marked_as_saved, run_saved_epochs
 from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
@@ -54,7 +54,7 @@ class Stage(Protocol):
 
 
 class Compression(NamedTuple):
-    """How it learns."""
+    """The hyperparameters of one distillation."""
 
     epochs: int
     patience: int
@@ -64,7 +64,7 @@ class Compression(NamedTuple):
     """Colla's λ."""
     validation_share: float
     best_by: Literal["accuracy", "loss"]
-    """Loss on the samples held back: of the labels alone, or of the mixture, which the labels may contradict."""
+    """Loss on the validation samples: of the labels alone, or of the mixture, which the labels may contradict."""
     seed: int
 
     @classmethod
@@ -94,7 +94,7 @@ def compress(
 ) -> TrainingOutcome:
     """Train from `initial`, or from a checkpoint; `teacher` [n, classes] are the cloud model's probabilities.
 
-    Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
+    Every epoch has its own seed, so that an interruption changes no bit. Raises Diverged.
     """
     rows = split(dataset.labels, share=how.validation_share, seed=how.seed)
     held_back = dataset.take(rows.validation)
@@ -148,5 +148,5 @@ def compress(
             writer,
             checkpoints=checkpoints,
             stored=read_checkpoint(checkpoints.path) if checkpoints.path is not None else None,
-            amended=lambda progress: progress if checkpoints.path is None else told_as_saved(progress),
+            amended=lambda progress: progress if checkpoints.path is None else marked_as_saved(progress),
         )

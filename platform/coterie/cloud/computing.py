@@ -1,7 +1,7 @@
-"""Where a cloud model computes and how: on this host's cores or on one of its GPUs, in float32 or with bf16.
+"""The hardware and precision that a cloud model computes with: this host's cores or one of its GPUs, float32 or bf16.
 
-On a GPU the optimiser is PyTorch's fused one, and operators are those of which PyTorch has a form that gives the same
-bits each time, where there is one.
+On a GPU the optimiser is PyTorch's fused one, and operators use PyTorch's deterministic implementation where there is
+one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,10 +17,10 @@ from coterie.compile.passes.devices import made_on
 
 CPU = torch.device("cpu")
 COMPILER = "torch._dynamo.exc"
-"""Where the errors of ``torch.compile`` are; it takes a second to import, which few trainings need."""
+"""The module of ``torch.compile``'s errors; importing it takes a second, and few trainings need it."""
 RANDOM = "random"
 RANDOM_OF_GPU = "random_gpu"
-"""What checkpoints call the states of random number generators."""
+"""The name of random number generators' states in checkpoints."""
 
 
 class Computing(NamedTuple):
@@ -28,17 +28,17 @@ class Computing(NamedTuple):
 
     device: torch.device = CPU
     bf16: bool = False
-    """Matrix products of training are of numbers of 16 bits; parameters, the loss and the optimiser stay in float32."""
+    """Matrix products of training use 16-bit numbers; parameters, the loss and the optimiser stay in float32."""
     compiled: bool = False
     """The forward and the backward pass are compiled by ``torch.compile``."""
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it is one that CUDA, or ROCm under its name, drives."""
+        """Whether it is a GPU, of CUDA or of ROCm, which PyTorch calls CUDA."""
         return self.device.type != CPU.type
 
     def begin(self) -> None:
-        """Prepare this process; call it before anything is computed. Raises NoGpu."""
+        """Prepare this process; called before anything is computed. Raises NoGpu."""
         if self.on_gpu:
             found = torch.cuda.device_count()
             if self.device.index >= found:
@@ -47,7 +47,7 @@ class Computing(NamedTuple):
             torch.cuda.set_device(self.device)
 
     def in_training(self) -> AbstractContextManager[object]:
-        """In which a forward pass runs."""
+        """The context in which a training forward pass runs."""
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def adamw(self, parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.AdamW:
@@ -64,7 +64,7 @@ class Computing(NamedTuple):
         return {**states, RANDOM_OF_GPU: torch.cuda.get_rng_state(self.device)} if self.on_gpu else states
 
     def restore_random(self, states: Mapping[str, Tensor]) -> None:
-        """The inverse of `random_states`; a generator whose state another device did not keep stays as it is."""
+        """The inverse of `random_states`; a generator whose state was saved on another device keeps its own."""
         torch.set_rng_state(states[RANDOM])
         if self.on_gpu and RANDOM_OF_GPU in states:
             torch.cuda.set_rng_state(states[RANDOM_OF_GPU], self.device)
@@ -74,8 +74,8 @@ ON_CPU = Computing()
 
 
 @contextmanager
-def told_failures() -> Iterator[None]:
-    """Have PyTorch's failures to compute as asked raise GpuFull or CannotCompile."""
+def translated_errors() -> Iterator[None]:
+    """Raise GpuFull or CannotCompile for PyTorch's corresponding errors."""
     try:
         yield
     except torch.OutOfMemoryError as error:

@@ -28,7 +28,7 @@ from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_wire.structs import from_values
 
 MEMORIES = ("error_dict", "p_memory_dict", "q_memory_dict")
-"""What PowerSGD remembers of each bucket of gradients."""
+"""PowerSGD's state for each bucket of gradients."""
 STEPS = "power_sgd.steps"
 
 
@@ -47,16 +47,16 @@ class Module(nn.Module):
 
 
 class Hook(NamedTuple):
-    """How gradients travel; PowerSGD has a memory."""
+    """How gradients are communicated; PowerSGD has state."""
 
     strategy: DataParallel
     memory: powerSGD_hook.PowerSGDState | None
     meter: Meter
     sent: list[int]
-    """Bytes that this worker has given to be summed."""
+    """Bytes that this worker has sent for sums."""
     group: dist.ProcessGroup
     device: torch.device
-    """Where gradients are."""
+    """The device of the gradients."""
 
     def reduce(self, bucket: GradBucket) -> Future[Tensor]:
         """The mean of a bucket's gradients over the workers."""
@@ -66,9 +66,9 @@ class Hook(NamedTuple):
         if self.memory is not None:
             former = self.memory.total_numel_after_compression
             reduced = powerSGD_hook.powerSGD_hook(self.memory, bucket)
-            # It begins sums when others have come; gloo waits for ever where workers begin them in different orders.
+            # It starts sums when others have arrived; gloo deadlocks where workers start them in different orders.
             reduced.wait()
-            size = 4 * (self.memory.total_numel_after_compression - former) or size  # nothing: it is warming up
+            size = 4 * (self.memory.total_numel_after_compression - former) or size  # 0: warming up
         elif self.strategy.hook == "fp16":
             reduced = default_hooks.fp16_compress_hook(self.group, bucket)
             size = 2 * count
@@ -84,7 +84,7 @@ class Hook(NamedTuple):
         return reduced.then(arrived)
 
     def save(self) -> Mapping[str, Tensor]:
-        """What it remembers, as tensors."""
+        """Its state, as tensors."""
         if self.memory is None:
             return {}
         kept = {
@@ -107,8 +107,8 @@ class Hook(NamedTuple):
 
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
-    """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
-    strategy = from_values(arguments.training.strategy, DataParallel)  # the kind whose member this is
+    """Train on one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    strategy = from_values(arguments.training.strategy, DataParallel)  # the kind that this function is the member of
     with gang_of(arguments, strategy.count):
         rank = Rank(arguments, strategy.count)
         if strategy.transfers == "priority":
@@ -118,8 +118,8 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
 
 def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress) -> WorkerResult:
     learner = rank.learner
-    # With the search for unused parameters, buckets stay as they are first made, so that a restart has the same
-    # sums, bit for bit; and a parameter that no gradient reaches keeps none.
+    # With the search for unused parameters, buckets stay as they are first built, so that a restart has the same
+    # sums, bit for bit; and a parameter that no gradient reaches has none.
     model = DistributedDataParallel(
         Module(learner.cloud), find_unused_parameters=True, init_sync=False, process_group=rank.group
     )
@@ -143,7 +143,7 @@ def _train_by_buckets(rank: Rank, strategy: DataParallel, report: ReportProgress
 
 def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgress) -> WorkerResult:
     most = numbers_in(strategy.piece_kib)
-    layers = layers_of(rank.learner.cloud, most, beside=1)  # with the first travels how long the last step took
+    layers = layers_of(rank.learner.cloud, most, beside=1)  # the duration of the last step is sent with the first layer
     transfers = Transfers(rank.learner.cloud, layers, Sums(rank, layers), most=most)
     sent_bytes = sum(4 * len(layer.numbers) for layer in layers)
 
@@ -157,7 +157,7 @@ def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgres
         return _epoch(rank, course.losses, sent_bytes * taken)
 
     def finished() -> Mapping[str, Tensor]:
-        """Between two steps, gradients are on their way; a checkpoint has what they change."""
+        """Between two steps, gradients are in flight; a checkpoint has the parameters that they change."""
         transfers.finish()
         return {}
 
@@ -165,10 +165,10 @@ def _train_by_priority(rank: Rank, strategy: DataParallel, report: ReportProgres
 
 
 def _backward(rank: Rank, rows: Rows, forward: Forward) -> float:
-    """Compute this worker's gradients of a batch; gives its part of the loss, times the number of workers."""
+    """Compute this worker's gradients of a batch; returns its part of the loss, times the number of workers."""
     share = share_of(rows, rank.number, rank.count)
     weight = len(share) / len(rows)
-    # A worker without a share computes one sample that counts nothing, for the others wait for its sum.
+    # A worker without a share computes one sample of weight 0, as the others wait for its sum.
     loss = rank.learner.backward(share if weight else rows[:1], factor=weight * rank.count, forward=forward)
     return loss * weight * rank.count
 

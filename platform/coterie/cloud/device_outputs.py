@@ -26,7 +26,7 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import Float32, Tensors
 
 FLUSHED_EVERY = 16
-"""Models; what was computed since is computed again after a kill."""
+"""Models between two flushes; outputs computed since the last one are computed again after a kill."""
 
 
 class Outputs(NamedTuple):
@@ -35,11 +35,11 @@ class Outputs(NamedTuple):
     probabilities: ModelOutputs
     """Mapped from a file of float16; zero for a model whose outputs are not finite."""
     accuracies: tuple[float, ...]
-    """NaN for a model whose outputs are not finite."""
+    """NaN for a model with outputs that are not finite."""
 
 
 class _Done(msgspec.Struct, frozen=True):
-    """Beside the file, how much of it is written."""
+    """A file beside the outputs that states how much of them is written."""
 
     accuracies: tuple[float | None, ...] = ()
     digests: tuple[str, ...] = ()
@@ -49,10 +49,7 @@ class _Done(msgspec.Struct, frozen=True):
 def compute_outputs(
     arguments: DistillMergeArguments, models: Sequence[TrainedModel], dataset: Dataset, report: ReportProgress
 ) -> Outputs:
-    """Run every model over the cloud data, or continue after an interruption.
-
-    Raises UpdateChanged.
-    """
+    """Run every model over the cloud data, or resume after an interruption. Raises UpdateChanged."""
     path, mark = Path(arguments.checkpoints, "outputs"), Path(arguments.checkpoints, "outputs.json")
     shape = (len(models), len(dataset.labels), arguments.model.classes)
     found = read_file(mark)
@@ -79,7 +76,7 @@ def compute_outputs(
 
 
 def _sound(digests: Sequence[str], outputs: ModelOutputs) -> Iterator[str]:
-    """Those of an interrupted attempt, up to the first whose outputs the disk has damaged."""
+    """The digests of an interrupted attempt, up to the first whose outputs were damaged on disk."""
     for index, digest in enumerate(digests):
         if _digest(outputs[index]) != digest:
             return
@@ -91,10 +88,7 @@ def _digest(outputs: NDArray[np.float16]) -> str:
 
 
 def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:
-    """The device's parameters; a class that its output layer does not have gets probability zero.
-
-    Raises UpdateChanged.
-    """
+    """The device's parameters; a class that its output layer lacks has probability zero. Raises UpdateChanged."""
     update, model = trained.update, contents.model
     found = read_update(update, contents)
     base = read_parameters(Path(trained.base), model)

@@ -20,11 +20,11 @@ from coterie_wire.bundle import BlobRef
 from coterie_wire.tensors import Float32, Tensors
 
 STEP_SHARES = (1.0, 0.25, 0.0625)
-"""Of the step size that is asked for, tried in turn until the loss stays finite."""
+"""Shares of the requested learning rate, tried in turn until the loss stays finite."""
 
 
 def distill_stored(arguments: DistillArguments, report: ReportProgress) -> DistillResult:
-    """Train, keep the epoch that is best on the samples held back, and write its parameters.
+    """Train, keep the epoch that is best on the validation samples, and write its parameters.
 
     Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
     """
@@ -64,7 +64,9 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
 
 
 def checkpoints_of(arguments: DistillArguments, number: int) -> Checkpoints:
-    """Of a step size by its number: those of another teacher, which may be in use by now, are no beginning."""
+    """The checkpoints for a learning rate by its number. Those of another teacher, which may be in use by now, are
+    ignored.
+    """
     if arguments.checkpoints is None:
         return UNSAVED
     teacher = BlobRef.of_file(Path(arguments.cloud_parameters)).sha256
@@ -81,10 +83,11 @@ def distil(
     report: ReportProgress,
     checkpoints: Sequence[Checkpoints] = (UNSAVED,) * len(STEP_SHARES),
 ) -> tuple[float, TrainingOutcome]:
-    """The step size under which the loss stayed finite, and what came of it; `teacher` [n, classes] are its outputs.
+    """The learning rate at which the loss stayed finite, and the result; `teacher` [n, classes] are the teacher's
+    outputs.
 
-    A step that averages of devices bear may be too large for one training alone; each that is tried has `checkpoints`
-    of its own. Raises Diverged where the least of `STEP_SHARES` is, too.
+    A learning rate that averages of devices tolerate may be too large for a single training; each that is tried has its
+    own `checkpoints`. Raises Diverged where the least of `STEP_SHARES` diverges, too.
     """
 
     def attempt(number: int) -> tuple[float, TrainingOutcome]:

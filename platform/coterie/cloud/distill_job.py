@@ -35,42 +35,42 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recipe: Document
     """How the pair is trained, as `coterie.compile.recipe` writes it."""
     loss: ReadPath | None
-    """The program of the recipe's loss, where it has one of its own."""
+    """The program of the recipe's loss, where that is `custom`."""
     output: WritePath
     """Where to write the device model's parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05
-    """A smaller one is taken where the loss does not stay finite under it."""
+    """A smaller one is used where the loss does not stay finite."""
     momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
     label_weight: Annotated[float, Meta(ge=0, le=1)] = 0.5
     """Colla's λ: weight of the labels; the rest is the teacher's."""
     validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
-    """Share of the samples that is held back, to judge each epoch."""
+    """Share of the samples used for validation."""
     patience: Annotated[int, Meta(ge=1, le=10_000)] = 30
-    """Epochs without improvement after which it stops."""
+    """Epochs without improvement after which training stops (early stopping)."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     checkpoints: WritePath | None = None
-    """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
+    """The directory of this training's checkpoints, from which it resumes; None: no checkpoints."""
     checkpoint_s: Annotated[float, Meta(ge=0)] = CHECKPOINT_S
-    """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
+    """Seconds after which a checkpoint is written within an epoch; 0: after each step."""
 
 
 class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Accuracy and loss are those of the samples held back."""
+    """Accuracy and loss are those of the validation samples."""
 
     parameters: BlobRef
     epochs: int
-    """How many were run."""
+    """How many epochs were run."""
     validation_accuracy: float | None
     validation_loss: float
     class_accuracy: tuple[float | None, ...]
-    """Of a classifier, over the samples of each class that were held back; None where there are none."""
+    """Of a classifier, for each class; None where a class has no validation samples."""
     teacher_accuracy: float | None
     """Of the cloud model on all samples."""
     learning_rate: float
-    """The step size that was taken: the one that was asked for, or a share of it."""
+    """The learning rate that was used: the requested one, or a share of it."""
     confusion: Confusion | None = None
-    """Of a classifier, on the samples that were held back."""
+    """Of a classifier, on the validation samples."""
 
 
 JOB = ChildJob(

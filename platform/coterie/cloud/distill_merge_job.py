@@ -42,7 +42,7 @@ class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     update: StoredUpdate
     base: ReadPath
-    """Path of the parameters that the update is a difference from."""
+    """Path of the parameters from which the update is a difference."""
     lineage: str
     """The group that the device belongs to."""
 
@@ -58,7 +58,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     dataset: ReadPath
     """The cloud data: NPZ with x and y."""
     held_out: ReadPath | None
-    """What candidates are measured with: NPZ with x and y."""
+    """The data that candidates are evaluated on: NPZ with x and y."""
     lineages: tuple[Lineage, ...]
     """The base and every group."""
     groups_named: int
@@ -76,7 +76,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
     seed: int
     checkpoint_s: Annotated[float, Meta(ge=0)] = CHECKPOINT_S
-    """Seconds after which an epoch that goes on is saved in between; 0: after each step."""
+    """Seconds after which a checkpoint is written within an epoch; 0: after each step."""
 
 
 class UsedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,13 +102,13 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The candidates of one lineage, against what was in use; qualities are None without held-out data."""
+    """The candidates of one lineage, compared with those in use; qualities are None without held-out data."""
 
     name: str
     cloud: BlobRef
     device: BlobRef
     models: int
-    """Devices' models that it was made from."""
+    """How many devices' models it was made from."""
     cloud_epochs: int
     device_epochs: int
     cloud_before: Quality | None
@@ -117,7 +117,9 @@ class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device_after: Quality | None
     cross_entropy_gap_before: float
     cross_entropy_gap_after: float
-    """Cross entropy of the members' mean output and the device model's, on the cloud data held back, in nats."""
+    """Cross entropy of the members' mean output and the device model's, on the validation part of the cloud data,
+    in nats.
+    """
 
 
 class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,9 +131,9 @@ class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     silhouettes: dict[str, float]
     """By number of groups."""
     distances: dict[str, dict[str, float]]
-    """By the names of two groups, how far their models are apart on average, in nats; empty: there is one group."""
+    """By the names of two groups, the mean distance between their models, in nats; empty: there is one group."""
     reason: str
-    """Why there are so many groups."""
+    """The reason for this number of groups."""
 
 
 JOB = ChildJob(

@@ -1,8 +1,8 @@
-"""When a loss curve tells that the rest of a job is not worth its time.
+"""Stops a training early when its loss curve shows that the rest is not worth its time.
 
 Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): three quarters of Philly's jobs came within 0.1 % of their lowest loss
-in 40 % of their epochs. There the remedy is a threshold on the last epochs' gain; here the pace of the last epochs is
-carried on to the end of the job. A curve gets flatter as it falls, so what a job would still gain is less than that.
+in 40 % of their epochs. There the remedy is a threshold on the last epochs' gain; here the rate of the last epochs is
+extrapolated to the end of the job. A curve flattens as it falls, so a job would gain less than that.
 """
 
 import math
@@ -22,9 +22,9 @@ class Ending(NamedTuple):
 
 
 def early_end(losses: Sequence[float], epochs: int, least_gain: float) -> Ending | None:
-    """Whether a job with these `losses` is to end before its `epochs` are over; None: it goes on.
+    """Whether a job with these `losses` stops before its `epochs` are over; None: it continues.
 
-    `least_gain` is the share of its least loss that the remaining epochs must promise; 0: a job never ends early.
+    `least_gain` is the share of its least loss that the remaining epochs must promise; 0: a job never stops early.
     """
     window, done = max(FEWEST_EPOCHS, math.ceil(SHARE_OF_EPOCHS * epochs)), len(losses)
     if least_gain == 0 or done < 2 * window or done >= epochs:

@@ -1,4 +1,4 @@
-"""The epochs of a cloud model's training from its last checkpoint on, with what they tell of their speed."""
+"""The epochs of a cloud model's training from its last checkpoint on, reported with their speed."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ CHECKPOINT = "training"
 
 
 class Epoch(NamedTuple):
-    """What an epoch came to."""
+    """The result of one epoch."""
 
     loss: float
     """Mean over its steps."""
     communication_s: float = 0.0
-    """Seconds in which something was on its way between workers, or a worker waited for others."""
+    """Seconds in which a message was in flight between workers, or a worker waited for others."""
     sent_bytes: int = 0
-    """What one worker gave to the others."""
+    """Bytes that one worker sent to the others."""
 
 
 Train = Callable[[int, Course], Epoch]
@@ -33,7 +33,7 @@ Train = Callable[[int, Course], Epoch]
 
 
 def stored_epochs(directory: str | None) -> Stored | None:
-    """The last checkpoint in `directory`; None: there is none, and training begins anew."""
+    """The last checkpoint in `directory`; None: there is none, and training starts from the beginning."""
     return None if directory is None else read_checkpoint(Path(directory, CHECKPOINT))
 
 
@@ -47,7 +47,7 @@ def train_epochs(
     stored: Stored | None,
     workers: int = 1,
 ) -> BootstrapResult:
-    """`train` from what is `stored` on, and keep the best epoch. Raises what `run_saved_epochs` does."""
+    """`train` from `stored` on, and keep the best epoch. Raises what `run_saved_epochs` does."""
     arguments = learner.arguments
     last, seconds, samples = Epoch(0.0), 1.0, 0
 

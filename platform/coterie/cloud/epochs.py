@@ -1,4 +1,4 @@
-"""Epochs over a data set with a part held back, that stop when that part no longer improves."""
+"""Epochs over a data set with a validation part, with early stopping."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,11 +15,11 @@ from coterie.evaluation.datasets import Targets
 from coterie.evaluation.scoring import Evaluation
 
 Rows = NDArray[np.int64]
-"""Numbers of samples."""
+"""Indices of samples."""
 
 
 class RowSplit(NamedTuple):
-    """Rows to train on, and rows held back to judge by."""
+    """Rows to train on, and rows for validation."""
 
     training: Rows
     validation: Rows
@@ -32,24 +32,24 @@ class Aim(NamedTuple):
     patience: int
     """Epochs that are not better and have no smaller loss, after which it stops."""
     least_gain: float = 0.0
-    """Less than the loss curve must promise, or it stops (`early_end`)."""
+    """Share of its least loss that the loss curve must promise, or it stops (`early_end`)."""
     best_by: Literal["accuracy", "loss"] = "accuracy"
 
 
 class Moment(NamedTuple):
-    """How far a training is."""
+    """A point in a training."""
 
     epochs: int = 0
-    """How many are done."""
+    """How many epochs are done."""
     steps: int = 0
-    """Of the next one, how many are done."""
+    """How many steps of the next epoch are done."""
 
     def __str__(self) -> str:
         return f"{self.epochs}+{self.steps}" if self.steps else str(self.epochs)
 
 
 class Best(msgspec.Struct, frozen=True):
-    """The best epoch so far, as judged by the rows held back."""
+    """The best epoch so far, by the validation rows."""
 
     state: bytes
     evaluation: Evaluation
@@ -64,9 +64,9 @@ class EpochsSoFar(msgspec.Struct, frozen=True):
     """How many of them since the best, or the one of least loss."""
     best: Best | None = None
     least_loss: float = math.inf
-    """On the samples held back."""
+    """On the validation samples."""
     losses: tuple[float, ...] = ()
-    """On the samples trained on, of each epoch."""
+    """On the training samples, of each epoch."""
 
 
 class TrainingOutcome(NamedTuple):
@@ -78,34 +78,35 @@ class TrainingOutcome(NamedTuple):
     """How many were run."""
     evaluation: Evaluation
     ended: str | None
-    """Why it ended early for the shape of its loss curve; None: it did not."""
+    """Why it stopped early because of its loss curve; None: it did not."""
 
 
 BEGINNING = EpochsSoFar()
 
 
 FEWEST = 50
-"""Samples held back; of fewer, an accuracy is uncertain by 7 % and more."""
+"""Validation samples; of fewer, an accuracy is uncertain by 7 % and more."""
 
 
 def split(labels: Targets, *, share: float, seed: int) -> RowSplit:
-    """Hold back `share` of the samples with these `labels`, at least one if there are two; a single sample is both.
+    """Hold back `share` of the samples with these `labels` for validation, at least one if there are two; a single
+    sample is both.
 
-    Of classes each gives its share, and where there is a share, one sample at least if it has two.
+    The split is stratified by class, and where there is a share, each class of two samples or more has at least one.
     """
     order = np.random.default_rng(seed).permutation(len(labels)).astype(np.int64)
-    held = _of_classes(labels[order], share) if _tell_classes(labels) and share else np.zeros(len(labels), np.bool_)
+    held = _of_classes(labels[order], share) if _are_classes(labels) and share else np.zeros(len(labels), np.bool_)
     if not held.any():
         held[: min(max(1, round(len(labels) * share)), len(labels) - 1)] = True
     return RowSplit(order[~held], order[held]) if held.any() else RowSplit(order, order)
 
 
-def _tell_classes(labels: Targets) -> bool:
+def _are_classes(labels: Targets) -> bool:
     return labels.ndim == 1 and np.issubdtype(labels.dtype, np.integer)
 
 
 def _of_classes(labels: Targets, share: float) -> NDArray[np.bool_]:
-    """Which samples are held back: the first ones of each class."""
+    """The validation samples: the first ones of each class."""
     held = np.zeros(len(labels), np.bool_)
     for label in np.unique(labels):
         (rows,) = np.nonzero(labels == label)
@@ -114,17 +115,19 @@ def _of_classes(labels: Targets, share: float) -> NDArray[np.bool_]:
 
 
 def too_few_held_back(labels: Targets, held_back: Targets) -> str | None:
-    """Why the samples `held_back` of those with `labels` tell little, for people; None where they are enough."""
+    """Why the validation samples `held_back` of those with `labels` are too few, for people; None where they are
+    enough.
+    """
     doubts = []
     if len(held_back) < FEWEST:
         doubts.append(f"{len(held_back)} samples were held back, too few to tell one epoch from the next")
-    if _tell_classes(labels) and (missing := len(np.setdiff1d(labels, held_back))):
+    if _are_classes(labels) and (missing := len(np.setdiff1d(labels, held_back))):
         doubts.append(f"{missing} classes have a single sample, and none held back")
     return "; ".join([*doubts, "give more samples, and judge by held-out data"]) if doubts else None
 
 
 def batches(rows: Rows, *, size: int, generator: np.random.Generator) -> Iterator[Rows]:
-    """The rows in a new order, `size` at a time; the last batch may be smaller."""
+    """The rows in random order, `size` at a time; the last batch may be smaller."""
     order = generator.permutation(rows)
     for start in range(0, len(order), size):
         yield order[start : start + size]
@@ -142,7 +145,7 @@ def run_epochs(
 ) -> TrainingOutcome:
     """`train` epoch after epoch (from 0), `judge` each, keep the best.
 
-    `begin` is what `keep` was called with before an interruption. Raises Diverged or NotLearning.
+    `begin` is the last argument of `keep` before an interruption. Raises Diverged or NotLearning.
     """
     epochs, patience, least_gain, best_by = aim
     standing, ending = begin, early_end(begin.losses, epochs, least_gain)
@@ -153,7 +156,7 @@ def run_epochs(
         if not np.isfinite(loss) or not np.isfinite(found.loss):
             raise Diverged(epoch=done)
         is_best = standing.best is None or _rank(found, best_by) > _rank(standing.best.evaluation, best_by)
-        # The accuracy on few samples moves in steps; while the loss falls, more is learned.
+        # The accuracy on few samples moves in steps; while the loss falls, the model still learns.
         waited = 0 if is_best or found.loss < standing.least_loss else standing.waited + 1
         best = Best(save(), found) if is_best else standing.best
         losses = (*standing.losses, loss)
@@ -172,6 +175,6 @@ def run_epochs(
 
 
 def _rank(evaluation: Evaluation, best_by: Literal["accuracy", "loss"]) -> tuple[float, float]:
-    """Accuracy before loss: on few samples, the loss mostly tells how sure a model is of its mistakes."""
+    """Accuracy before loss: on few samples, the loss mostly measures how confident a model is in its mistakes."""
     accuracy = evaluation.accuracy if best_by == "accuracy" else None
     return accuracy or 0.0, -evaluation.loss

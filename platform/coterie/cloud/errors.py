@@ -85,6 +85,6 @@ class CannotCompile(CoterieError):
 
 
 OF_COMPUTING = (NoGpu, GpuFull, CannotCompile)
-"""How a process cannot compute as it was asked to."""
+"""Errors of a process that cannot compute as requested."""
 OF_WORKERS = (CannotSplit, WorkersDied, CheckpointLost, OutOfMemory, OutOfTime, DiskFull, *OF_COMPUTING)
-"""How workers of a job fail it."""
+"""Errors of a job because of its workers."""

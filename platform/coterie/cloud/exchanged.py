@@ -32,8 +32,8 @@ from coterie_wire.structs import from_values
 
 
 def train_synchronously(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
-    """Each step needs as many replies as the code does. Raises WorkersDied, Diverged, or what `Learner` raises."""
-    strategy = from_values(arguments.strategy, Coded)  # the kind whose work this is
+    """Each step needs as many replies as the code requires. Raises WorkersDied, Diverged, or what `Learner` raises."""
+    strategy = from_values(arguments.strategy, Coded)  # the kind that this function is the work of
     with asyncio.Runner() as runner:
         return _trained(runner, Master(arguments, strategy.gradient_code(arguments.seed)), report)
 
@@ -49,7 +49,7 @@ def _trained(runner: asyncio.Runner, master: "Master", report: ReportProgress) -
 
     def train(epoch: int, course: Course) -> Epoch:
         found = runner.run(master.synchronous_epoch(epoch, course))
-        deaths.forget()
+        deaths.reset()
         return found
 
     stored = stored_epochs(learner.arguments.checkpoints)
@@ -93,12 +93,12 @@ class Master:
         """Of the newest question."""
 
     async def open(self, secret: str) -> int:
-        """Listen; gives the port."""
+        """Listen; returns the port."""
         self.exchange = Exchange(self.workers, secret=secret, most_bytes=largest(2 * self._layout.size))
         return await self.exchange.open()
 
     async def synchronous_epoch(self, epoch: int, course: Course) -> Epoch:
-        """Each step waits until the code tells its gradient; replies that come later are dropped."""
+        """Each step waits until the code can decode its gradient; later replies are dropped."""
         taken, waited = 0, 0.0
         for step, _ in course.steps(epoch):
             begun = time.perf_counter()

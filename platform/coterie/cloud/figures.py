@@ -9,18 +9,18 @@ DRAWN = 32
 
 
 class SimulationFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulation found, in short."""
+    """The results of a simulation in short."""
 
     accuracy: float
-    """Of the last version, on samples held out."""
+    """Of the last version, on held-out samples."""
     accuracies: tuple[float, ...]
-    """How it came about: that of at most `DRAWN` rounds, in their order, the first and the last among them."""
+    """The accuracy of at most `DRAWN` rounds, in their order, the first and the last among them."""
     device_accuracy_median: float | None
-    """Of the last version, over devices, each on samples of its own; None: it was not measured."""
+    """Of the last version, over devices, each on its own samples; None: it was not measured."""
     device_accuracy_worst_decile: float | None
     """Mean over the worst tenth of devices."""
     bytes_per_device: float
-    """Up and down with framing, over all rounds, of a device that took part."""
+    """Up and down with framing, over all rounds, for a device that took part."""
     joules_per_device: float
     """Of radio and processor."""
 

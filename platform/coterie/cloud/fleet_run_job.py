@@ -22,8 +22,8 @@ class CannotRun(CoterieError):
     sentence = "The simulation cannot be run: {detail}"
 
 
-class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In what one run of a fleet differs from another."""
+class RunRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters in which runs of one fleet differ."""
 
     plan: Document
     """Every hyperparameter written out."""
@@ -32,14 +32,14 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evaluate_every: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     """Rounds from one measurement of a version to the next."""
     ends_s: Annotated[float, Meta(gt=0)] | None = None
-    """Where samples come over time, the simulated time at which it ends already; None: with the last of them."""
+    """Where samples arrive over time, the simulated time at which the run ends early; None: with the last of them."""
 
 
-TOLD = "told"
+DESCRIPTION = "told"
 """Name of the tensor that holds a fleet's `ToldOfFleet`, and more, as JSON."""
 
 
-class ToldOfFleet(msgspec.Struct, frozen=True):
+class FleetDescription(msgspec.Struct, frozen=True):
     """What people call a fleet's model and its samples, among all else that its file tells."""
 
     names: tuple[str, str]
@@ -51,10 +51,10 @@ class FleetRunArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Paths are absolute."""
 
     fleet: ReadPath
-    """What all runs have in common, as `coterie.simulation.fleet.shared` writes it."""
-    wanted: WantedRun
+    """The common part of all runs, as `coterie.simulation.fleet.shared` writes it."""
+    wanted: RunRequest
     keep: WritePath
-    """The directory of what it goes on from."""
+    """The directory of checkpoints from which it resumes."""
     code: ReadPath
     """The agent's code, which simulated devices run."""
 

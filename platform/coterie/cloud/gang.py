@@ -1,7 +1,7 @@
-"""A gang of workers: child processes of a training job's own process, all of which run or none.
+"""A gang of workers: child processes of a training job's own process, which all run or none.
 
-As torchrun's elastic agent does: where one dies, all are ended and begin again from the last checkpoint. Of a gang that
-is on several hosts this is the part of one; there the platform has all of it begin again.
+As with torchrun's elastic agent: where one dies, all are ended and start again from the last checkpoint. Of a gang on
+several hosts this is one host's part; there the platform restarts all of it.
 """
 
 import logging
@@ -36,12 +36,14 @@ class Deaths:
     def __init__(self, most: int = MAX_DEATHS) -> None:
         self._count, self._most = 0, most
 
-    def forget(self) -> None:
-        """An epoch is done: what kills workers is not what they compute."""
+    def reset(self) -> None:
+        """Reset the count: an epoch is done, so what kills workers is not their computation."""
         self._count = 0
 
     def add(self, worker: int, output: str) -> None:
-        """`output`: its last words. Raises WorkersDied where it is the last death that is suffered."""
+        """Count a death of `worker`; `output`: the end of its output. Raises WorkersDied where it is the last one
+        allowed.
+        """
         self._count += 1
         logger.warning("worker %d died: %s", worker, output)
         if self._count >= self._most:
@@ -49,16 +51,13 @@ class Deaths:
 
 
 def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
-    """Have the strategy's workers train together; they write the result.
-
-    Raises WorkersDied, or what workers raise.
-    """
+    """Have the strategy's workers train together; they write the result. Raises WorkersDied, or what workers raise."""
     if arguments.together is not None:
         return _first_of(_part(arguments, arguments.together, report))
     count, deaths = parse_strategy(arguments.strategy).count, Deaths()
 
-    def told(progress: Progress) -> None:
-        deaths.forget()
+    def report_progress(progress: Progress) -> None:
+        deaths.reset()
         report(progress)
 
     while True:
@@ -66,13 +65,13 @@ def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> Boot
             meeting = str(Path(directory, "meeting"))
             workers = [WorkerArguments(arguments, number, meeting=meeting) for number in range(count)]
             try:
-                return _first_of(_attempt(workers, told))
+                return _first_of(_attempt(workers, report_progress))
             except _Died as died:
                 deaths.add(died.worker, died.output)
 
 
 def run_share(arguments: BootstrapArguments, report: ReportProgress) -> ShareResult:
-    """Run the workers of a host that does not lead; the others have the result.
+    """Run the workers of a host that does not lead; the result comes from the leader.
 
     Raises WorkersDied, or what workers raise.
     """
@@ -107,9 +106,9 @@ def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> list[Wor
     failures: list[tuple[int, CoterieError]] = []
 
     def run(worker: WorkerArguments) -> WorkerResult | None:
-        told = report if worker.number == 0 else None
+        report_progress = report if worker.number == 0 else None
         try:
-            return run_child(JOB, worker, limits=LIMITS, on_progress=told, cancel=stop)
+            return run_child(JOB, worker, limits=LIMITS, on_progress=report_progress, cancel=stop)
         except CoterieError as error:
             if not stop.is_set() or not isinstance(error, Cancelled):
                 failures.append((worker.number, error))
@@ -118,7 +117,7 @@ def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> list[Wor
 
     with ThreadPoolExecutor(len(workers), thread_name_prefix="worker") as threads:
         results = list(threads.map(run, workers))
-    # Those that lost a neighbour crash too, so what a worker says of itself comes before a crash.
+    # Workers that lose a neighbour crash too, so a worker's own error takes precedence over a crash.
     for number, error in sorted(failures, key=lambda failure: isinstance(failure[1], Crashed)):
         if isinstance(error, Crashed):
             raise _Died(number, error)
@@ -133,12 +132,12 @@ def _first_of(results: list[WorkerResult]) -> BootstrapResult:
 
 
 class Volunteers:
-    """Workers each of which begins again by itself when it dies, while the others go on."""
+    """Workers each of which restarts alone when it dies, while the others continue."""
 
     def __init__(
         self, workers: list[WorkerArguments], *, deaths: Deaths, failed: Callable[[CoterieError], None]
     ) -> None:
-        """`failed` is called from a thread when one can't go on, as after the last of `deaths`."""
+        """`failed` is called from a thread when a worker cannot continue, as after the last of `deaths`."""
         self._deaths = deaths
         self._stop = threading.Event()
         self._failed = failed

@@ -1,4 +1,6 @@
-"""The work of job `gpus`: each GPU that PyTorch finds multiplies two matrices; where none does, what is in the way."""
+"""The work of job `gpus`: each GPU that PyTorch finds multiplies two matrices; where none does, the obstacles are
+reported.
+"""
 
 import ctypes
 import errno
@@ -18,7 +20,7 @@ DRIVER = "libcuda.so.1"
 
 
 def count_gpus(arguments: GpusArguments, report: ReportProgress) -> GpusResult:  # noqa: ARG001 - as all jobs
-    """Raises GpusUnusable where there is none, or one of them cannot."""
+    """The number of usable GPUs. Raises GpusUnusable where there is none, or one of them fails."""
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]
         found = torch.cuda.device_count()
@@ -33,7 +35,7 @@ def count_gpus(arguments: GpusArguments, report: ReportProgress) -> GpusResult: 
 
 
 def obstacles(devices: Path = Path("/dev")) -> Iterator[str]:
-    """What this process may not do that a driver of GPUs does when it begins, with the name of the error."""
+    """The operations of a GPU driver's start that this process may not do, each with the name of the error."""
     for path in sorted(devices.glob("nvidia*")):
         if path.is_char_device():
             yield from _tried(f"open {path}", lambda path=path: os.close(os.open(path, os.O_RDWR)))  # type: ignore[misc]

@@ -14,11 +14,11 @@ class GpusResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was found."""
 
     gpus: int
-    """One at least; they have the numbers from 0 on."""
+    """At least one; their numbers begin with 0."""
 
 
 LIMITS = Limits(wall_s=120.0, memory_bytes=8 << 30, confined=True, loopback=True)
-"""As a training has."""
+"""The same as for a training."""
 JOB = ChildJob(
     module=__name__,
     work="coterie.cloud.gpus:count_gpus",

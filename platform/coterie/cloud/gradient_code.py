@@ -1,4 +1,5 @@
-"""Gradient codes: which shares of a batch each worker computes, and how the whole gradient is told from some replies.
+"""Gradient codes: which shares of a batch each worker computes, and how the whole gradient is decoded from some
+replies.
 
 Tandon, Lei, Dimakis, Karampatziakis 2017 (ICML, PMLR 70:3368). B [n, n] encodes: worker i sends sum_j B_ij g_j. For the
 workers I that have replied, coefficients a with a B_I = 1 decode.
@@ -21,9 +22,11 @@ class GradientCode(NamedTuple):
     matrix: Float64
     """B, [workers, shares]."""
     fewest: int
-    """Replies without which it is not worth trying to decode."""
+    """Decoding is not tried with fewer replies than this."""
     is_whole: bool
-    """Whether its numbers are zeros and ones, so that float32 holds what a worker sends as exactly as a gradient."""
+    """Whether its coefficients are zeros and ones, so that float32 represents a worker's sum as exactly as a
+    gradient.
+    """
 
     def shares_of(self, worker: int) -> list[tuple[int, float]]:
         """The shares that a worker computes, with their factors."""
@@ -31,9 +34,10 @@ class GradientCode(NamedTuple):
         return [(int(share), float(row[share])) for share in np.flatnonzero(row)]
 
     def decode(self, replied: Collection[int]) -> Mapping[int, float] | None:
-        """The factor of each reply in the gradient; None where these replies do not tell it yet.
+        """The factor of each reply in the gradient; None where these replies do not suffice yet.
 
-        A whole code takes the least workers that together have every share, so that it matters not which others did.
+        A whole code takes the fewest workers that together have every share, so that the result does not depend on
+        further replies.
         """
         if len(replied) < self.fewest:
             return None
@@ -77,7 +81,7 @@ def cyclic_code(workers: int, stragglers: int, seed: int) -> GradientCode:
     if stragglers == 0:
         return plain_code(workers)
     drawn = np.random.default_rng(seed).standard_normal((stragglers, workers))
-    drawn[:, -1] = -drawn[:, :-1].sum(axis=1)  # every row sums to zero, so that all ones are among what can be decoded
+    drawn[:, -1] = -drawn[:, :-1].sum(axis=1)  # every row sums to zero, so that the all-ones vector can be decoded
     matrix = np.zeros((workers, workers))
     for worker in range(workers):
         places = (worker + np.arange(stragglers + 1)) % workers

@@ -1,4 +1,4 @@
-"""What every strategy trains: a cloud model with its samples, the order in which they come, and its optimiser."""
+"""The part that all strategies share: a cloud model with its samples, their order, and its optimiser."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,13 +22,15 @@ Forward = Callable[[Sequence[Tensor]], Tensor]
 
 
 class Learner:
-    """The model as it was uploaded, until a strategy trains it or loads a state."""
+    """The model as uploaded, until a strategy trains it or loads a state."""
 
     def __init__(
         self, arguments: BootstrapArguments, program: ExportedProgram | None = None, *, gpu: int | None = None
     ) -> None:
-        """`program`: the cloud model, where it has been read. `gpu`: this host's number of the GPU on which to compute;
-        None: on cores. Raises MalformedDataset, NoGpu, or what `load_upload` and `CloudProgram` raise.
+        """`program`: the cloud model, if it has been read already. `gpu`: number of the GPU to compute on; None: on
+        cores.
+
+        Raises MalformedDataset, NoGpu, or what `load_upload` and `CloudProgram` raise.
         """
         self.computing = Computing(
             CPU if gpu is None else torch.device("cuda", gpu),
@@ -57,7 +59,7 @@ class Learner:
         """The batches that were drawn last."""
 
     def batches(self, epoch: int) -> Sequence[Rows]:
-        """The batches of `epoch`, from 0, each the rows of its samples; every process draws the same ones."""
+        """The batches of `epoch`, from 0, each as the rows of its samples; every process draws the same ones."""
         if epoch == self._drawn - 1:
             return self._order
         if epoch < self._drawn:
@@ -70,7 +72,9 @@ class Learner:
         return self._order
 
     def backward(self, rows: Rows, *, factor: float = 1.0, forward: Forward | None = None) -> float:
-        """Add `factor` times the gradient of the mean loss of `rows` to the parameters' gradients; gives that loss."""
+        """Add `factor` times the gradient of the mean loss of `rows` to the parameters' gradients; returns that
+        loss.
+        """
         batch = self.dataset.take(rows)
         output = (forward or self.cloud.train_logits)(self.cloud.inputs_of(batch))
         found = self.cloud.loss_and_gradient(output, self.cloud.target_of(batch))
@@ -78,11 +82,11 @@ class Learner:
         return found.loss.item()
 
     def judge(self) -> Evaluation:
-        """How good it is on the samples held back."""
+        """Evaluate it on the validation samples."""
         return self.cloud.score(self.held_back)
 
     def conclude(self, best: TrainingOutcome) -> BootstrapResult:
-        """Write the best epoch's parameters. Accuracy on the samples trained on: where it is low, more epochs help."""
+        """Write the best epoch's parameters. Accuracy on the training samples: where it is low, more epochs help."""
         Path(self.arguments.output).write_bytes(best.state)
         self.cloud.load(best.state)
         return BootstrapResult(
@@ -100,6 +104,6 @@ class Learner:
 
 
 def share_of(rows: Rows, worker: int, workers: int) -> Rows:
-    """The part of a batch that is one worker's; none where there are fewer samples than workers."""
+    """One worker's part of a batch; empty where there are fewer samples than workers."""
     share: Rows = np.array_split(rows, workers)[worker]
     return share

@@ -1,4 +1,4 @@
-"""Strategy `local_sgd` in a worker: some steps by itself, then the mean of all models."""
+"""Strategy `local_sgd` in a worker: some local steps, then the mean of all models."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ PERIOD, SINCE, FIRST_LOSS, INTERVAL, LOSSES = "period", "since", "first_loss", "
 
 
 class Averaging:
-    """When models are averaged. Every worker comes to the same decisions, from numbers that all have."""
+    """When models are averaged. Every worker makes the same decisions, from numbers that all have."""
 
     def __init__(self, strategy: LocalSgd, rank: Rank) -> None:
         self._strategy, self._rank = strategy, rank
@@ -34,7 +34,7 @@ class Averaging:
         """Since an epoch began."""
 
     def step(self, loss: float) -> None:
-        """A step is done: average if it is time."""
+        """Count a step; average if it is time."""
         self._since += 1
         self._interval_steps += 1
         self._losses += loss
@@ -44,7 +44,7 @@ class Averaging:
                 self._choose()
 
     def average(self) -> None:
-        """Give all workers the mean of their models."""
+        """Replace all workers' models by their mean."""
         self._since = 0
         self.averagings += 1
         with self._rank.meter.running():
@@ -75,7 +75,7 @@ class Averaging:
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
     """Train on a share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
-    strategy = from_values(arguments.training.strategy, LocalSgd)  # the kind whose member this is
+    strategy = from_values(arguments.training.strategy, LocalSgd)  # the kind that this function is the member of
     with gang_of(arguments, strategy.count):
         rank = Rank(arguments, strategy.count)
         learner, averaging = rank.learner, Averaging(strategy, rank)
@@ -96,7 +96,7 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
 
 
 def _step(rank: Rank, share: Rows) -> float:
-    """A worker without a share of the last batch takes no step; its loss counts nothing."""
+    """A worker without a share of the last batch takes no step; its loss has weight 0."""
     if len(share) == 0:
         return 0.0
     rank.learner.optimiser.zero_grad()

@@ -1,4 +1,4 @@
-"""For how long messages are on their way between the workers of a training."""
+"""Measures how long messages are in flight between the workers of a training."""
 
 import time
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from threading import Lock
 
 
 class Meter:
-    """Seconds in which at least one message was on its way."""
+    """Seconds in which at least one message was in flight."""
 
     def __init__(self) -> None:
         self._lock, self._under_way, self._since, self._total = Lock(), 0, 0.0, 0.0
 
     def begin(self) -> None:
-        """A message leaves."""
+        """A message is sent."""
         with self._lock:
             if self._under_way == 0:
                 self._since = time.perf_counter()
@@ -28,7 +28,7 @@ class Meter:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A message is on its way meanwhile."""
+        """A message is in flight within the block."""
         self.begin()
         try:
             yield
@@ -37,7 +37,7 @@ class Meter:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """This thread speaks with others meanwhile, and waits for them whenever it does not compute."""
+        """This thread communicates within the block, and waits for others whenever it does not compute."""
         begun, computed = time.perf_counter(), time.thread_time()
         try:
             yield
@@ -47,7 +47,7 @@ class Meter:
                 self._total += max(0.0, waited)
 
     def read(self) -> float:
-        """The seconds since it was last read."""
+        """The seconds since the last call."""
         with self._lock:
             total, self._total = self._total, 0.0
         return total

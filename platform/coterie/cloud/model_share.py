@@ -1,4 +1,4 @@
-"""What one worker has of a model that no worker has as a whole, written to and read from checkpoints."""
+"""One worker's part of a model that no worker has as a whole, written to and read from checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,17 +24,17 @@ WHOLE = RowSpan(0, 1 << 62)
 
 
 class ModelShare(NamedTuple):
-    """A worker's parameters, or its rows of them, with the memory of its optimiser."""
+    """A worker's parameters, or its rows of them, with their optimiser state."""
 
     rank: Rank
     parameters: Mapping[str, nn.Parameter]
     """By the program's names; a DTensor where it has rows."""
     rows: Mapping[str, RowSpan]
-    """Which of each parameter it has."""
+    """Which rows of each parameter it has."""
     buffers: Mapping[str, Tensor]
-    """What its blocks store besides."""
+    """Buffers of its blocks."""
     writes: frozenset[str]
-    """The buffers that it writes: others have the same."""
+    """The buffers that it writes: other workers have the same values."""
     optimiser: torch.optim.Optimizer
 
     def part(self) -> CheckpointPart:
@@ -44,7 +44,7 @@ class ModelShare(NamedTuple):
     def _save(self, course: Course) -> bytes:
         mine = {**self.rank.learner.computing.random_states(), **course.remembered()}
         tensors: dict[str, Array] = {f"{kind}.{self.rank.number}": array_of(tensor) for kind, tensor in mine.items()}
-        # Within an epoch, each worker has statistics of its own.
+        # Within an epoch, each worker has its own statistics.
         own = self.buffers.items() if course.moment.steps else ()
         tensors |= {f"{self._own}.{name}": array_of(buffer) for name, buffer in own}
         tensors |= {f"{STATE}.{name}": array_of(self.buffers[name]) for name in self.writes}
@@ -64,12 +64,12 @@ class ModelShare(NamedTuple):
                 yield content
 
         try:
-            found = join_parts(read(), self._wanted)
+            found = join_parts(read(), self._rows_of)
         except _Missing:
             return None
         return partial(self._restore, found, workers=len(paths)) if found else None
 
-    def _wanted(self, name: str) -> RowSpan | None:
+    def _rows_of(self, name: str) -> RowSpan | None:
         kind, _, of = name.partition(".")
         if kind in (RANDOM, RANDOM_OF_GPU):
             return WHOLE if of == str(self.rank.number) else None
@@ -109,7 +109,7 @@ class ModelShare(NamedTuple):
             return {}
         if workers == self.rank.count:
             return {LOSSES: tensors[f"{LOSSES}.{self.rank.number}"]}
-        # Their mean is the loss of a step, however many workers there are.
+        # Their mean is the loss of a step, for any number of workers.
         each = torch.stack([tensors[f"{LOSSES}.{worker}"].view(torch.float64) for worker in range(workers)])
         return {LOSSES: each.mean(dim=0).view(torch.int64)}
 
@@ -119,12 +119,12 @@ class _Missing(Exception):
 
 
 def local(tensor: Tensor) -> Tensor:
-    """The rows of it that this worker has; of what has no rows, all of it."""
+    """The rows of it that this worker has; of a tensor without rows, all of it."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def _like(parameter: Tensor, rows: Tensor | None) -> Tensor:
-    """A moment of `parameter`; without `rows`, of none."""
+    """A zero moment for `parameter`; without `rows`, empty."""
     if not isinstance(parameter, DTensor):
         assert rows is not None, "whoever has the steps has the moments"
         return rows.to(parameter.device)

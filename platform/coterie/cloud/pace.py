@@ -1,8 +1,8 @@
-"""How often a training looks at the clock, and when a checkpoint is due within an epoch.
+"""How often a training reads the clock, and when a checkpoint is due within an epoch.
 
-Every worker of a gang must save after the same step, so one looks and tells the others. That costs a message, and a
-step may take a millisecond or a minute: between two looks are as many steps as the last ones say that there is time
-for, and at most twice as many as before.
+Every worker of a gang must save after the same step, so one reads the clock and tells the others. That costs a message,
+and a step may take a millisecond or a minute: between two readings are as many steps as fit the remaining time by the
+speed of the last ones, and at most twice as many as before.
 """
 
 import time
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 CHECKPOINT_S = 60.0
-"""Seconds after which an epoch that goes on is saved in between, where nothing else is said."""
+"""Seconds after which a checkpoint is written within an epoch, by default."""
 
 
-class Look(NamedTuple):
-    """What a look at the clock says."""
+class PaceCheck(NamedTuple):
+    """One reading of the clock."""
 
     due: bool
     """Whether a checkpoint is to be written now."""
     steps: int
-    """After how many more to look again; at least one."""
+    """After how many more steps to read it again; at least one."""
 
 
 class Pace:
@@ -32,14 +32,14 @@ class Pace:
 
     def begin(self) -> None:
         """An epoch begins; when the one before ended, a checkpoint was written."""
-        self._saved = self._looked = self._clock()
+        self._saved = self._checked = self._clock()
 
-    def look(self, steps: int) -> Look:
-        """After so many steps since the last look, or since the epoch began."""
+    def check(self, steps: int) -> PaceCheck:
+        """Read the clock, `steps` steps after the last reading or the begin of the epoch."""
         now = self._clock()
-        step_s, self._looked = (now - self._looked) / steps, now
+        step_s, self._checked = (now - self._checked) / steps, now
         due = now - self._saved >= self._every_s
         if due:
             self._saved = now
         left = (self._saved + self._every_s - now) / max(step_s, 1e-9)
-        return Look(due, max(1, min(2 * steps, int(left))))
+        return PaceCheck(due, max(1, min(2 * steps, int(left))))

@@ -1,7 +1,7 @@
-"""A checkpoint whose parts are in several files: each worker writes what it has, and any number of workers read it.
+"""A checkpoint whose parts are in several files: each worker writes its own, and any number of workers read it.
 
-A part is a tensor file. Files follow one another in the order of workers; along the first axis, what they have of a
-tensor is the whole of it. Tensors without an axis are the same in all files that have them.
+A part is a tensor file. Files follow one another in the order of workers; concatenated along the first axis, their
+pieces of a tensor are the whole of it. Tensors without axes are the same in all files that have them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,13 +23,13 @@ class RowSpan(NamedTuple):
 
 
 def share_of_rows(rows: int, worker: int, workers: int) -> RowSpan:
-    """The rows that one worker keeps, as `torch.chunk` divides them; perhaps none."""
+    """The rows that one worker stores, as `torch.chunk` divides them; possibly none."""
     size = -(-rows // workers)
     return RowSpan(min(rows, worker * size), min(rows, (worker + 1) * size))
 
 
 def part_paths(directory: Path, at: Moment) -> list[Path]:
-    """The parts that were written at a moment, in the order of workers; none where one is missing."""
+    """The parts written at a moment, in the order of workers; empty where one is missing."""
     found = sorted(directory.glob(f"part-*-of-*.{at}"), key=_place)
     return found if found and [_place(path) for path in found] == [(n, len(found)) for n in range(len(found))] else []
 
@@ -39,42 +39,42 @@ def part_path(directory: Path, worker: int, workers: int, at: Moment) -> Path:
     return directory / f"part-{worker}-of-{workers}.{at}"
 
 
-def forget_other_parts(directory: Path, at: Moment) -> None:
-    """Remove the parts of attempts that came further than the checkpoint which counts, and of older ones."""
+def delete_other_parts(directory: Path, at: Moment) -> None:
+    """Remove the parts of attempts that went beyond the current checkpoint, and of older ones."""
     for path in directory.glob("part-*"):
         if path.suffix != f".{at}":
             path.unlink(missing_ok=True)
 
 
 class OwnParts:
-    """What one worker, or server, has written of a training, of which it keeps the last two.
+    """The parts of one worker, or server, of which it keeps the last two.
 
-    The checkpoint that counts is the last one of which all parts are written, or, while that is being written, the one
+    The valid checkpoint is the last one of which all parts are written, or, while that is being written, the one
     before.
     """
 
     def __init__(self, directory: Path, worker: int, workers: int, begin: Moment) -> None:
-        """`begin`: the moment of the checkpoint that the training goes on from."""
+        """`begin`: the moment of the checkpoint from which the training resumes."""
         self._directory, self._worker, self._workers = directory, worker, workers
         self._kept = [self.path(begin)]
 
     def path(self, at: Moment) -> Path:
-        """Where its part of a moment is."""
+        """Path of its part at a moment."""
         return part_path(self._directory, self._worker, self._workers, at)
 
     def write(self, at: Moment, content: bytes) -> None:
-        """It is on the disk when this returns."""
+        """Write a part durably."""
         replace_file(self.path(at), content)
 
-    def forget_older(self, at: Moment) -> None:
-        """All parts of `at` are written, and the checkpoint before counts."""
+    def delete_older(self, at: Moment) -> None:
+        """Remove older parts: all parts of `at` are written, and the checkpoint is valid."""
         self._kept = [path for path in self._kept if path != self.path(at)] + [self.path(at)]
         while len(self._kept) > 2:
             self._kept.pop(0).unlink(missing_ok=True)
 
 
 def join_parts(files: Iterable[bytes], wanted: Callable[[str], RowSpan | None]) -> dict[str, Array]:
-    """Of each tensor the rows that are `wanted`, by its name; None: it is not. One file is in memory at a time.
+    """The requested rows of each tensor, by name; None: not requested. One file is in memory at a time.
 
     Raises WireError where a file is malformed.
     """

@@ -1,6 +1,6 @@
 """Strategy `pipeline` in a worker: PyTorch's pipeline schedules (``torch.distributed.pipelining``) over blocks.
 
-Stage s is with worker s modulo the number of workers. The shapes that cross are worked out beforehand, so workers send
+Stage s is with worker s modulo the number of workers. The shapes that cross are computed beforehand, so workers send
 nothing but numbers.
 """
 
@@ -28,29 +28,29 @@ from coterie_wire.structs import from_values
 
 
 class Stage(nn.Module):
-    """A block whose output can be sent."""
+    """A block with an output that can be sent."""
 
     def __init__(self, block: Block) -> None:
         super().__init__()
         self.block = block
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Its numbers in their order in memory."""
+        """Its output, contiguous in memory."""
         found: Tensor = self.block(*inputs)
         return found.contiguous()
 
 
 class Microbatches(NamedTuple):
-    """A batch in parts of one size."""
+    """A batch in parts of equal size."""
 
     rows: Rows
-    """The batch's, some of them again where it does not divide."""
+    """The batch's rows, some of them repeated where it does not divide evenly."""
     weight: Tensor
-    """[rows]: 1 the first time, then 0."""
+    """[rows]: 1 for the first occurrence, then 0."""
 
     @classmethod
     def of(cls, rows: Rows, parts: int) -> "Microbatches":
-        """`rows` in as many parts of at least two, if there are two: of one alone, no statistics can be taken."""
+        """`rows` in as many parts of at least two, if there are two: one sample alone has no statistics."""
         size = max(-(-len(rows) // parts), min(2, len(rows)))
         weight = torch.zeros(parts * size)
         weight[: len(rows)] = 1
@@ -58,7 +58,7 @@ class Microbatches(NamedTuple):
 
 
 class Loss:
-    """The mean loss of one batch after the other, on the worker that has the last stage."""
+    """The mean loss of each batch, on the worker with the last stage."""
 
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
@@ -66,16 +66,16 @@ class Loss:
         self._labels, self._total = torch.zeros(0), 0.0
 
     def begin(self, batch: Microbatches) -> None:
-        """Another batch comes."""
+        """Start another batch."""
         self._batch, self._total = batch, 0.0
         self._labels = self._rank.learner.cloud.target_of(self._rank.learner.dataset.take(batch.rows))
 
     def read(self) -> float:
-        """Of the batch that is done."""
+        """The loss of the batch that is done."""
         return self._total
 
     def __call__(self, output: Tensor, places: Tensor) -> Tensor:
-        """A number whose gradient by `output` is that of the part of the batch at `places`."""
+        """A loss whose gradient by `output` is that of the part of the batch at `places`."""
         weight = self._batch.weight[places.cpu()].to(places.device)
         factor = weight.sum() / self._batch.weight.sum()
         output = output.to(torch.float32)
@@ -89,11 +89,11 @@ class Line(NamedTuple):
 
     schedule: Schedule1F1B | ScheduleInterleaved1F1B
     sent_bytes: int
-    """What this worker gives to others in a step."""
+    """Bytes that this worker sends in a step."""
 
 
 class Stages:
-    """The model in stages, some of them with this worker; the first worker has all of them while it judges."""
+    """The model in stages, some of them with this worker; the first worker has all of them during evaluation."""
 
     def __init__(self, rank: Rank, strategy: Pipeline) -> None:
         """Raises CannotSplit."""
@@ -122,7 +122,7 @@ class Stages:
             self._lines[len(batch.rows)] = self._line(len(batch.rows) // strategy.microbatches)
 
     def step(self, rows: Rows) -> tuple[float, int]:
-        """Change the parameters by a batch; gives its loss, or 0 without the last stage, and the bytes sent."""
+        """Update the parameters with a batch; returns its loss, or 0 without the last stage, and the bytes sent."""
         batch = Microbatches.of(rows, self._strategy.microbatches)
         line, last = self._lines[len(batch.rows)], len(self._blocks) - 1
         inputs = self._cloud.inputs_of(self._rank.learner.dataset.take(batch.rows)) if self._computes(0) else []
@@ -138,14 +138,14 @@ class Stages:
 
     @torch.no_grad()
     def release(self) -> None:
-        """Keep no parameter of others' stages."""
+        """Free the parameters of other workers' stages."""
         for name, parameter in self._cloud.parameters.items():
             if name in self._owners and not self._has(name):
                 parameter.data = torch.empty(0, device=self._rank.device)
 
     @torch.no_grad()
     def gather(self) -> None:
-        """Give the first worker what others have, one tensor after the other."""
+        """Send the other workers' tensors to the first worker, one after the other."""
         for name, owner in self._owners.items():
             if owner and self._rank.number == owner:
                 dist.send(self._cloud.state[name].detach().contiguous(), dst=0, group=self._rank.group)
@@ -153,7 +153,7 @@ class Stages:
                 self._receive(name, owner)
 
     def share(self) -> ModelShare:
-        """What of it this worker writes to checkpoints."""
+        """The part of it that this worker writes to checkpoints."""
         own = [block for stage, block in enumerate(self._blocks) if self._computes(stage)]
         buffers = {name: tensor for block in own for name, tensor in block.buffers_by_name().items()}
         writes = frozenset(name for name in buffers if self._has(name))
@@ -190,7 +190,7 @@ class Stages:
         ]
         sent = 0
         for former in range(count - 1):
-            ends = self._computes(former) + self._computes(former + 1)  # of the tensor, and of its gradient
+            ends = self._computes(former) + self._computes(former + 1)  # for the tensor, and for its gradient
             sent += crossing[former + 1][0].nbytes * ends * (self._rank.count > 1)
         parts = self._strategy.microbatches
         if self._strategy.stages_each == 1:
@@ -199,7 +199,7 @@ class Stages:
         return Line(ScheduleInterleaved1F1B(list(stages), parts, loss_fn=self.loss, scale_grads=False), sent * parts)
 
     def _crossing(self, size: int) -> list[tuple[Tensor, ...]]:
-        """Without numbers, the inputs of each stage, and the output, of `size` samples."""
+        """Meta tensors of each stage's inputs, and of the output, for `size` samples."""
         inputs = self._cloud.inputs_of(self._rank.learner.dataset.take(np.zeros(size, np.int64)))
         with self._cloud.computing.in_training(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
             crossing: list[tuple[Tensor, ...]] = [tuple(mode.from_tensor(tensor) for tensor in inputs)]
@@ -222,7 +222,7 @@ def choose_cuts(cloud: CloudProgram, strategy: Pipeline) -> list[Cut]:
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
     """Compute some stages of every batch. Raises MalformedDataset, CannotSplit, Diverged, or what `Learner` raises."""
-    strategy = from_values(arguments.training.strategy, Pipeline)  # the kind whose member this is
+    strategy = from_values(arguments.training.strategy, Pipeline)  # the kind that this function is the member of
     with gang_of(arguments, strategy.count):
         rank = Rank(arguments, strategy.count)
         stages = Stages(rank, strategy)

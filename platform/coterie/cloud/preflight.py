@@ -54,7 +54,7 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     tried = None if cloud is None else _try_cloud(cloud, model, loss)
     teacher, problem = _teacher(cloud, loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
     uploaded = None
-    if cloud and arguments.cloud_parameters:  # a program of its own: the trial has moved its running statistics
+    if cloud and arguments.cloud_parameters:  # a separate program: the trial has changed its running statistics
         uploaded = _write(arguments.cloud_parameters, CloudProgram(cloud, loss).save())
     _report(report, 4)
     return PreflightResult(
@@ -82,7 +82,7 @@ def _check_labels(labels: tuple[str, ...] | None, model: ModelSpec) -> None:
 
 
 def _teacher(program: ExportedProgram, loss: Criterion, output: str) -> tuple[TeacherGraph | None, str | None]:
-    """A cloud model that cannot be compiled to a graph is still accepted as a cloud model."""
+    """The cloud model's prediction graph; one that cannot be compiled to a graph is still accepted as a cloud model."""
     if loss.task != "classes":
         return None, f"devices learn from a cloud model that tells classes apart, not {loss.task}"
     try:

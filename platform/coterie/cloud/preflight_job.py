@@ -15,7 +15,7 @@ from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
 LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, confined=True)
-"""An upload comes from outside: it gets neither a network nor much time."""
+"""An upload is untrusted: it gets no network and little time."""
 
 
 class LabelsMismatch(CoterieError):
@@ -27,7 +27,7 @@ class LabelsMismatch(CoterieError):
 
 
 class PairMismatch(CoterieError):
-    """Fields: device, cloud (what each takes and gives)."""
+    """Fields: device, cloud (the inputs and outputs of each)."""
 
     code = "compile.pair_mismatch"
     kind = ErrorKind.INVALID
@@ -41,7 +41,7 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """The device model, a file of ``torch.export.save``."""
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     labels: tuple[str, ...] | None
-    """What each class is called; None where a model is only tried."""
+    """Names of the classes; None where a model is only tried."""
     train_step: WritePath
     """Where to write ``train_step.onnx``."""
     predict: WritePath
@@ -49,9 +49,9 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     parameters: WritePath
     """Where to write the device model's initial parameters."""
     frozen: WritePath
-    """Where to write what the recipe freezes, if it does."""
+    """Where to write the tensors that the recipe freezes, if any."""
     recipe: Document = {}
-    """A `coterie.compile.recipe.Recipe`; what it leaves out has its default."""
+    """A `coterie.compile.recipe.Recipe`; omitted fields have their defaults."""
     loss: ReadPath | None = None
     """The program of the recipe's loss, a file of ``torch.export.save``, where the loss is `custom`."""
     cloud: ReadPath | None = None
@@ -70,19 +70,19 @@ class TeacherGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The compiled model, its files, and what was measured while it was tried."""
+    """The compiled model, its files, and the figures of its trial."""
 
     model: ModelSpec
     train_step: BlobRef
     predict: BlobRef
     parameters: BlobRef
     frozen: BlobRef | None
-    """What the recipe freezes; None where it freezes nothing."""
+    """The tensors that the recipe freezes; None where it freezes none."""
     teacher: TeacherGraph | None
     """None where the cloud model cannot be compiled; devices cannot learn from it then."""
     report: PairReport
     cloud_parameters: BlobRef | None = None
-    """The cloud model's, as they were uploaded; None where nobody asked for them."""
+    """The cloud model's parameters as uploaded; None where they were not requested."""
 
 
 JOB = ChildJob(

@@ -27,27 +27,27 @@ from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Float32, decode_tensors, encode_tensors
 
 Run = Callable[..., Sequence[Tensor]]
-"""Operators: of inputs and what is stored, in the program's order."""
+"""Operators: a function of inputs and stored tensors, in the program's order."""
 EVALUATION_BATCH = 256
 CLASSIFIER = CrossEntropy()
 
 
 class TrainingGraph(NamedTuple):
-    """A program's operators, in training."""
+    """A program's operators, in training mode."""
 
     module: GraphModule
     inputs: tuple[Node, ...]
-    """Placeholders that a batch fills."""
+    """Placeholders for a batch's inputs."""
     stored: Mapping[Node, str]
-    """All others: which tensor of the state, or which constant, each takes."""
+    """All others: the tensor of the state, or the constant, that each takes."""
     outputs: tuple[Node, ...]
 
 
 class CloudProgram:
-    """Parameters and buffers are tensors of its own; training changes them in place."""
+    """Parameters and buffers are its own tensors; training changes them in place."""
 
     def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER, computing: Computing = ON_CPU) -> None:
-        """Parameters on PyTorch's device ``meta`` have no numbers until `put` gives them some.
+        """Parameters on PyTorch's device ``meta`` have no numbers until `put` sets them.
 
         Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch.
         """
@@ -79,7 +79,7 @@ class CloudProgram:
         self.state |= self.parameters
 
     def training_graph(self) -> TrainingGraph:
-        """What `train_logits` runs."""
+        """The graph that `train_logits` runs."""
         nodes = self._training.graph.nodes
         placed = list(zip((node for node in nodes if node.op == "placeholder"), self._specs, strict=True))
         (output,) = (node for node in nodes if node.op == "output")
@@ -105,22 +105,22 @@ class CloudProgram:
         return loss_and_gradient(self._loss_in_training, output, target, weight, None)
 
     def inputs_of(self, batch: Dataset) -> list[Tensor]:
-        """As it takes them."""
+        """The batch's inputs, in the program's order."""
         return [tensor.to(self.computing.device) for tensor in as_tensors(batch)]
 
     def target_of(self, batch: Dataset) -> Tensor:
-        """As its loss takes it in training."""
+        """The batch's target, as its loss takes it in training."""
         return torch.from_numpy(batch.labels).to(self.computing.device)
 
     def logits(self, dataset: Dataset) -> Tensor:
-        """Logits [n, classes] of all samples, as in service, on the CPU; nothing of the state changes."""
+        """Logits [n, classes] of all samples, in evaluation mode, on the CPU; the state does not change."""
         with torch.no_grad():
             starts = range(0, len(dataset.labels), EVALUATION_BATCH)
             parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
             return torch.cat([self.run(self._service, self.inputs_of(part)).cpu() for part in parts])
 
     def score(self, dataset: Dataset) -> Evaluation:
-        """How good it is on `dataset`, as in service."""
+        """Evaluate it on `dataset`, in evaluation mode."""
         padding = self.loss.padding if isinstance(self.loss, NextToken) else None
         output, own = self.logits(dataset), None
         if isinstance(self.loss, LossProgram):
@@ -137,7 +137,7 @@ class CloudProgram:
         return encode_tensors({name: array_of(tensor) for name, tensor in self.state.items()})
 
     def load(self, content: bytes) -> None:
-        """Take the state of a tensor file that `save` wrote."""
+        """Load the state from a tensor file that `save` wrote."""
         for name, array in decode_tensors(content, expected=self.tensor_specs()).items():
             if self.state[name].is_meta:
                 self.put(name, tensor_of(array))
@@ -146,16 +146,16 @@ class CloudProgram:
                     self.state[name].copy_(tensor_of(array))
 
     def put(self, name: str, numbers: Tensor) -> None:
-        """Have `numbers` be a parameter; on device ``meta``, have it none."""
+        """Set a parameter to `numbers`; on device ``meta``, to no numbers."""
         self.parameters[name] = nn.Parameter(numbers if numbers.is_meta else numbers.to(self.computing.device))
         self.state[name] = self.parameters[name]
 
     def tensor_specs(self) -> tuple[TensorSpec, ...]:
-        """What the state's file holds."""
+        """The tensors of the state's file."""
         return tuple(TensorSpec(name, DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in self.state.items())
 
     def run(self, graph: Run, inputs: Sequence[Tensor]) -> Tensor:
-        """The output of a graph that takes what the program's own takes."""
+        """The output of a graph that takes the same inputs as the program."""
         remaining = iter(inputs)
         values = []
         for spec in self._specs:
@@ -171,7 +171,7 @@ class CloudProgram:
 
 
 def _own(tensor: Tensor, device: torch.device) -> Tensor:
-    """A copy on `device`; of what has no numbers, one without."""
+    """A copy on `device`; of a meta tensor, a meta tensor."""
     copy = tensor.detach().clone()
     return copy if copy.is_meta else copy.to(device)
 

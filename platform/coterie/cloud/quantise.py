@@ -1,4 +1,5 @@
-"""The work of job `quantise`: int8 forms of a device model are made, run, measured, and refused where they do not pay.
+"""The work of job `quantise`: int8 forms of a device model are made, run, measured, and rejected where they gain
+nothing.
 
 Every form is run before it is offered: graphs with a scale for each channel of a MatMul load and then fail.
 """
@@ -39,14 +40,14 @@ from coterie_wire.contract import LOSSES, TARGET, version_names
 from coterie_wire.tensors import Array, Float32, decode_tensors
 
 CALIBRATION = 200
-"""Samples at most; the quarter of a small data set."""
+"""Samples at most; a quarter of a small data set."""
 WARM_UP, RUNS = 20, 200
 SMALLER = 0.5
-"""A form that is larger than this share of float32 must be quicker to pay."""
+"""A form larger than this share of float32 must be faster to be offered."""
 QUICKER = 1.1
 ABOUT_AS_QUICK = 1.25
 SEVEN_BITS = True
-"""Of weights. With eight, x86 without VNNI saturates sums of two products, and answers otherwise than others."""
+"""Of weights. With eight bits, x86 without VNNI saturates sums of two products, and gives different answers."""
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 PRODUCTS = frozenset({"MatMul", "Gemm"})
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
@@ -64,7 +65,7 @@ class Form(NamedTuple):
 
 @contextmanager
 def _without_advice() -> Iterator[None]:
-    """The library advises on the root's log what is done here."""
+    """Suppress the library's advice on the root logger to do what is done here already."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -76,7 +77,7 @@ def _without_advice() -> Iterator[None]:
 def quantise_stored(
     arguments: QuantiseArguments, report: ReportProgress, *, clock: Clock = time.perf_counter
 ) -> QuantiseResult:
-    """Make, run and measure the int8 forms, and write the quickest that may be offered, by `clock` in seconds.
+    """Make, run and measure the int8 forms, and write the fastest acceptable one; `clock` is in seconds.
 
     Raises MalformedDataset or TooFewSamples.
     """
@@ -117,7 +118,7 @@ def quantise_stored(
 
 
 def fold(predict: bytes, weights: Mapping[str, Array], model: ModelSpec) -> onnx.ModelProto:
-    """The prediction graph of one version by itself: its tensors inside, its output alone."""
+    """The prediction graph of one version alone: it contains its tensors, and has the output only."""
     whole = onnx.load_from_string(predict)
     weights = {name: weights[name] for name in (value.name for value in whole.graph.input) if name in weights}
     inputs = [value for value in whole.graph.input if value.name not in weights]
@@ -131,7 +132,7 @@ def fold(predict: bytes, weights: Mapping[str, Array], model: ModelSpec) -> onnx
 
 
 def _methods(folded: onnx.ModelProto) -> Sequence[Method]:
-    """What is worth trying on this graph. Convolutions without known ranges are four times slower than float32."""
+    """The methods worth trying on this graph. Convolutions without known ranges are four times slower than float32."""
     there = {node.op_type for node in folded.graph.node}
     methods: list[Method] = []
     if there & (CONVOLUTIONS | PRODUCTS):
@@ -166,11 +167,11 @@ def _try(
 
 
 def _quantised(method: Method, folded: onnx.ModelProto, calibration: Dataset) -> bytes:
-    # It tells its progress on the standard output, which is for the lines of the job.
+    # It prints its progress to the standard output, which is for the lines of the job.
     with tempfile.TemporaryDirectory() as directory, redirect_stdout(sys.stderr):
         source, prepared, target = (Path(directory, name) for name in ("source.onnx", "prepared.onnx", "int8.onnx"))
         onnx.save(folded, str(source))
-        # Folds batch normalisation and what is constant; symbolic shapes are not needed, and SymPy is slow.
+        # Folds batch normalisation and constants; symbolic shapes are not needed, and SymPy is slow.
         quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
         if method == "dynamic":
             quantize_dynamic(
@@ -225,7 +226,7 @@ def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int, clo
 
 
 def _scored(run: Run, held_out: Dataset, model: ModelSpec) -> Evaluation:
-    """By the task's own loss: a form that is folded has no loss of the model's own."""
+    """By the task's own loss: a folded form has no loss of the model's own."""
     batches = [held_out.take(slice(start, start + BATCH)) for start in range(0, len(held_out.labels), BATCH)]
     output = np.concatenate([run(batch.inputs) for batch in batches])
     if not np.isfinite(output).all():
@@ -274,7 +275,7 @@ def _called(tensors: Mapping[str, Array], model: ModelSpec) -> Mapping[str, Arra
 
 
 def _points(float32: FormFigures, measured: FormFigures) -> float:
-    """What it loses: points of accuracy, or percent of the loss where there is no accuracy. Below 0 it gains."""
+    """The loss: points of accuracy, or percent of the loss where there is no accuracy. Below 0 it gains."""
     if float32.accuracy is not None and measured.accuracy is not None:
         return round(100 * (float32.accuracy - measured.accuracy), 3)
     return round(100 * (measured.loss - float32.loss) / max(float32.loss, 1e-12), 3)
@@ -294,7 +295,7 @@ def why_not_offered(float32: FormFigures, measured: FormFigures, points: float, 
 
 
 def _why(tried: Sequence[TriedForm]) -> Reason:
-    """Of several reasons the one of the form that came furthest."""
+    """Of several reasons, the one of the form that came furthest."""
     order = ("quantise.does_not_pay", "quantise.loses_too_much", "quantise.does_not_run")
     reasons = sorted((one.refused for one in tried if one.refused is not None), key=lambda one: order.index(one.code))
     if not reasons:
@@ -303,7 +304,7 @@ def _why(tried: Sequence[TriedForm]) -> Reason:
 
 
 def _best(forms: Sequence[Form]) -> Form | None:
-    """Of those that are about as quick as the quickest the smallest: speeds are of this machine, sizes of all."""
+    """The smallest of those about as fast as the fastest: speeds are of this machine, sizes of all."""
     quickest = min(map(_speed, forms), default=0.0)
     return min(
         (form for form in forms if _speed(form) <= ABOUT_AS_QUICK * quickest),

@@ -14,7 +14,7 @@ from coterie_wire.conditions import Reason
 
 LIMITS = Limits(wall_s=1800, cpu_s=3600, memory_bytes=4 << 30, confined=True)
 FEWEST_SAMPLES = 100
-"""Of the data set, a quarter of which, 200 at most, calibrates and the rest is measured on."""
+"""Of the data set, a quarter of which, at most 200, calibrates and the rest is for measuring."""
 Method = Literal["static_minmax", "static_percentile", "static_convolutions", "dynamic"]
 """``static_*``: weights and activations in int8 (QDQ), whose ranges come from calibration: the least and greatest
 values, or all but outliers; or convolutions alone, with a scale for each channel. ``dynamic``: weights in int8, the
@@ -51,9 +51,9 @@ class FormFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A form of a model on this machine, one thread, samples that it was not calibrated with."""
 
     size_bytes: int
-    """Of what a device needs of it to predict."""
+    """Size of what a device needs of it to predict."""
     accuracy: float | None
-    """None where the task has no right and wrong."""
+    """None where the task has no correct class."""
     loss: float
     p50_us: float
     """Of one run on one sample, in microseconds."""
@@ -62,27 +62,27 @@ class FormFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TriedForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A way to quantise, and what became of it."""
+    """A method of quantisation and its result."""
 
     method: Method
     measured: FormFigures | None
     """None where it does not run."""
     loss_points: float | None
     refused: Reason | None
-    """None where it could be offered."""
+    """None where it can be offered."""
 
 
 class QuantiseResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The figures, and the form that is offered, if one is."""
 
     samples: int
-    """That it was measured on."""
+    """Samples that it was measured on."""
     calibration: int
     """Other samples that it was calibrated with."""
     float32: FormFigures
     tried: tuple[TriedForm, ...]
     offered: Method | None
-    """The smallest of the quickest of those that could be; None: none could."""
+    """The smallest of the fastest acceptable ones; None: there is none."""
     graph: BlobRef | None
     refused: Reason | None
     """Why none is offered."""

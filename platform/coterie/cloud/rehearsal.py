@@ -17,12 +17,15 @@ from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.training_state import restore_training, save_training
 
 STEPS = 2
-"""Of an optimiser with memory, the second is the first that depends on it."""
+"""The second step of an optimiser with state is the first that depends on that."""
 NAME = "rehearsal"
 
 
 def rehearse(arguments: BootstrapArguments, report: ReportProgress) -> RehearsalResult:
-    """Raises MalformedDataset, CannotSplit, Diverged, CheckpointLost, or what `Learner` raises."""
+    """Try a training in one process.
+
+    Raises MalformedDataset, CannotSplit, Diverged, CheckpointLost, or what `Learner` raises.
+    """
     report(Progress("one process tries it first"))
     learner = Learner(arguments)
     problem = parse_strategy(arguments.strategy).misfit_of(find_cuts(learner.cloud).splits())

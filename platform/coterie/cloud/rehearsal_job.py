@@ -1,7 +1,7 @@
-"""Job: have one process try what a large gang is to train, before the gang takes its places.
+"""Job: have one process try a large gang's training, before the gang takes its places.
 
-Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): most failures are the program's or its data's, and a large gang that
-fails late has wasted most.
+Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): most failures are caused by the program or its data, and a large gang
+that fails late wastes most.
 """
 
 import msgspec
@@ -11,14 +11,14 @@ from coterie.cloud.bootstrap_job import JOB as BOOTSTRAP
 from coterie.cloud.bootstrap_job import BootstrapArguments
 
 LARGE = 4
-"""Workers of a gang from which it is tried first: the try takes longer than a smaller one wastes."""
+"""Workers of a gang from which it is tried first: the trial takes longer than a smaller gang would waste."""
 
 
 class RehearsalResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What it took."""
+    """The cost of the trial."""
 
     memory_bytes: int
-    """The most that the process had."""
+    """Peak memory of the process."""
     step_s: float
     """Seconds of a step with the whole batch."""
 

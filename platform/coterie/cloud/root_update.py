@@ -1,4 +1,4 @@
-"""What the platform learns from samples of its own as a device would, for merges that compare updates with it."""
+"""Computes an update from the platform's own samples as a device would, for merges that compare updates with it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -33,8 +33,7 @@ def root_update(
 ) -> Callable[[], AbstractContextManager[UpdateFile]]:
     """Opens the update that `local` computes from `samples` and the version `begun`.
 
-    The same arguments give the same bits.
-    Raises WireError ``plan.does_not_fit`` or ``update.not_finite``.
+    The same arguments give the same bits. Raises WireError ``plan.does_not_fit`` or ``update.not_finite``.
     """
     steps, size, count = DeviceSteps(train_step, model, frozen, seed=seed), model.batch_size, len(samples.labels)
     epoch = steps_per_epoch(count, size)

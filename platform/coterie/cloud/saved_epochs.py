@@ -1,6 +1,6 @@
-"""Epochs from a training's last checkpoint on: it is saved between epochs, and within one that goes on for long.
+"""Epochs from a training's last checkpoint on: it is saved between epochs, and within long ones.
 
-A checkpoint is copied, and training goes on while a thread writes it.
+A checkpoint is copied, and training continues while a thread writes it.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.checkpoints import Stored, write_checkpoint
 from coterie.cloud.course import Batches, Course
 from coterie.cloud.epochs import BEGINNING, Aim, EpochsSoFar, TrainingOutcome, run_epochs
-from coterie.cloud.pace import CHECKPOINT_S, Look, Pace
+from coterie.cloud.pace import CHECKPOINT_S, Pace, PaceCheck
 from coterie.cloud.simulation_job import SAVED
 from coterie.cloud.writer import Writer
 from coterie.evaluation.scoring import Evaluation
@@ -26,11 +26,11 @@ class SavedState(NamedTuple):
     """How a training is saved and restored."""
 
     save: Callable[[Course], bytes]
-    """Everything that the rest depends on, what the course remembers included, as a tensor file."""
+    """The complete state, including the course's, as a tensor file."""
     restore: Callable[[bytes], Mapping[str, Tensor]]
-    """The inverse; gives what the course remembers."""
-    tell: Callable[[Look], None] = lambda _look: None
-    """Whoever else has to save at the same step."""
+    """The inverse; returns the course's state."""
+    notify: Callable[[PaceCheck], None] = lambda _check: None
+    """Notifies other workers that have to save at the same step."""
 
 
 class Trainee(NamedTuple):
@@ -38,11 +38,11 @@ class Trainee(NamedTuple):
 
     batches: Batches
     train: Callable[[int, Course], float]
-    """An epoch's steps, as the course gives them; their mean loss."""
+    """An epoch's steps, as the course gives them; returns their mean loss."""
     judge: Callable[[], Evaluation]
-    """By the samples held back."""
+    """On the validation samples."""
     state: Callable[[], bytes]
-    """What the training is for: of the best epoch it is the outcome."""
+    """The trained state: that of the best epoch is the outcome."""
 
 
 class Checkpoints(NamedTuple):
@@ -51,13 +51,13 @@ class Checkpoints(NamedTuple):
     path: Path | None = None
     """None: nowhere."""
     every_s: float = CHECKPOINT_S
-    """Within an epoch; 0: after each step."""
+    """Seconds between checkpoints within an epoch; 0: after each step."""
 
 
 UNSAVED = Checkpoints()
 
 
-def told_as_saved(progress: Progress) -> Progress:
+def marked_as_saved(progress: Progress) -> Progress:
     """With the figure that says that another attempt can go on from there."""
     return Progress(progress.stage, progress.done, progress.total, {**progress.values, SAVED: 1.0})
 
@@ -73,17 +73,17 @@ def run_saved_epochs(
     stored: Stored | None,
     amended: Callable[[Progress], Progress] = lambda progress: progress,
 ) -> TrainingOutcome:
-    """Train from what is `stored` on, and keep the best epoch.
+    """Train from `stored` on, and keep the best epoch.
 
-    An epoch is reported, with what `amended` makes of it, once its checkpoint is on the disk. Raises Diverged,
-    NotLearning, or what `writer` does.
+    An epoch is reported, as `amended` changes the report, once its checkpoint is durable. Raises Diverged, NotLearning,
+    or what `writer` does.
     """
     standing = BEGINNING if stored is None else stored.standing
     pace = Pace(checkpoints.every_s)
 
-    def look(steps: int) -> Look:
-        found = pace.look(steps)
-        kept.tell(found)
+    def check(steps: int) -> PaceCheck:
+        found = pace.check(steps)
+        kept.notify(found)
         return found
 
     def save() -> None:
@@ -96,7 +96,7 @@ def run_saved_epochs(
         save()
         writer.then(partial(report, Progress(STAGE, standing.epochs, aim.epochs, {SAVED: 1.0})))
 
-    course = Course(trainee.batches, look=None if checkpoints.path is None else look, save=save_within)
+    course = Course(trainee.batches, check=None if checkpoints.path is None else check, save=save_within)
 
     def train(epoch: int) -> float:
         pace.begin()

@@ -34,7 +34,7 @@ class Chain(nn.Module):
         self.blocks = nn.ModuleList(blocks)
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """The last one's output."""
+        """The last block's output."""
         first, *others = self.blocks
         found: Tensor = first(*inputs)
         for block in others:
@@ -43,14 +43,14 @@ class Chain(nn.Module):
 
 
 class Shards:
-    """The model, of whose parameters this worker keeps its rows; the first has all of them while it judges."""
+    """The model, with this worker's rows of each parameter; the first worker has all of them during evaluation."""
 
     def __init__(self, rank: Rank, hollow: ProgramWithoutWeights) -> None:
-        """Reads this worker's rows of what `hollow` has no numbers of. Raises UnsupportedParameter."""
+        """Reads this worker's rows of the parameters that `hollow` has without numbers. Raises UnsupportedParameter."""
         self.rank, self._cloud = rank, rank.learner.cloud
         blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
         mesh = DeviceMesh.from_group(rank.group, rank.device.type)
-        # FSDP does not divide a parameter that is a single number: every worker has it.
+        # FSDP does not shard a parameter that is a single number: every worker has it.
         self._numbers = {parameter for parameter in self._cloud.parameters.values() if parameter.dim() == 0}
         for block in blocks:
             if self._cloud.computing.compiled:
@@ -58,7 +58,7 @@ class Shards:
             fully_shard(block, mesh=mesh, ignored_params=self._numbers)
         self.model = Chain(blocks)
         fully_shard(self.model, mesh=mesh, ignored_params=self._numbers)
-        # What FSDP has divided of parameters without numbers has none either, until it is given room.
+        # Shards of parameters without numbers have no numbers either, until memory is allocated.
         self.model._apply(self._with_room)  # type: ignore[no-untyped-call]
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
         self._read(hollow)
@@ -67,7 +67,9 @@ class Shards:
 
     @property
     def sent_bytes(self) -> int:
-        """In a step: all rows of the others come twice, and its own rows of all gradients go to it once."""
+        """In a step: all rows of the others are received twice, and its own rows of all gradients are sent to it
+        once.
+        """
         size = sum(4 * parameter.numel() for parameter in self.parameters.values())
         return 3 * size * (self.rank.count - 1) // self.rank.count
 
@@ -92,14 +94,14 @@ class Shards:
                 mine.copy_(rows)
 
     def release(self) -> None:
-        """Keep no whole parameter."""
+        """Free all gathered parameters."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, DTensor):
                 self._cloud.put(name, torch.empty(parameter.shape, device="meta"))
 
     @torch.no_grad()
     def gather(self) -> None:
-        """Give the first worker all parameters, one after the other."""
+        """Gather all parameters at the first worker, one after the other."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, DTensor):
                 whole = parameter.full_tensor()
@@ -107,13 +109,13 @@ class Shards:
                     self._cloud.put(name, whole.clone())
 
     def sum_numbers(self) -> None:
-        """Give parameters that nobody divides the mean of the workers' gradients."""
+        """Give unsharded parameters the mean of the workers' gradients."""
         for parameter in self._cloud.parameters.values():
             if parameter in self._numbers and parameter.grad is not None:
                 self.rank.mean(parameter.grad)
 
     def share(self) -> ModelShare:
-        """What of it this worker writes to checkpoints."""
+        """The part of it that this worker writes to checkpoints."""
         rank, cloud = self.rank, self._cloud
         rows = {
             name: share_of_rows(len(parameter), rank.number, rank.count) if parameter.dim() else WHOLE
@@ -125,7 +127,7 @@ class Shards:
 
 
 def load_shards(arguments: WorkerArguments, count: int) -> Shards:
-    """This worker's share of the model, of which none reads the whole. Raises what `Learner` and `Shards` raise."""
+    """This worker's share of the model; no worker reads the whole. Raises what `Learner` and `Shards` raise."""
     hollow = load_hollow(Path(arguments.training.cloud))
     shards = Shards(Rank(arguments, count, hollow.program), hollow)
     shards.release()
@@ -133,9 +135,9 @@ def load_shards(arguments: WorkerArguments, count: int) -> Shards:
 
 
 def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
-    """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
-    give_large_back()  # blocks come and go, and what the C library keeps of them outgrows what sharding saves
-    strategy = from_values(arguments.training.strategy, Sharded)  # the kind whose member this is
+    """Train on one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    give_large_back()  # the C library would retain more memory of freed blocks than sharding saves
+    strategy = from_values(arguments.training.strategy, Sharded)  # the kind that this function is the member of
     with gang_of(arguments, strategy.count):
         shards = load_shards(arguments, strategy.count)
         rank = shards.rank
@@ -148,7 +150,7 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
                     share = share_of(rows, rank.number, rank.count)
                     weight = rank.count * len(share) / len(rows)
                     shards.optimiser.zero_grad()
-                    # A worker without a share computes one sample that counts nothing: the others wait for its rows.
+                    # A worker without a share computes one sample of weight 0: the others wait for its rows.
                     loss = rank.learner.backward(share if weight else rows[:1], factor=weight, forward=shards.forward)
                     shards.sum_numbers()
                     shards.optimiser.step()

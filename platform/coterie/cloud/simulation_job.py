@@ -1,4 +1,4 @@
-"""Job: what a plan would do to a fleet, before it meets it, with some draws of everything that is drawn."""
+"""Job: predict a plan's effect on a fleet before it is used there, with several random draws."""
 
 from importlib.util import find_spec
 from typing import Literal
@@ -14,12 +14,14 @@ from coterie_wire.bundle import ModelSpec
 
 LIMITS = Limits(wall_s=24 * 3600, cpu_s=24 * 3600, memory_bytes=8 << 30, confined=True)
 DRAWS = 9
-"""Simulations that differ in their seed alone. From the least to the greatest of nine, a tenth lies in four of five."""
+"""Simulations that differ in their seed only. Four of five lie between the least and the greatest of nine, less a
+tenth each.
+"""
 STATED = (DRAWS - 1) / (DRAWS + 1)
 SAVED = "saved"
-"""Name of a figure that progress has once this attempt has written what another can go on from."""
+"""Name of a figure that progress has once this attempt has written a checkpoint."""
 LEFT_S = "left_s"
-"""Name of a figure: seconds that the job expects to take still."""
+"""Name of a figure: the remaining seconds that the job expects to take."""
 
 
 class CannotSimulate(CoterieError):
@@ -38,9 +40,9 @@ class SimulationArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     train_step: ReadPath
     predict: ReadPath
     parameters: ReadPath
-    """Those that the first round begins with."""
+    """The parameters that the first round starts from."""
     dataset: ReadPath | None
-    """NPZ of samples, which `split` divides among devices; a fifth judges versions."""
+    """NPZ of samples, which `split` divides among devices; a fifth is for evaluation."""
     scenario: str | None
     """A shipped one, whose devices have samples of their own."""
     split: str
@@ -48,12 +50,13 @@ class SimulationArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     each: int | None
     """Samples that each device draws with replacement; None: the samples are divided."""
     trace: ReadPath | None
-    """The fleet's own past."""
+    """The fleet's own history."""
     profile: str | None
     """A shipped profile of a fleet."""
     drift: str | None
-    """In which order samples come over the days: a kind of drift, and after a colon its hyperparameter; None: they are
-    all there from the beginning."""
+    """In which order samples arrive over the days: a kind of drift, and after a colon its hyperparameter; None: all
+    are available from the beginning.
+    """
     cloud: ReadPath | None
     """The pair's cloud program, where devices and cloud teach each other; with the next two."""
     cloud_parameters: ReadPath | None
@@ -64,13 +67,13 @@ class SimulationArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     days: float
     seed: int
     keep: WritePath
-    """The directory of what it goes on from."""
+    """The directory of checkpoints from which it resumes."""
     code: ReadPath
     """The agent's code, which simulated devices run."""
 
 
 class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Between `low` and `high` lie four of five."""
+    """Four of five draws lie between `low` and `high`."""
 
     low: float
     middle: float
@@ -78,25 +81,25 @@ class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExpectedRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One round, over the draws that held it."""
+    """One round, over the draws that had it."""
 
     number: int
     """From 1."""
     draws: int
-    """That held it."""
+    """How many draws had it."""
     ended_s: float
     """Median time of its end, in simulated seconds since the plan began."""
     accuracy: Range
-    """Of the version in use after it, on samples held out."""
+    """Of the version in use after it, on held-out samples."""
 
 
 class ExpectedMoment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some time in which samples came, over the draws."""
+    """One period in which samples arrived, over the draws."""
 
     ends_s: float
     """In simulated seconds since the plan began."""
     accuracy: Range
-    """Mean over the devices to which samples came, of predictions before these devices learned from them."""
+    """Mean over the devices that received samples, of predictions before they learned from them."""
 
 
 class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,17 +109,17 @@ class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     duration_s: Range | None
     """Of a round, from its opening to its closing."""
     lost: Range | None
-    """Devices of a round that were asked, and gave up or fell silent."""
+    """Devices of a round that were invited, and gave up or stopped responding."""
     up_bytes: Range | None
-    """That the devices of a round send, without framing."""
+    """Sent by the devices of a round, without framing."""
     merged_share: float | None
-    """Of rounds that were held."""
+    """Share of the rounds."""
     accuracy: Range
-    """Of the last version; where samples come over time, of predictions before devices learn from them."""
+    """Of the last version; where samples arrive over time, of predictions before devices learn from them."""
     begins_with: float
-    """Accuracy of the version that devices begin with, on all samples."""
+    """Accuracy of the version that devices start with, on all samples."""
     bytes_per_device: Range
-    """Up and down with framing, over all rounds, of a device that took part."""
+    """Up and down with framing, over all rounds, for a device that took part."""
     joules_per_device: Range
     """Radio and processor, as `coterie.simulation.costs` has them, of a device that took part."""
     participants: Range
@@ -129,18 +132,18 @@ class SimulationResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     held_out: int
     draws: int
     durations: Literal["replayed", "simulated"]
-    """Whether what rounds take is from replaying the fleet's own parts, or from the draws."""
+    """Whether durations of rounds are replayed from the fleet's own history, or simulated."""
     executor_reason: str
     """Why devices were trained one by one; empty: they were not."""
     device_accuracy_median: Range | None = None
-    """Over devices, each on samples of its own; None: an older release found it."""
+    """Over devices, each on its own samples; None: an older release ran it."""
     device_accuracy_worst_decile: Range | None = None
     """Mean over the worst tenth of devices."""
     moments: tuple[ExpectedMoment, ...] = ()
-    """Where samples come over time; else empty."""
+    """Where samples arrive over time; else empty."""
 
     def figures(self) -> SimulationFigures:
-        """What a list shows of it: of each range the middle."""
+        """The figures in a list: of each range the middle."""
         median, worst = self.device_accuracy_median, self.device_accuracy_worst_decile
         return SimulationFigures(
             accuracy=self.accuracy.middle,

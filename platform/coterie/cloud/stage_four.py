@@ -42,16 +42,16 @@ from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 GROUPED_SAMPLES = 2000
-"""Samples of the cloud data, at most, that models are compared on: their distances need no more."""
+"""Samples of the cloud data, at most, on which models are compared: their distances need no more."""
 
 
 def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgress) -> DistillMergeResult:
     """Group the models, make a new cloud and device model for the base and each group, and measure them.
 
-    The same models in any order give the same bytes, however often the job was killed and begun again with the same
+    The same models in any order give the same bytes, however often the job was killed and resumed with the same
     checkpoints. Raises MalformedDataset, UpdateChanged, NoSoundModel, Diverged, or what `load_upload` raises.
     """
-    merge = from_values(arguments.merge, DistillMerge)  # the kind whose job this is
+    merge = from_values(arguments.merge, DistillMerge)  # the kind that this function is the job of
     model = arguments.model
     order = sorted(range(len(arguments.models)), key=lambda index: _content(arguments, index))
     models = [arguments.models[index] for index in order]
@@ -87,7 +87,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
 
 
 def _content(arguments: DistillMergeArguments, index: int) -> tuple[str, int, str, str]:
-    """The sort key of models, which depends on their content alone."""
+    """The sort key of models, which depends on their content only."""
     trained = arguments.models[index]
     return trained.update.sha256, trained.update.samples, Path(trained.base).name, trained.lineage
 
@@ -95,7 +95,7 @@ def _content(arguments: DistillMergeArguments, index: int) -> tuple[str, int, st
 def _grouped(
     arguments: DistillMergeArguments, former: Sequence[str], outputs: Outputs, sound: Sequence[int]
 ) -> tuple[Grouping, tuple[str, ...]]:
-    """The groups of the sound models, and the name of each; one group is the base itself."""
+    """The groups of the sound models, and the name of each; a single group is the base itself."""
     samples = outputs.probabilities.shape[1]
     step = -(-samples // GROUPED_SAMPLES)
     grouping = GROUPS.parse(arguments.groups).split(outputs.probabilities[list(sound), ::step])
@@ -135,7 +135,7 @@ class _Workshop(NamedTuple):
         return cls(arguments, merge, dataset, student, held_out, report)
 
     def renew(self, name: str, wanted: Float32, *, models: int) -> NewLineage:
-        """The lineage's next models, from those in use; a new group begins with the base's."""
+        """The lineage's next models, from those in use; a new group starts from the base's."""
         arguments, merge = self.arguments, self.merge
         shown = name or "base"
         lineage = next((lineage for lineage in arguments.lineages if lineage.name == name), self._base())

@@ -15,9 +15,8 @@ STRATEGIES = Registry("strategy", strategy, Strategy)
 
 
 def parse_strategy(raw: object) -> Strategy:
-    """The strategy that JSON stands for: ``{"kind": name, **settings}``; what is left out has its default.
-
-    Raises WireError ``strategy.invalid``.
+    """Parse ``{"kind": name, **settings}``; omitted settings have their defaults. Raises WireError
+    ``strategy.invalid``.
     """
     try:
         return STRATEGIES.parse(raw)
@@ -35,5 +34,5 @@ def strategy_schema() -> Mapping[str, object]:
     return STRATEGIES.schema()
 
 
-ALONE = strategy_document(OneProcess())
-"""The strategy that a job has unless it is told another one."""
+DEFAULT_STRATEGY = strategy_document(OneProcess())
+"""The default strategy."""

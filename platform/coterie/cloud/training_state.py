@@ -1,4 +1,6 @@
-"""All that a cloud model's training goes on with, as one tensor file: its state, and what its optimiser remembers."""
+"""The state from which a cloud model's training resumes, as one tensor file: parameters, buffers and optimiser
+state.
+"""
 
 from collections.abc import Mapping
 
@@ -28,7 +30,9 @@ def save_training(
 
 
 def restore_training(cloud: CloudProgram, optimiser: torch.optim.Optimizer, saved: bytes) -> Mapping[str, Tensor]:
-    """The inverse of `save_training`; returns what was kept beside. Raises WireError where it is another program's."""
+    """The inverse of `save_training`; returns the tensors stored beside it. Raises WireError where it is another
+    program's.
+    """
     tensors = decode_tensors(saved, expected=tuple(read_header(saved).specs.values()))
     cloud.load(encode_tensors({spec.name: tensors[f"state.{spec.name}"] for spec in cloud.tensor_specs()}))
     for name, parameter in cloud.parameters.items():

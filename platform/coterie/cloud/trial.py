@@ -1,4 +1,4 @@
-"""One step of a cloud model, forward and backward, to see that it trains."""
+"""One step of a cloud model, forward and backward, to check that it trains."""
 
 import numpy as np
 import torch

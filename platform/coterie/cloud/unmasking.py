@@ -21,7 +21,7 @@ Opens = Callable[[StoredBlob], AbstractContextManager[Source]]
 
 
 class Unmasked(NamedTuple):
-    """The mean update, and what its devices measured together."""
+    """The mean update, and the devices' figures together."""
 
     update: StoredUpdate
     figures: SumFigures
@@ -30,7 +30,7 @@ class Unmasked(NamedTuple):
 def unmask(masked: MaskedSum, masking: Masking, contents: UpdateContents, base: Tensors, opens: Opens) -> Unmasked:
     """Remove the masks from the sum of the vectors, and write the mean update.
 
-    `base` are the running statistics of the version that devices began with. Raises UpdateChanged, SumWrong, or what
+    `base` are the running statistics of the version that devices started from. Raises UpdateChanged, SumWrong, or what
     `opens` raises.
     """
     what = Contents(contents.model, contents.local, masking, masked.members, masked.seed)

@@ -13,27 +13,27 @@ from coterie.evaluation.datasets import MalformedDataset
 
 
 class WorkerArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one worker is told, besides the job's own arguments."""
+    """One worker's own arguments, besides the job's."""
 
     training: BootstrapArguments
     number: Annotated[int, Meta(ge=0)]
-    """Of this worker, from 0."""
+    """Number of this worker, from 0."""
     meeting: str = ""
-    """The file in which workers of one attempt find each other."""
+    """The file by which workers of one attempt find each other."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 0
     """Where the job's first process listens on the loopback interface."""
     secret: str = ""
-    """What a worker says first there."""
+    """Authenticates a worker to the first process."""
 
     @property
     def gpu(self) -> int | None:
-        """Its host's number of the GPU on which it computes; None: it computes on cores."""
+        """Number of its host's GPU on which it computes; None: it computes on cores."""
         first = 0 if self.training.together is None else self.training.together.first
         return self.training.gpus[self.number - first] if self.training.gpus else None
 
 
 class WorkerResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker gives."""
+    """The result of one worker."""
 
     trained: BootstrapResult | None = None
     """The job's result, from the worker that has it."""

@@ -1,7 +1,7 @@
-"""Checkpoints are written while training goes on: one thing after the other, in a thread of their own.
+"""Writes checkpoints while training continues: one after the other, in a separate thread.
 
-The state is copied before; the thread hashes, writes and waits for the disk without Python's lock, so that steps are
-computed meanwhile.
+The state is copied before; the thread hashes, writes and waits for the disk without holding Python's lock, so that
+steps are computed meanwhile.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from typing import Self
 
 
 class Writer:
-    """As a context manager it leaves nothing undone."""
+    """As a context manager it waits for everything to be written."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._last: Future[None] | None = None
 
     def then(self, act: Callable[[], None]) -> None:
-        """Have `act` done after all that was asked for before; never, where something before it failed."""
+        """Run `act` after all earlier ones; never, where an earlier one failed."""
         former = self._last
 
         def follow() -> None:
@@ -29,7 +29,7 @@ class Writer:
         self._last = self._threads.submit(follow)
 
     def wait(self) -> None:
-        """Until all is done. Raises what kept something from being done."""
+        """Wait for all. Raises the error of the one that failed."""
         if self._last is not None:
             self._last.result()
 
@@ -37,7 +37,7 @@ class Writer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Wait; raises as `wait` does, unless something else was raised before."""
+        """Wait; raises as `wait` does, unless another error was raised before."""
         self._threads.shutdown(wait=True)
         if error is None:
             self.wait()

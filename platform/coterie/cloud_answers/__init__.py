@@ -1,1 +1,3 @@
-"""Answers for devices whose own model does not answer: asked by few, rate-limited, and nothing of them is kept."""
+"""Answers for devices whose own model cannot answer: few devices use them, requests are rate-limited, and no
+samples are stored.
+"""

@@ -4,7 +4,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 
 class NoConsent(CoterieError):
-    """The owner of the device has not said that samples may leave it."""
+    """The device's owner has not agreed that samples may leave it."""
 
     code = "cloud_answers.no_consent"
     kind = ErrorKind.FORBIDDEN
@@ -71,7 +71,7 @@ class Busy(CoterieError):
 
 
 class TooLate(CoterieError):
-    """No answer came as long as the device waits, or within the limit of time."""
+    """The answer is not ready while the device waits, or within the time limit."""
 
     code = "cloud_answers.too_late"
     kind = ErrorKind.UNAVAILABLE
@@ -79,7 +79,7 @@ class TooLate(CoterieError):
 
 
 class Failed(CoterieError):
-    """The model cannot be run; the platform's log says how it failed."""
+    """The model cannot be run; the platform's log has the error."""
 
     code = "cloud_answers.failed"
     kind = ErrorKind.UNAVAILABLE

@@ -1,4 +1,4 @@
-"""Models are run for devices in children, a few at once; what finds too many waiting is refused."""
+"""Models are run for devices in children, a few at a time; requests beyond the queue's limit are refused."""
 
 import logging
 import threading
@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 2
 """Children of this process."""
 WAITING = 8
-"""Requests beyond these that may wait."""
+"""How many more requests may wait."""
 WAIT_S = 2
-"""Seconds after which who was refused may ask again."""
+"""Seconds after which a refused request may be repeated."""
 
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """Samples that were checked, and the model that answers them."""
+    """Checked samples, and the model to run on them."""
 
     model: AnsweringModel
     samples: tuple[bytes, ...]
@@ -44,7 +44,7 @@ class Answerers:
         self._under_way = 0
 
     def ask(self, question: PredictionTask, *, remaining_s: float) -> "Future[PlatformAnswer]":
-        """The answer in time: within `remaining_s`, or it is TooLate. Raises Busy."""
+        """The answer, within `remaining_s`. Raises Busy or TooLate."""
         began = time.monotonic()
         with self._lock:
             if self._under_way >= self._most:

@@ -35,14 +35,14 @@ def consents(device: Device) -> bool:
 
 
 def bounds_of(federation: Federation) -> Bounds | None:
-    """How much the platform answers for its devices; None: nothing, or it does not go on."""
+    """How many answers its devices may have; None: none, or the federation is not active."""
     if federation.state == Federation.State.FINISHED:
         return None
     return federation.parsed_plan().fallback.platform_bounds()
 
 
 def offer_to(device: Device, federation: Federation | None) -> PlatformOffer | None:
-    """What the device is told of the federation whose model it has."""
+    """The offer sent to a device for the federation whose model it has."""
     if federation is None or not consents(device):
         return None
     bounds = bounds_of(federation)
@@ -50,7 +50,9 @@ def offer_to(device: Device, federation: Federation | None) -> PlatformOffer | N
 
 
 def answering_model(federation: Federation, device: Device) -> AnsweringModel | None:
-    """The cloud model in use where devices can run it, else the version of the device model; None: neither can be."""
+    """The cloud model in use where devices can run it, else the version of the device model; None: neither is
+    possible.
+    """
     pair = federation.pair
     lineage = lineages_of(federation, [device.pk], plan=federation.parsed_plan())[device.pk]
     spec, labels = pair.model_spec(), tuple(pair.labels)

@@ -1,4 +1,4 @@
-"""A device's request is checked before a model is run: consent, plan, samples, how often."""
+"""A device's request is checked before a model is run: consent, plan, samples, rate."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from coterie_wire.fallback import AskPlatform
 
 ACTION = "cloud_answers.answer_device"
 MOST_NUMBERS = 40_000
-"""Of an answer: what a device reads of a reply has room for them."""
+"""In an answer: what fits into a reply that a device reads."""
 MAX_WHOLE = 2**24 - 1
 """Up to it float32 represents every integer exactly."""
 WINDOW_S = 60
@@ -42,10 +42,9 @@ DAY = timedelta(days=1)
 
 
 def prepare_answer(*, device: Device, message: AskPlatform, now: datetime) -> PredictionTask:
-    """What is to be run for the device.
+    """The checked task. The audit log has one entry for each day on which a device has made requests.
 
-    The audit log has one entry for each day on which a device has asked. Raises NoConsent, NotOffered, TooManySamples,
-    TooOften, NoModel, WrongSample or AnswerTooLarge.
+    Raises NoConsent, NotOffered, TooManySamples, TooOften, NoModel, WrongSample or AnswerTooLarge.
     """
     if not consents(device):
         raise _refused(NoConsent())
@@ -70,7 +69,7 @@ def _refused(error: CoterieError) -> CoterieError:
 
 
 def _count(device: Device, federation: Federation, bounds: Bounds, now: datetime) -> None:
-    """Raises TooOften; a new minute begins anew."""
+    """Raises TooOften; each minute starts from zero."""
     second = int(now.timestamp())
     wait_s = WINDOW_S - second % WINDOW_S
     for who, key, limit in (
@@ -94,7 +93,7 @@ def _check(samples: Sequence[bytes], model: ModelSpec) -> None:
 
 
 def _problem_of(sample: bytes, model: ModelSpec) -> tuple[str, int]:
-    """What is wrong with a sample, blank: nothing; and how long it is."""
+    """The problem with a sample, blank: none; and its length."""
     count, rest = divmod(len(sample), 4)
     length = None if rest else length_of(model, count)
     if length is None:
@@ -117,5 +116,5 @@ def _record(device: Device, federation: Federation, now: datetime) -> None:
         return
     told = Entry.objects.filter(action=ACTION, subject_kind="fleet.device", subject_id=str(device.pk))
     after = {"day": day, "federation": federation.slug}
-    if not told.filter(after__day=day).exists():  # the cache may have forgotten it
+    if not told.filter(after__day=day).exists():  # the cache may have dropped it
         record(ACTION, row=device, before={}, after=after)

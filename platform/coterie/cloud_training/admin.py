@@ -1,4 +1,4 @@
-"""Training jobs in Django's admin, to look at; they are cancelled and tried again through the API."""
+"""Training jobs in Django's admin, read-only; they are cancelled and retried through the API."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Where a training job keeps its checkpoints: on the disk that all platform processes share."""
+"""Where a training job stores its checkpoints: on the disk that all platform processes share."""
 
 import shutil
 import uuid
@@ -16,15 +16,15 @@ def checkpoints_of(job_id: uuid.UUID) -> Path:
     return path
 
 
-def hand_on_checkpoints(former: uuid.UUID, job_id: uuid.UUID) -> None:
-    """Have a job that is tried again go on from where the former one was."""
+def pass_on_checkpoints(former: uuid.UUID, job_id: uuid.UUID) -> None:
+    """Have a retried job resume from the checkpoints of the former one."""
     path = _directory() / str(former)
     if path.exists():
         path.rename(_directory() / str(job_id))
 
 
-def forget_checkpoints(job_id: uuid.UUID) -> None:
-    """Remove a job's once the transaction commits; nothing happens if there are none."""
+def delete_checkpoints(job_id: uuid.UUID) -> None:
+    """Remove a job's checkpoints once the transaction commits; does nothing if there are none."""
     transaction.on_commit(lambda: _remove(_directory() / str(job_id)))
 
 
@@ -37,7 +37,7 @@ def keep_only(jobs: Collection[uuid.UUID]) -> None:
 
 
 def jobs_with_checkpoints() -> list[uuid.UUID]:
-    """Every job that has kept something."""
+    """Every job with stored checkpoints."""
     return [uuid.UUID(path.name) for path in _directory().glob("*")]
 
 

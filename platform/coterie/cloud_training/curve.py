@@ -24,20 +24,20 @@ class Point(msgspec.Struct, frozen=True):
 
 
 def read_curve(stored: object) -> tuple[Point, ...]:
-    """What `Curve.stored` wrote."""
+    """The points that `Curve.stored` wrote."""
     return from_values(stored, tuple[Point, ...])
 
 
 class Curve:
-    """A curve that grows; where it has too many points, every second one is left out."""
+    """A growing curve; where it has too many points, every second one is dropped."""
 
     def __init__(self, points: Sequence[Point]) -> None:
         self._points = list(points)
 
     def add(self, progress: Progress, now: datetime) -> None:
-        """Another epoch; one that is done once more, after an interruption, replaces what came of it before.
+        """Add an epoch; one that is repeated after an interruption replaces its earlier point.
 
-        A checkpoint within an epoch is no point.
+        A checkpoint within an epoch adds no point.
         """
         if SAVED in progress.values:
             return

@@ -19,7 +19,7 @@ def log(job_id: uuid.UUID, text: str, now: datetime) -> None:
 
 
 def log_progress(job_id: uuid.UUID, stage: str, sentence: str, now: datetime) -> None:
-    """Add a line where the stage is another one, or the last line is a while ago."""
+    """Add a line where the stage has changed, or the last line is a while ago."""
     last = JobLine.objects.filter(job_id=job_id).order_by("-id").first()
     if last is None or now - last.at >= LINE_EVERY or not last.text.startswith(stage):
         log(job_id, sentence, now)

@@ -1,4 +1,4 @@
-"""What cloud training asks to be done later."""
+"""Deferred work of cloud training."""
 
 from coterie.core.jobs import Job
 

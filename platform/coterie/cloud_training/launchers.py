@@ -1,4 +1,4 @@
-"""Who starts the workers of a training that this host leads, where that is the scheduler of another cluster."""
+"""The launcher of the workers of a training that this host leads, where that is the scheduler of another cluster."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie_wire.structs import from_values
 
 DIRECTORY = "launch"
-"""Of a gang, in that of its job."""
+"""Name of a gang's directory within its job's."""
 
 
-def launcher_here() -> Launcher | None:
-    """As the settings say; None: this host starts workers itself, with other hosts where it names an address."""
+def configured_launcher() -> Launcher | None:
+    """The configured launcher; None: this host starts workers itself, with other hosts where it names an address."""
     match settings.CLUSTER_LAUNCHER:
         case "kubernetes":
             return Kubernetes(settings.CLUSTER_IMAGE, settings.CLUSTER_CLAIM, str(settings.CLUSTER_SHARED))
@@ -29,7 +29,7 @@ def launcher_here() -> Launcher | None:
 
 
 def gang_of(job: TrainingJob, arguments: BootstrapArguments) -> Gang:
-    """The same for each attempt of a job, so that the next one ends what a platform that was killed has left."""
+    """The same for each attempt of a job, so that the next one ends the leftovers of a platform that was killed."""
     on_gpus = from_values(job.options, TrainingOptions).device == "gpus"
     directory = Path(checkpoints_of(job.pk), DIRECTORY)
     return gang_for(arguments, name=f"coterie-{job.pk.hex[:20]}", directory=directory, on_gpus=on_gpus)

@@ -11,7 +11,7 @@ from coterie.child.job import Progress, Unconfined
 from coterie.cloud.launch.gang import GangStatus
 from coterie.cloud.simulation_job import LEFT_S, SAVED, SimulationResult
 from coterie.cloud.strategy import Strategy
-from coterie.cloud_training.checkpoints import forget_checkpoints
+from coterie.cloud_training.checkpoints import delete_checkpoints
 from coterie.cloud_training.curve import Curve
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.jobs import PLACE
@@ -34,18 +34,18 @@ STEPS = Steps(
     },
     app="cloud_training",
 )
-"""A job is running from when a worker takes its lease, and queued again when its gang loses its places."""
+"""A job is running once a worker has its lease, and queued again when its gang loses its places."""
 HOPELESS = Q(attempts__gte=F("advanced_in") + MAX_ATTEMPTS)
-"""So many workers died one after the other before the next checkpoint."""
+"""So many workers died in a row without a new checkpoint."""
 GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 MAX_CHARACTERS = 200
-UNTOLD = ("samples_per_second", "communication_share", "sent_bytes", "workers", LEFT_S, SAVED)
-"""Figures that a sentence does not show: a curve does, or the job's row has them."""
+NOT_IN_SENTENCE = ("samples_per_second", "communication_share", "sent_bytes", "workers", LEFT_S, SAVED)
+"""Figures that a sentence does not show: they are in the curve or the job's row."""
 
 
 @transaction.atomic
 def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime, *, place: GangPlacement) -> TrainingJob | None:
-    """The job, leased to this worker where its gang is placed; None if another holds it, or it has ended."""
+    """The job, leased to this worker where its gang is placed; None if another worker holds it, or it has ended."""
     if not holds_place(job_id, place.placement, now):
         return None
     waiting = TrainingJob.objects.filter(pk=job_id, state__in=TrainingJob.ACTIVE).exclude(HOPELESS)
@@ -83,12 +83,12 @@ def hold_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
 
 @transaction.atomic
 def put_back(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
-    """Have a job that was told to make room, or that lost a host, wait for another place.
+    """Queue a job again that was told to make room, or that lost a host.
 
     False if it was cancelled, or another worker has taken it.
     """
     told = Reason("cloud_training.put_back", "its workers gave their places back; it goes on from its last checkpoint")
-    # It is no fault of its own, so it does not count among the attempts that died.
+    # The job is not to blame, so it does not count among the attempts that died.
     changes = {"lease_until": None, "attempts": F("attempts") - 1}
     if not STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=told, **changes):
         return False
@@ -100,7 +100,9 @@ def put_back(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
 
 @transaction.atomic
 def postpone(job: TrainingJob, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
-    """Have a job wait until what it `lack`s may be there again, unless it was cancelled. It is no fault of its own."""
+    """Have a job wait until the missing resource may be available again, unless it was cancelled. It is not to
+    blame.
+    """
     job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update(no_key=True))
     if job.state != State.RUNNING or job.lease_token != lease:
         return
@@ -111,7 +113,7 @@ def postpone(job: TrainingJob, lease: uuid.UUID, lack: Reason, now: datetime) ->
 
 @transaction.atomic
 def go_on_as_gang(job: TrainingJob, lease: uuid.UUID, strategy: Strategy, told: str, now: datetime) -> None:
-    """Have a job that one process has tried wait for the places of all its workers, unless it was cancelled."""
+    """Queue a job that one process has tried for the places of all its workers, unless it was cancelled."""
     changes = {"lease_until": None, "attempts": F("attempts") - 1, "rehearsed": True}
     if STEPS.take(job, State.QUEUED, Q(lease_token=lease), reason=None, **changes):
         grow(job=job.pk, placement=job.placement, ranks=strategy.count, spreads=strategy.spreads, now=now)
@@ -121,9 +123,9 @@ def go_on_as_gang(job: TrainingJob, lease: uuid.UUID, strategy: Strategy, told: 
 
 @transaction.atomic
 def fail_or_retry(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
-    """End the job as failed, or have it wait where failures of this kind go away. A pre-flight is never tried again.
+    """End the job as failed, or queue it again where failures of this kind are temporary.
 
-    False if it waits, or if this worker's lease was lost.
+    A pre-flight is never retried. False if it waits, or if this worker's lease was lost.
     """
     job.refresh_from_db(from_queryset=TrainingJob.objects.select_for_update(no_key=True))
     held = job.state == State.RUNNING and job.lease_token == lease
@@ -141,7 +143,7 @@ def fail_or_retry(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datet
 
 
 def record_found(job_id: uuid.UUID, lease: uuid.UUID, found: SimulationResult) -> None:
-    """Record what a simulation found, before it ends."""
+    """Record the results of a simulation, before it ends."""
     _held(job_id, lease).update(found=msgspec.to_builtins(found), **msgspec.to_builtins(found.figures()))
 
 
@@ -152,8 +154,8 @@ def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
 
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
-    """Record how far the job is."""
-    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items() if name not in UNTOLD)
+    """Record the progress of the job."""
+    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items() if name not in NOT_IN_SENTENCE)
     steps = f" {progress.done} of {progress.total}" if progress.total else ""
     sentence = f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS]
     advanced = {"advanced_in": F("attempts")} if SAVED in progress.values else {}
@@ -180,12 +182,12 @@ def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfine
         log(job_id, f"it runs without {without}: the system does not allow it", now)
 
 
-def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, standing: GangStatus, now: datetime) -> None:
-    """Record who starts the job's workers, and how they are there."""
-    sentence = standing.detail[:MAX_CHARACTERS]
-    changed = {"launcher": launcher, "launcher_state": standing.state, "launcher_sentence": sentence}
+def record_launcher(job_id: uuid.UUID, lease: uuid.UUID, launcher: str, status: GangStatus, now: datetime) -> None:
+    """Record the launcher of the job's workers, and their status there."""
+    sentence = status.detail[:MAX_CHARACTERS]
+    changed = {"launcher": launcher, "launcher_state": status.state, "launcher_sentence": sentence}
     if _held(job_id, lease).update(**changed):
-        log(job_id, f"{launcher}: {standing.state}{f', {sentence}' if sentence else ''}", now)
+        log(job_id, f"{launcher}: {status.state}{f', {sentence}' if sentence else ''}", now)
         notify_consoles("cloud_training")
 
 
@@ -194,7 +196,7 @@ def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     ended = STEPS.take(job, State.SUCCEEDED, Q(lease_token=lease), reason=None, progress=1.0, **_end(now))
     if ended:
         _free(job.pk, now)
-        forget_checkpoints(job.pk)
+        delete_checkpoints(job.pk)
         log(job.pk, "it is done", now)
         announce(Event.JOB_SUCCEEDED, {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug}, about=job, now=now)
     return ended
@@ -205,12 +207,12 @@ def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> b
     ended = STEPS.take(job, State.FAILED, Q(lease_token=lease), reason=reason, **_end(now))
     if ended:
         _free(job.pk, now)
-        _tell_failure(job, reason, now)
+        _log_failure(job, reason, now)
     return ended
 
 
 def cancel(job: TrainingJob, reason: Reason, now: datetime) -> bool:
-    """End the job on somebody's request; False if it has ended."""
+    """End the job on a person's request; False if it has ended."""
     ended = STEPS.take_from_any(job, State.CANCELLED, reason=reason, **_end(now))
     if ended:
         _free(job.pk, now)
@@ -228,7 +230,7 @@ def give_up(now: datetime) -> list[TrainingJob]:
     ]
     for job in given_up:
         _free(job.pk, now)
-        _tell_failure(job, GAVE_UP, now)
+        _log_failure(job, GAVE_UP, now)
     return given_up
 
 
@@ -241,7 +243,7 @@ def _end(now: datetime) -> dict[str, object]:
     return {"finished_at": now, "lease_until": None, "left_s": None}
 
 
-def _tell_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
+def _log_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
     log(job.pk, f"it failed: {reason.sentence} [{reason.code}]", now)
     reported = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
     announce(Event.JOB_FAILED, {**reported, "sentence": reason.sentence}, about=job, now=now)

@@ -48,39 +48,39 @@ class TrainingJob(Stateful, Leased, Figured, Separated):
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="jobs")
     dataset = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.CASCADE, related_name="jobs")
-    """What is quantised, or what the first simulated round begins with (none: the pair's initial parameters)."""
+    """The version to quantise, or that the first simulated round starts from (none: the pair's initial parameters)."""
     federation = models.ForeignKey(
         Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="simulations"
     )
-    """Whose plan is simulated; none of the other kinds."""
+    """Whose plan is simulated; none for the other kinds."""
     fleet = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """A fleet's past that is simulated, as `coterie.twin.trace` writes it; none: a shipped profile is."""
+    """A fleet's history to simulate, as `coterie.twin.trace` writes it; none: a shipped profile is used."""
     options = models.JSONField(default=dict, blank=True)
-    """How to do it: a struct of `coterie.cloud_training.options`."""
+    """A struct of `coterie.cloud_training.options`."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
     left_s = models.FloatField(null=True, blank=True)
-    """Seconds that it expects to take still; none: it does not tell, or has ended."""
+    """Remaining seconds that it expects to take; none: not known, or it has ended."""
     found = models.JSONField(null=True, blank=True)
-    """What a simulation found, a `coterie.cloud.simulation_job.SimulationResult`; none of the other kinds."""
+    """The results of a simulation, a `coterie.cloud.simulation_job.SimulationResult`; none for the other kinds."""
     unconfined = models.CharField(max_length=200, blank=True)
     """Confinements that its process ran without, because the system does not offer them; blank: none."""
     curve = models.JSONField(default=list, blank=True)
     """A `coterie.cloud_training.curve.Point` for each epoch of the cloud model's training."""
     advanced_in = models.PositiveIntegerField(default=0)
-    """The attempt that last wrote a checkpoint; 0: none has. Only attempts since then tell that a job is hopeless."""
+    """The attempt that last wrote a checkpoint; 0: none has. A job is hopeless by the number of attempts since then."""
     launcher = models.CharField(max_length=20, blank=True)
-    """Who started its workers of late, as hosts name it; blank: nobody has, or it is one process."""
+    """The last launcher of its workers, as hosts name it; blank: none, or it is one process."""
     launcher_state = models.CharField(max_length=10, blank=True)
-    """How its workers are there: waits, runs or over; blank: not known."""
+    """The workers' status there: waits, runs or over; blank: not known."""
     launcher_sentence = models.CharField(max_length=200, blank=True)
-    """Why they wait or are over, in the scheduler's words; blank: they run."""
+    """Why they wait or have ended, in the scheduler's words; blank: they run."""
     rehearsed = models.BooleanField(default=False)
-    """Whether one process has tried what a large gang is to train."""
+    """Whether one process has tried the training of a large gang."""
     placement = models.PositiveIntegerField(default=0)
-    """Of its gang, which its worker was asked in."""
+    """Number of its gang's placement, under which its worker was requested."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -96,7 +96,7 @@ class TrainingJob(Stateful, Leased, Figured, Separated):
                 condition=Q(state__in=["queued", "running"]) & ~Q(kind="simulation"),
                 name="one_active_job_a_pair",
             ),
-            # It changes nothing of the pair, so that both may be at work.
+            # It does not change the pair, so that both may run.
             models.UniqueConstraint(
                 fields=["federation"],
                 condition=Q(state__in=["queued", "running"], kind="simulation"),

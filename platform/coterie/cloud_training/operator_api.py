@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.bootstrap_job import Precision
-from coterie.cloud.strategies import ALONE, strategy_schema
+from coterie.cloud.strategies import DEFAULT_STRATEGY, strategy_schema
 from coterie.cloud_training import services
 from coterie.cloud_training.curve import Point, read_curve
 from coterie.cloud_training.models import JobLine, TrainingJob
@@ -268,7 +268,7 @@ class BootstrapSerializer(DistillSerializer):
         "queues; or the scheduler of another cluster; see launchers",
     )
     strategy = serializers.JSONField(
-        default=dict(ALONE),
+        default=dict(DEFAULT_STRATEGY),
         help_text="how the cloud model's training is spread over processes, as JSON; see strategy-schema",
     )
 
@@ -297,7 +297,7 @@ class BootstrapView(APIView):
     @extend_schema(request=BootstrapSerializer, responses={201: TrainingJobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Train the cloud model on a data set, then distil the first device model from it."""
-        return _asked(BootstrapSerializer(data=request.data), services.bootstrap_pair, pk)
+        return _submitted(BootstrapSerializer(data=request.data), services.bootstrap_pair, pk)
 
 
 class DistillView(APIView):
@@ -306,10 +306,10 @@ class DistillView(APIView):
     @extend_schema(request=DistillSerializer, responses={201: TrainingJobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Distil the next device model from the cloud model in use, as from one that was uploaded trained."""
-        return _asked(DistillSerializer(data=request.data), services.distill_pair, pk)
+        return _submitted(DistillSerializer(data=request.data), services.distill_pair, pk)
 
 
-def _asked(wanted: DistillSerializer, ask: Callable[..., TrainingJob], pk: UUID) -> Response:
+def _submitted(wanted: DistillSerializer, ask: Callable[..., TrainingJob], pk: UUID) -> Response:
     pair = get_object_or_404(ModelPair, pk=pk)
     wanted.is_valid(raise_exception=True)
     options = dict(wanted.validated_data)

@@ -6,14 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from coterie.cloud.bootstrap_job import Precision
-from coterie.cloud.strategies import ALONE
+from coterie.cloud.strategies import DEFAULT_STRATEGY
 from coterie.cluster.launchers import LauncherName
 from coterie.cluster.schedule import Device
 from coterie_learning.plan import Document
 
 
 class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Both stages stop early where samples held back no longer gain."""
+    """Both stages stop early where validation samples no longer gain."""
 
     epochs: Annotated[int, Meta(ge=1, le=10_000, description="most passes over the data, for the cloud model")] = 60
     learning_rate: Annotated[float, Meta(gt=0, le=10, description="step size of the cloud model's AdamW")] = 1e-3
@@ -56,18 +56,18 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compiled: Annotated[
         bool, Meta(description="compile the cloud model's passes (torch.compile); pays where steps are many")
     ] = False
-    strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
-    """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""
+    strategy: Document = msgspec.field(default_factory=lambda: dict(DEFAULT_STRATEGY))
+    """How the cloud model's training is distributed over processes, as `coterie.cloud.strategies` writes it."""
 
 
 class SimulationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is tried, on what and for how long."""
+    """The plan, data and duration of a simulation."""
 
     plan: Document
     """Every hyperparameter written out."""
     devices: Annotated[int, Meta(ge=1, le=100_000)]
     after_round: Annotated[int, Meta(ge=0)]
-    """Rounds that the federation had held when it was asked for: what comes later is compared with it."""
+    """Rounds that the federation had held at the request: later ones are compared with the simulation."""
     scenario: str | None = None
     """A shipped one, instead of a data set."""
     split: str = "iid"
@@ -75,20 +75,20 @@ class SimulationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     each: Annotated[int, Meta(ge=1)] | None = None
     """Samples that each device draws with replacement; None: the data set is divided."""
     profile: str | None = None
-    """A shipped fleet; None: the fleet's own past."""
+    """A shipped fleet; None: the fleet's own history."""
     profile_reason: str = ""
-    """Why it is not the fleet's own past, where that was wanted."""
+    """Why it is not the fleet's own history, where that was requested."""
     drift: str | None = None
-    """In which order samples come over the `days`; None: devices have them all from the beginning."""
+    """In which order samples arrive over the `days`; None: devices have all of them from the beginning."""
     cloud_version: str | None = None
-    """The cloud model that devices and cloud begin with; None: the plan asks for none."""
+    """The cloud model that devices and cloud start from; None: the plan needs none."""
     rounds: Annotated[int, Meta(ge=1, le=1000)] = 20
     days: Annotated[float, Meta(gt=0, le=60)] = 14.0
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class QuantiseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an int8 form may cost."""
+    """The allowed cost of an int8 form."""
 
     max_loss_points: Annotated[float, Meta(ge=0, le=100)] = 1.0
     """Percentage points of accuracy on held-out samples; of a model without accuracy, percent of its loss."""

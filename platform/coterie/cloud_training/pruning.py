@@ -1,4 +1,6 @@
-"""Logs of jobs may go, and jobs of which nothing came or is left; those that made a version tell how it came to be."""
+"""Logs of jobs may be deleted, and jobs without a result that still exists; those that made a version document its
+origin.
+"""
 
 from datetime import datetime
 
@@ -18,7 +20,7 @@ def old_lines(before: datetime) -> QuerySet[JobLine]:
 def old_jobs(before: datetime) -> QuerySet[TrainingJob]:
     """Quantisations, simulations, and trainings that failed or were cancelled.
 
-    Not the latest of a pair: that it failed is still to be put right.
+    Not the latest of a pair: its failure still has to be resolved.
     """
     later = TrainingJob.objects.filter(pair=OuterRef("pair"), created_at__gt=OuterRef("created_at"))
     made_nothing = Q(kind__in=(Kind.BOOTSTRAP, Kind.DISTILL), state__in=(State.FAILED, State.CANCELLED))

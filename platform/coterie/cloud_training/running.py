@@ -1,4 +1,4 @@
-"""Does a training job in a child process, under a lease, and ends it in one transaction with its result."""
+"""Runs a training job in a child process, under a lease, and ends it in one transaction with its result."""
 
 import logging
 import uuid
@@ -21,7 +21,7 @@ from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.strategy import Strategy
 from coterie.cloud_training import work
 from coterie.cloud_training.curve import Curve, read_curve
-from coterie.cloud_training.launchers import gang_of, launcher_here
+from coterie.cloud_training.launchers import configured_launcher, gang_of
 from coterie.cloud_training.leasing import (
     fail_or_retry,
     go_on_as_gang,
@@ -56,10 +56,10 @@ PROGRESS_EVERY = timedelta(seconds=0.5)
 
 
 def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
-    """Do a job where its gang is placed, unless it is being done, is placed elsewhere by now, or has ended.
+    """Run a job where its gang is placed, unless it is running, was placed elsewhere meanwhile, or has ended.
 
-    If it is cancelled meanwhile, its result is dropped. It waits again where it has to make room, where the disk is
-    full, and where the storage of files does not answer.
+    If it is cancelled meanwhile, its result is dropped. It is queued again where it has to make room, where the disk is
+    full, and where the file storage does not answer.
     """
     lease, place = uuid.uuid4(), place_of(job_id)
     if place is None or place.placement != placement:
@@ -67,22 +67,22 @@ def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
     job = take_job(job_id, lease, clock(), place=place)
     if job is None:
         return
-    shown = _Shown(job, lease, clock)
+    reporter = _Reporter(job, lease, clock)
 
     def hold() -> bool:
         stands, now = place_of(job_id), clock()
         if stands is not None and stands.leaving:
-            shown.leaves.set()
+            reporter.leaves.set()
         return hold_job(job_id, lease, now) and holds_place(job_id, placement, now)
 
     with Heartbeat(hold) as heartbeat:
         try:
             with scratch_directory("job") as directory:
                 if (strategy := _to_rehearse(job)) is not None:
-                    told = _rehearse(job, strategy, directory, shown, heartbeat.lost, clock)
+                    told = _rehearse(job, strategy, directory, reporter, heartbeat.lost, clock)
                     go_on_as_gang(job, lease, strategy, told, clock())
                     return
-                finish = _do(job, place, directory, shown, heartbeat.lost, clock)
+                finish = _do(job, place, directory, reporter, heartbeat.lost, clock)
         except Cancelled:
             waits = put_back(job, lease, clock())
             logger.info("%s %s", job, "waits for another place" if waits else "was cancelled")
@@ -103,7 +103,7 @@ def run_job(*, job_id: uuid.UUID, placement: int, clock: Clock) -> None:
 
 
 def _to_rehearse(job: TrainingJob) -> Strategy | None:
-    """The strategy of a large gang that nobody has tried; None: there is nothing to try."""
+    """The strategy of a large gang that was not tried yet; None: there is nothing to try."""
     if job.kind != TrainingJob.Kind.BOOTSTRAP or job.rehearsed:
         return None
     strategy = parse_strategy(from_values(job.options, TrainingOptions).strategy)
@@ -111,73 +111,80 @@ def _to_rehearse(job: TrainingJob) -> Strategy | None:
 
 
 def _rehearse(
-    job: TrainingJob, strategy: Strategy, directory: Path, shown: "_Shown", cancel: Event, clock: Clock
+    job: TrainingJob, strategy: Strategy, directory: Path, reporter: "_Reporter", cancel: Event, clock: Clock
 ) -> str:
-    """Have one process try what the gang is to train; what it found, for people. Raises what `run_child` does."""
+    """Have one process try the gang's training; returns the findings, for people. Raises what `run_child` does."""
     train = work.bootstrap_arguments(job, directory, clock())
-    found = shown.run(rehearsal_job.JOB, train, limits_of(train), cancel)
+    found = reporter.run(rehearsal_job.JOB, train, limits_of(train), cancel)
     size = f"{found.memory_bytes >> 20} MB and {found.step_s:.2g} s a step"
     return f"one process took {size} to try it; {strategy.count} workers wait for their places"
 
 
 def _do(
-    job: TrainingJob, place: GangPlacement, directory: Path, shown: "_Shown", cancel: Event, clock: Clock
+    job: TrainingJob, place: GangPlacement, directory: Path, reporter: "_Reporter", cancel: Event, clock: Clock
 ) -> work.Finish:
-    """Run the child and keep its files; returns the change of the registry that is left to do."""
+    """Run the child and store its files; returns the remaining change of the registry."""
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
             check = work.preflight_arguments(job, directory, clock())
-            checked = shown.run(preflight_job.JOB, check, preflight_job.LIMITS, cancel)
+            checked = reporter.run(preflight_job.JOB, check, preflight_job.LIMITS, cancel)
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory, clock())
-            trained = _bootstrap(job, place, train, shown, cancel, clock)
+            trained = _bootstrap(job, place, train, reporter, cancel, clock)
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory, clock())
-            distilled = shown.run(distill_job.JOB, distil, work.TRAINING_LIMITS, cancel)
+            distilled = reporter.run(distill_job.JOB, distil, work.TRAINING_LIMITS, cancel)
             return work.publish_device(job, distil, distilled, clock())
         case TrainingJob.Kind.QUANTISE:
             quantise = work.quantise_arguments(job, directory, clock())
-            quantised = shown.run(quantise_job.JOB, quantise, quantise_job.LIMITS, cancel)
+            quantised = reporter.run(quantise_job.JOB, quantise, quantise_job.LIMITS, cancel)
             return work.keep_variant(job, quantise, quantised, clock())
         case TrainingJob.Kind.SIMULATION:
             simulate = work.simulation_arguments(job, directory, clock())
-            simulated = shown.run(simulation_job.JOB, simulate, simulation_job.LIMITS, cancel)
-            shown.keep(simulated)
-            return work.tell_found(job, simulated)
+            simulated = reporter.run(simulation_job.JOB, simulate, simulation_job.LIMITS, cancel)
+            reporter.keep(simulated)
+            return work.report_findings(job, simulated)
 
 
 def _bootstrap(
-    job: TrainingJob, place: GangPlacement, train: BootstrapArguments, shown: "_Shown", cancel: Event, clock: Clock
+    job: TrainingJob,
+    place: GangPlacement,
+    train: BootstrapArguments,
+    reporter: "_Reporter",
+    cancel: Event,
+    clock: Clock,
 ) -> BootstrapResult:
-    """By this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or it."""
-    if (launcher := launcher_here()) is not None:
+    """Train on this host, with others, or by the scheduler of another cluster. Raises what `run_child` does, or the
+    scheduler's.
+    """
+    if (launcher := configured_launcher()) is not None:
         gang = gang_of(job, train)
         return train_elsewhere(
             launcher,
             gang,
             msgspec.structs.replace(train, gpus=tuple(range(gang.gpus_each))),
-            on_progress=shown.show,
-            on_standing=lambda standing: shown.launched(launcher.kind, standing),
+            on_progress=reporter.show,
+            on_status=lambda status: reporter.launched(launcher.kind, status),
             cancel=cancel,
         )
-    shown.launched(HERE, GangStatus("runs"))
+    reporter.launched(HERE, GangStatus("runs"))
     train = call_gang(job, place, train, clock())
-    return shown.run(bootstrap_job.JOB, train, limits_of(train), cancel)
+    return reporter.run(bootstrap_job.JOB, train, limits_of(train), cancel)
 
 
 @transaction.atomic
 def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
-    """A program that crashes its pre-flight or takes too much has failed it: that is the program's fault."""
+    """End or requeue the job. Crashing its pre-flight, or exceeding its limits there, is the program's own failure."""
     reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
     if fail_or_retry(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=reason, fields=error.fields, now=now)
 
 
-class _Shown:
-    """Writes a child's reports to the job's row, its progress not more often than people can follow."""
+class _Reporter:
+    """Writes a child's reports to the job's row, progress at most as often as people can follow."""
 
     def __init__(self, training: TrainingJob, lease: uuid.UUID, clock: Clock) -> None:
         self._job_id = training.pk
@@ -189,13 +196,13 @@ class _Shown:
         """Set when the job is to make room: it ends with its next checkpoint."""
 
     def run(self, job: ChildJob[A, R], arguments: A, limits: Limits, cancel: Event) -> R:
-        """Do `job` in a child. Raises what `run_child` does."""
+        """Run `job` in a child. Raises what `run_child` does."""
         result = run_child(job, arguments, limits=limits, on_progress=self.show, on_unconfined=self.warn, cancel=cancel)
         self._write_curve()
         return result
 
     def keep(self, found: simulation_job.SimulationResult) -> None:
-        """Write what a simulation found."""
+        """Write the results of a simulation."""
         record_found(self._job_id, self._lease, found)
 
     def show(self, progress: Progress) -> None:
@@ -215,9 +222,9 @@ class _Shown:
         if self._curve is not None:
             record_curve(self._job_id, self._lease, self._curve)
 
-    def launched(self, launcher: str, standing: GangStatus) -> None:
-        """Record who starts its workers, and how they are there."""
-        record_launcher(self._job_id, self._lease, launcher, standing, self._clock())
+    def launched(self, launcher: str, status: GangStatus) -> None:
+        """Record the launcher of its workers, and their status there."""
+        record_launcher(self._job_id, self._lease, launcher, status, self._clock())
 
     def warn(self, unconfined: Unconfined) -> None:
         """Record which confinements the job runs without."""

@@ -12,9 +12,9 @@ from django.db.models import Exists, OuterRef, Q
 from coterie.audit.recording import audited
 from coterie.cloud.errors import CannotSplit
 from coterie.cloud.rehearsal_job import LARGE
-from coterie.cloud.strategies import ALONE, parse_strategy, strategy_document
+from coterie.cloud.strategies import DEFAULT_STRATEGY, parse_strategy, strategy_document
 from coterie.cloud.strategy import Splits, Strategy
-from coterie.cloud_training.checkpoints import hand_on_checkpoints, jobs_with_checkpoints, keep_only
+from coterie.cloud_training.checkpoints import jobs_with_checkpoints, keep_only, pass_on_checkpoints
 from coterie.cloud_training.errors import (
     AlreadySimulated,
     DatasetDoesNotFit,
@@ -48,16 +48,16 @@ from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
 ASKED_AGAIN_S = 20.0
-"""After so many seconds a host need not answer the request to lead a gang: it is asked again and again."""
+"""Seconds after which a host that did not answer the request to lead a gang is asked again."""
 BEHIND_ALL = -1
-"""Priority of what no fleet waits for."""
+"""Priority of jobs that no fleet waits for."""
 KEPT = timedelta(days=7)
-"""How long a job that failed can be tried again from its last checkpoint."""
+"""How long a failed job can be retried from its last checkpoint."""
 OPTIONS: Mapping[TrainingJob.Kind, type[Options]] = {
     TrainingJob.Kind.QUANTISE: QuantiseOptions,
     TrainingJob.Kind.SIMULATION: SimulationOptions,
 }
-"""Of the kinds that have options of their own."""
+"""Of the kinds that have their own options."""
 CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
 
 
@@ -102,7 +102,7 @@ def distill_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions,
 def quantise_version(
     *, version: ModelVersion, dataset: Dataset, options: QuantiseOptions, now: datetime
 ) -> TrainingJob:
-    """Make an int8 form of a version of a device model, measured on held-out samples: its card tells what came of it.
+    """Make an int8 form of a version of a device model, measured on held-out samples; its card shows the result.
 
     Raises NotADeviceModel, PairNotReady, DatasetDoesNotFit, VersionRemoved or PairBusy.
     """
@@ -160,7 +160,7 @@ def simulate_plan(
 
 
 def _check_splits(pair: ModelPair, strategy: Strategy) -> None:
-    """A pair that an older release checked does not tell: then the job itself does."""
+    """The splits of a pair that an older release checked are unknown: then the job itself checks them."""
     modules = pair.report.get("cloud_splits")
     if modules is not None:
         splits = Splits(from_values(modules, tuple[str, ...]), str(pair.report.get("cloud_obstacle", "")))
@@ -192,7 +192,7 @@ def add_job(
     federation: Federation | None = None,
     fleet: Blob | None = None,
 ) -> TrainingJob:
-    """A job that waits for its workers. Raises PairBusy, or of a simulation AlreadySimulated."""
+    """Create a job that waits for its workers. Raises PairBusy, or for a simulation AlreadySimulated."""
     try:
         with transaction.atomic():
             job = TrainingJob.objects.create(
@@ -217,15 +217,15 @@ def add_job(
 
 
 def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
-    """As many as its strategy has; the other kinds are one process, and simulations make room for them all.
+    """As many as its strategy has; the other kinds are one process, and simulations make room for all others.
 
-    Of a large gang, one process tries it first.
+    A large gang is first tried by one process.
     """
     options = TrainingOptions()
     if job.kind in (TrainingJob.Kind.BOOTSTRAP, TrainingJob.Kind.DISTILL):
         options = from_values(job.options, TrainingOptions)
     is_spread = job.kind == TrainingJob.Kind.BOOTSTRAP
-    strategy = parse_strategy(options.strategy if is_spread else ALONE)
+    strategy = parse_strategy(options.strategy if is_spread else DEFAULT_STRATEGY)
     is_tried = strategy.count >= LARGE and not job.rehearsed
     add_gang(
         job=job.pk,
@@ -242,9 +242,9 @@ def _ask_for_workers(job: TrainingJob, now: datetime) -> None:
 
 
 def place_jobs(*, now: datetime) -> float:
-    """Find places for the jobs that wait, and ask the hosts that lead; once more where one does not begin.
+    """Find places for the jobs that wait, and ask the hosts that lead; repeatedly where one does not begin.
 
-    Seconds for which none waits, and none has a place.
+    Returns the seconds for which no job waits and none has a place.
     """
     if not (TrainingJob.objects.filter(state__in=TrainingJob.ACTIVE).exists() or active_gangs().exists()):
         return LONGEST_S
@@ -256,7 +256,7 @@ def place_jobs(*, now: datetime) -> float:
             if place is None:
                 continue
             if job.state == TrainingJob.State.RUNNING and job.placement == place.placement:
-                # Whoever led it died, and the shares of other hosts with it.
+                # Its leader died, and the shares of other hosts with it.
                 give_place_back(job=job.pk, placement=place.placement, now=now)
                 PLACE.send()
                 continue
@@ -270,9 +270,9 @@ def _ask_lead(job: TrainingJob, place: GangPlacement) -> None:
 
 @audited("cloud_training.cancel_job", subject="job")
 def cancel_job(*, job: TrainingJob, why: str = "", now: datetime) -> None:
-    """Stop a job; its child process ends within seconds. A pair whose pre-flight is cancelled is rejected.
+    """Stop a job; its child process ends within seconds.
 
-    `why` stands in its reason. Raises JobHasEnded.
+    A pair whose pre-flight is cancelled is rejected. `why` is part of its reason. Raises JobHasEnded.
     """
     if not cancel(job, cancellation("cloud_training.cancelled", why), now):
         raise JobHasEnded(job=str(job.pk), state=job.state)
@@ -282,7 +282,7 @@ def cancel_job(*, job: TrainingJob, why: str = "", now: datetime) -> None:
 
 @audited("cloud_training.retry_job")
 def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
-    """Run what failed or was cancelled again, as a new job that goes on from its last checkpoint.
+    """Run a failed or cancelled job again, as a new job that resumes from its last checkpoint.
 
     Raises JobHasNotFailed, PairBusy or AlreadySimulated.
     """
@@ -302,15 +302,15 @@ def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
             fleet=job.fleet,
             now=now,
         )
-        hand_on_checkpoints(job.pk, again.pk)
+        pass_on_checkpoints(job.pk, again.pk)
     return again
 
 
 def sweep(*, now: datetime) -> float:
-    """See to what nobody does: pairs that wait to be checked, jobs without a gang, gangs without a job.
+    """Find overdue work: pairs that wait for their check, jobs without a gang, gangs without a job.
 
-    The checkpoints of jobs that ended are removed: at once of those that succeeded, after a week of the others.
-    Seconds for which nothing but that is left to do.
+    The checkpoints of jobs that ended are removed: at once of those that succeeded, after a week of the others. Returns
+    the seconds for which there is nothing else to do.
     """
     unasked = ModelPair.objects.filter(
         ~Exists(TrainingJob.objects.filter(pair=OuterRef("pk"))), state=ModelPair.State.CHECKING
@@ -326,7 +326,7 @@ def sweep(*, now: datetime) -> float:
         keep_only(wanted.values_list("pk", flat=True))
     active = TrainingJob.objects.filter(state__in=TrainingJob.ACTIVE)
     for job in active.select_related("pair"):
-        _ask_for_workers(job, now)  # one of an older release, which asked for none
+        _ask_for_workers(job, now)  # one of an older release, which requested none
     jobs = list(active.values_list("pk", flat=True))
     tidy(active_jobs=jobs, now=now)
     return 0.0 if jobs or unasked.exists() else LONGEST_S

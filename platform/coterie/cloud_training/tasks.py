@@ -10,7 +10,7 @@ from coterie.cloud_training import running, services, together
 
 @shared_task(name="coterie.cloud_training.tasks.sweep")
 def sweep() -> float:
-    """Find work that no worker does; runs all the time."""
+    """Find work that no worker does; runs periodically."""
     return services.sweep(now=timezone.now())
 
 
@@ -22,13 +22,13 @@ def check_pair(pair: str) -> None:
 
 @shared_task(name="coterie.cloud_training.tasks.place")
 def place() -> float:
-    """Find places for the jobs that wait; runs all the time."""
+    """Find places for the jobs that wait; runs periodically."""
     return services.place_jobs(now=timezone.now())
 
 
 @shared_task(name="coterie.cloud_training.tasks.run_job")
 def run_job(job: str, placement: int) -> None:
-    """Do a training job that was placed with this host as its lead."""
+    """Run a training job that was placed with this host as its lead."""
     running.run_job(job_id=UUID(job), placement=placement, clock=timezone.now)
 
 

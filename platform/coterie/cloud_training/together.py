@@ -1,4 +1,4 @@
-"""A gang over several hosts: whoever leads it asks the others, and each runs its share until the placement is over."""
+"""A gang over several hosts: its leader asks the others, and each runs its share until the placement ends."""
 
 import logging
 import secrets
@@ -34,7 +34,7 @@ Clock = Callable[[], datetime]
 JOIN_WITHIN_S = 150.0
 """The workers wait a little longer for each other."""
 TO_TRAIN = ("pair__cloud_program", "pair__loss_program", "dataset__blob")
-"""What a host that joins reads of a job."""
+"""The fields of a job that a joining host reads."""
 
 
 class Meeting(NamedTuple):
@@ -49,7 +49,7 @@ class Meeting(NamedTuple):
 def call_gang(
     job: TrainingJob, place: GangPlacement, arguments: BootstrapArguments, now: datetime
 ) -> BootstrapArguments:
-    """Have the other hosts run their shares; gives the lead's."""
+    """Have the other hosts run their shares; returns the leader's own."""
     arguments = msgspec.structs.replace(arguments, gpus=place.shares[0].gpus)
     if len(place.shares) == 1:
         return arguments
@@ -74,15 +74,16 @@ def call_gang(
 
 
 def limits_of(arguments: BootstrapArguments) -> Limits:
-    """Of a child that trains: only one that has to reaches other hosts."""
+    """Limits of a child that trains: only one that has to can reach other hosts."""
     limits = work.bootstrap_limits(arguments)
     return limits if arguments.together is None else replace(limits, network=True)
 
 
 def join_gang(*, job_id: uuid.UUID, placement: int, host: str, first: int, meeting: Meeting, clock: Clock) -> None:
-    """Run this host's workers, unless that was done or the placement is over. What fails them, the lead tells.
+    """Run this host's workers, unless that was done or the placement has ended.
 
-    Where this host lacks what comes back by itself, all of the gang waits.
+    The leader reports the workers' failures. Where this host lacks a resource that becomes available by itself, all of
+    the gang waits.
     """
     if not join(job=job_id, placement=placement, host=host, now=clock()):
         return
@@ -128,7 +129,7 @@ def _addresses(place: GangPlacement) -> Mapping[str, str]:
 
 
 def _free_port() -> int:
-    """One that nobody listens at; should somebody take it meanwhile, the workers fail to meet and are placed again."""
+    """A free port; should another process take it meanwhile, the workers fail to connect and are placed again."""
     with socket.create_server(("", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port

@@ -1,4 +1,4 @@
-"""What each kind of training job does: its child process, and how the registry changes with the result."""
+"""The work of each kind of training job: its child process, and the changes of the registry with the result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,17 +28,19 @@ from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
 Finish = Callable[[datetime], None]
-"""Changes the registry, within the transaction that ends the job; files are kept before, or all writers would wait."""
+"""Changes the registry, within the transaction that ends the job; files are stored before, or all writers would
+wait.
+"""
 TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, confined=True)
 
 
 def bootstrap_limits(arguments: BootstrapArguments) -> Limits:
-    """Workers of a strategy that has several talk to each other."""
+    """Workers of a strategy with several communicate with each other."""
     return replace(TRAINING_LIMITS, loopback=bool(parse_strategy(arguments.strategy).member))
 
 
 def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> PreflightArguments:
-    """Both programs of the pair, and where its graphs go."""
+    """Both programs of the pair, and the paths of its graphs."""
     return PreflightArguments(
         device=_path(job.pair.device_program, directory, now),
         cloud=_path(job.pair.cloud_program, directory, now),
@@ -56,7 +58,7 @@ def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> Pre
 
 
 def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightResult, now: datetime) -> Finish:
-    """The pair is ready."""
+    """Mark the pair as ready."""
     train_step = keep_file(path=Path(arguments.train_step), now=now)
     predict = keep_file(path=Path(arguments.predict), now=now)
     initial_parameters = keep_file(path=Path(arguments.parameters), now=now)
@@ -103,7 +105,7 @@ def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> Boo
 
 
 def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: BootstrapResult, now: datetime) -> Finish:
-    """A new version of the cloud model; the device model's is distilled from it next."""
+    """Publish a new version of the cloud model; the device model is distilled from it next."""
     parameters = keep_file(path=Path(arguments.output), now=now)
 
     def finish(now: datetime) -> None:
@@ -113,7 +115,7 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
             origin=ModelVersion.Origin.BOOTSTRAP,
             parent=champion(job.pair_id, Role.CLOUD),
             parameters=parameters,
-            metrics=_known(
+            metrics=_measured(
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
                 class_accuracy=result.class_accuracy or None,
@@ -171,7 +173,7 @@ def distill_arguments(job: TrainingJob, directory: Path, now: datetime) -> Disti
 
 
 def publish_device(job: TrainingJob, arguments: DistillArguments, result: DistillResult, now: datetime) -> Finish:
-    """A new version of the device model."""
+    """Publish a new version of the device model."""
     parameters = keep_file(path=Path(arguments.output), now=now)
 
     def finish(now: datetime) -> None:
@@ -181,7 +183,7 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
             origin=ModelVersion.Origin.DISTILLATION,
             parent=champion(job.pair_id, Role.DEVICE),
             parameters=parameters,
-            metrics=_known(
+            metrics=_measured(
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
                 class_accuracy=result.class_accuracy or None,
@@ -214,7 +216,7 @@ def quantise_arguments(job: TrainingJob, directory: Path, now: datetime) -> Quan
 
 
 def keep_variant(job: TrainingJob, arguments: QuantiseArguments, result: QuantiseResult, now: datetime) -> Finish:
-    """The version's int8 form, or why it has none."""
+    """Store the version's int8 form, or why it has none."""
     version = job.version
     assert version is not None
     graph = None if result.graph is None else keep_file(path=Path(arguments.output), now=now)
@@ -240,7 +242,7 @@ def _offer(result: QuantiseResult) -> str:
 
 
 def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> SimulationArguments:
-    """The pair's graphs, the version that the first round begins with, samples, and the fleet."""
+    """The pair's graphs, the version that the first round starts from, samples, and the fleet."""
     pair, options = job.pair, from_values(job.options, SimulationOptions)
     cloud, cloud_data = _cloud_of(job, options)
     assert pair.train_step is not None and pair.predict is not None and pair.initial_parameters is not None
@@ -270,7 +272,7 @@ def simulation_arguments(job: TrainingJob, directory: Path, now: datetime) -> Si
 
 
 def _cloud_of(job: TrainingJob, options: SimulationOptions) -> tuple[ModelVersion | None, Dataset | None]:
-    """The cloud model that the plan asks for, and the initial cloud data. Raises VersionRemoved."""
+    """The cloud model that the plan needs, and the initial cloud data. Raises VersionRemoved."""
     if options.cloud_version is None:
         return None, None
     assert job.federation is not None, "simulations have one"
@@ -280,7 +282,7 @@ def _cloud_of(job: TrainingJob, options: SimulationOptions) -> tuple[ModelVersio
     return version, job.federation.cloud_data
 
 
-def tell_found(job: TrainingJob, found: SimulationResult) -> Finish:
+def report_findings(job: TrainingJob, found: SimulationResult) -> Finish:
     """The outcome, for people; the job's row has all of it."""
     over = "while samples come" if found.moments else f"in {len(found.rounds)} rounds"
     sentence = (
@@ -290,7 +292,7 @@ def tell_found(job: TrainingJob, found: SimulationResult) -> Finish:
     return lambda _: conclude_job(job.pk, sentence)
 
 
-def _known(**figures: Metric | None) -> dict[str, Metric]:
+def _measured(**figures: Metric | None) -> dict[str, Metric]:
     """Those figures that the task has."""
     return {name: value for name, value in figures.items() if value is not None}
 

@@ -50,9 +50,7 @@ _thread_connection = _ThreadConnection()
 
 
 def _with_thread_connection(work: Callable[[], T]) -> T:
-    if (
-        _thread_connection.suspicions != WATCH.suspicions
-    ):  # another thread's was broken
+    if _thread_connection.suspicions != WATCH.suspicions:  # another thread's was broken
         _thread_connection.suspicions = WATCH.suspicions
         connection.close()
     try:

@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from coterie.cloud.fleet_run_job import CannotRun, WantedRun
+from coterie.cloud.fleet_run_job import CannotRun, RunRequest
 from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.federations.models import Federation
 from coterie.registry.models import Blob
@@ -57,7 +57,7 @@ def _run(
     fleet: SimulatedFleet, federation: Federation, rate: float, seed: int, asked_by: str, at: datetime
 ) -> SimulationRun:
     plan = plan_document(parse_plan({**federation.plan, "local": {**federation.plan["local"], "learning_rate": rate}}))
-    wanted = WantedRun(plan, seed, ROUNDS)
+    wanted = RunRequest(plan, seed, ROUNDS)
     asked = msgspec.to_builtins(wanted)
     return SimulationRun(fleet=fleet, key=key_of(wanted), wanted=asked, asked_by=asked_by, created_at=at, hinted_at=at)
 

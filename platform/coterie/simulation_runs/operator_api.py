@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from coterie.cloud.fleet_run_job import WantedRun
+from coterie.cloud.fleet_run_job import RunRequest
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
@@ -136,7 +136,7 @@ class AskForRunsView(APIView):
         """Ask for runs, in their order: those that are there are found, what failed or was cancelled is tried again."""
         fleet, asked = get_object_or_404(SimulatedFleet, pk=pk), WantedRunsSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        wanted = [WantedRun(**one) for one in asked.validated_data["runs"]]
+        wanted = [RunRequest(**one) for one in asked.validated_data["runs"]]
         runs = services.ask_for_runs(fleet=fleet, wanted=wanted, now=timezone.now())
         return Response(SimulationRunSerializer(runs, many=True).data, status=status.HTTP_201_CREATED)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from coterie.child.errors import Cancelled
 from coterie.child.job import Progress
 from coterie.child.run import run_child
-from coterie.cloud.fleet_run_job import JOB, LIMITS, FleetRunArguments, WantedRun
+from coterie.cloud.fleet_run_job import JOB, LIMITS, FleetRunArguments, RunRequest
 from coterie.cloud.simulation_job import LEFT_S, agent_code
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
@@ -63,7 +63,7 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
             with scratch_directory("run") as directory:
                 arguments = FleetRunArguments(
                     fleet=str(sound_path(run.fleet.file_id, directory, now=clock())),
-                    wanted=from_values(run.wanted, WantedRun),
+                    wanted=from_values(run.wanted, RunRequest),
                     keep=str(kept_of(run.pk)),
                     code=agent_code(),
                 )

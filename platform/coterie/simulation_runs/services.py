@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from coterie.audit.recording import audited, check_permitted
-from coterie.cloud.fleet_run_job import TOLD, ToldOfFleet, WantedRun
+from coterie.cloud.fleet_run_job import DESCRIPTION, FleetDescription, RunRequest
 from coterie.core.acting import current_actor
 from coterie.core.events import notify_consoles
 from coterie.core.lease import lapsed
@@ -55,25 +55,25 @@ def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
 
 
 @audited("simulation_runs.keep_fleet")
-def _keep_fleet(*, blob: Blob, told: ToldOfFleet, now: datetime) -> SimulatedFleet:
+def _keep_fleet(*, blob: Blob, told: FleetDescription, now: datetime) -> SimulatedFleet:
     pair, data = (name[:MAX_NAME] for name in told.names)
     known = {"pair_name": pair, "data_name": data, "devices": told.devices}
     fleet, _ = SimulatedFleet.objects.get_or_create(file=blob, defaults={"created_at": now, "used_at": now, **known})
     return fleet
 
 
-def _told(path: Path) -> ToldOfFleet:
+def _told(path: Path) -> FleetDescription:
     with opened(path) as source:
         file = open_tensors(source)  # its head is that of a file of tensors
         try:
-            size = math.prod(file.header.specs[TOLD].shape)
-            return from_json(file.read(TOLD, 0, size).tobytes(), ToldOfFleet)
+            size = math.prod(file.header.specs[DESCRIPTION].shape)
+            return from_json(file.read(DESCRIPTION, 0, size).tobytes(), FleetDescription)
         except (KeyError, *UNREADABLE) as error:
             raise FleetUntold(detail=str(error)) from error
 
 
 @audited("simulation_runs.ask_for_runs", subject="fleet")
-def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: datetime) -> list[SimulationRun]:
+def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[RunRequest], now: datetime) -> list[SimulationRun]:
     """The runs, in the order of `wanted`: those that are there, and new ones.
 
     What failed is tried again, what was cancelled goes on where it was. Raises WireError ``plan.invalid``.
@@ -116,7 +116,7 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[WantedRun], now: dat
     return [found[key] for key in keys]
 
 
-def key_of(wanted: WantedRun) -> str:
+def key_of(wanted: RunRequest) -> str:
     """The same for the same run by the same release."""
     return hashlib.sha256(msgspec.json.encode((version("coterie"), wanted), order="sorted")).hexdigest()
 

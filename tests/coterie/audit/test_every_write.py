@@ -24,7 +24,7 @@ from coterie.alerts.services import create_channel, create_rule
 from coterie.analytics.services import ask_question
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
-from coterie.cloud.fleet_run_job import TOLD
+from coterie.cloud.fleet_run_job import DESCRIPTION
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
@@ -187,7 +187,7 @@ def resting() -> str:
 
 
 NO_TENSORS = encode_tensors({})
-A_FLEET = encode_tensors({TOLD: np.frombuffer(b'{"names": ["m.pt2", "d.npz"], "devices": null}', np.uint8)})
+A_FLEET = encode_tensors({DESCRIPTION: np.frombuffer(b'{"names": ["m.pt2", "d.npz"], "devices": null}', np.uint8)})
 
 
 def simulated_fleet() -> SimulatedFleet:

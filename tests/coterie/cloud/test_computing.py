@@ -10,7 +10,7 @@ from torch._dynamo.exc import TorchDynamoException
 
 from coterie.child.job import Progress
 from coterie.cloud.bootstrap import bootstrap_stored
-from coterie.cloud.computing import told_failures
+from coterie.cloud.computing import translated_errors
 from coterie.cloud.errors import CannotCompile, GpuFull, NoGpu
 from coterie.compile.passes.devices import made_on
 from coterie.compile.program import export_module
@@ -41,9 +41,9 @@ def test_a_gpu_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_failures_to_compute_have_codes() -> None:
-    with pytest.raises(GpuFull, match="smaller batches"), told_failures():
+    with pytest.raises(GpuFull, match="smaller batches"), translated_errors():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nmore")
-    with pytest.raises(CannotCompile, match="no compiler"), told_failures():
+    with pytest.raises(CannotCompile, match="no compiler"), translated_errors():
         raise TorchDynamoException("no compiler was found")
 
 

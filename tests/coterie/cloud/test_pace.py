@@ -25,7 +25,7 @@ def looks(step_s: float, steps: int) -> tuple[list[float], list[float]]:
         clock.now += step_s
         since += 1
         if since == until:
-            found = pace.look(since)
+            found = pace.check(since)
             looked.append(clock.now - 1000)
             due += [clock.now - 1000] if found.due else []
             since, until = 0, found.steps
@@ -54,9 +54,9 @@ def test_a_first_step_that_compiles_tells_little() -> None:
     clock = Clock()
     pace = Pace(EVERY_S, clock)
     clock.now += 50
-    assert pace.look(1).steps == 1, "ten seconds are left, and a step seems to take fifty"
+    assert pace.check(1).steps == 1, "ten seconds are left, and a step seems to take fifty"
     clock.now += 0.5
-    assert pace.look(1).steps == 2
+    assert pace.check(1).steps == 2
 
 
 def test_zero_saves_after_each_step() -> None:
@@ -64,7 +64,7 @@ def test_zero_saves_after_each_step() -> None:
     pace = Pace(0.0, clock)
     for _ in range(3):
         clock.now += 0.5
-        assert pace.look(1) == (True, 1)
+        assert pace.check(1) == (True, 1)
 
 
 def test_an_epoch_that_begins_has_just_been_saved() -> None:
@@ -73,4 +73,4 @@ def test_an_epoch_that_begins_has_just_been_saved() -> None:
     clock.now += 59
     pace.begin()
     clock.now += 2
-    assert not pace.look(1).due
+    assert not pace.check(1).due

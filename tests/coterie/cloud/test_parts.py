@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coterie.cloud.checkpoints import read_file
 from coterie.cloud.epochs import Moment
-from coterie.cloud.parts import OwnParts, RowSpan, forget_other_parts, join_parts, part_path, part_paths, share_of_rows
+from coterie.cloud.parts import OwnParts, RowSpan, delete_other_parts, join_parts, part_path, part_paths, share_of_rows
 from coterie_wire.tensors import encode_tensors
 
 COUNTS = st.integers(1, 7)
@@ -48,7 +48,7 @@ def test_parts_of_an_attempt_that_does_not_count_are_removed(tmp_path: Path) -> 
     further = [part_path(tmp_path, 0, 3, Moment(4)), part_path(tmp_path, 0, 2, Moment(3, 1))]
     for path in (*counted, *further):
         path.touch()
-    forget_other_parts(tmp_path, Moment(3))
+    delete_other_parts(tmp_path, Moment(3))
     assert sorted(tmp_path.iterdir()) == counted
 
 
@@ -58,9 +58,9 @@ def test_a_worker_keeps_the_part_that_counts_until_all_have_written_the_one_afte
     for former, at in pairwise(moments):
         own.write(at, b"numbers")
         assert own.path(former).exists() == (former != Moment()), "others may not have written theirs"
-        own.forget_older(at)
+        own.delete_older(at)
     assert sorted(tmp_path.iterdir()) == [own.path(Moment(1)), own.path(Moment(1, 2))]
     own.write(Moment(1, 2), b"once more")
-    own.forget_older(Moment(1, 2))
+    own.delete_older(Moment(1, 2))
     assert read_file(own.path(Moment(1, 2))) == b"once more"
     assert own.path(Moment(1)).exists()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from coterie.cloud.figures import SimulationFigures
-from coterie.cloud.fleet_run_job import FleetRunResult, WantedRun
+from coterie.cloud.fleet_run_job import FleetRunResult, RunRequest
 from coterie.core.lease import LEASE
 from coterie.simulation.fleet.checkpoint import IDENTITY
 from coterie.simulation.fleet.outcome import FleetOutcome
@@ -49,7 +49,7 @@ def a_fleet(directory: Path, content: bytes | None = None) -> SimulatedFleet:
     return keep_fleet(path=path, now=START)
 
 
-def wanted(seed: int = 0) -> WantedRun:
+def wanted(seed: int = 0) -> RunRequest:
     return msgspec.structs.replace(wanted_of(run()), seed=seed)
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_file_of_tensors_or_no_plan_is_refused(tmp_path: Path) -> Non
         a_fleet(tmp_path, encode_tensors({"x": np.zeros(3, np.float32)}))
     fleet = a_fleet(tmp_path)
     with pytest.raises(WireError, match="has no kind"):
-        ask_for_runs(fleet=fleet, wanted=[WantedRun({"local": {"kind": "sg"}}, 0, 1)], now=START)
+        ask_for_runs(fleet=fleet, wanted=[RunRequest({"local": {"kind": "sg"}}, 0, 1)], now=START)
     assert not SimulationRun.objects.exists()
 
 

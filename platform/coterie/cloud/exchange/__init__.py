@@ -1,4 +1,5 @@
-"""How the first process of a job and its workers exchange the model and gradients, one by one, over the loopback.
+"""How the first process of a job and its workers exchange the model and gradients, one by one, over the loopback
+interface.
 
-Gloo waits for every member of a group, and cannot leave a late one behind; here each is asked and answers by itself.
+Gloo waits for every member of a group, and cannot skip a late one; here each worker is asked and answers independently.
 """

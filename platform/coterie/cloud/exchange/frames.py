@@ -11,7 +11,7 @@ LENGTH_BYTES = 8
 
 
 class Frame(NamedTuple):
-    """What one side says."""
+    """One message."""
 
     words: Mapping[str, str]
     tensors: Mapping[str, Array]
@@ -24,12 +24,14 @@ def pack(words: Mapping[str, str], tensors: Mapping[str, Array]) -> bytes:
 
 
 def largest(numbers: int) -> int:
-    """A bound on the bytes of a frame with so many numbers."""
+    """An upper bound on the bytes of a frame with so many numbers."""
     return MAX_HEADER_BYTES + 8 * numbers
 
 
 async def read_frame(reader: StreamReader, *, most_bytes: int) -> Frame:
-    """The next frame. Raises WireError, before anything is allocated, or IncompleteReadError where the other ends."""
+    """The next frame. Raises WireError, before anything is allocated, or IncompleteReadError where the other side
+    has closed.
+    """
     size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "little")
     if size > most_bytes:
         raise WireError("tensors.malformed", f"a frame of {size} bytes; at most {most_bytes} are read")

@@ -1,4 +1,6 @@
-"""The first process's side: workers that come and go, each with the newest question that it has not answered yet."""
+"""The first process's side: workers connect and disconnect, each with the newest question that it has not answered
+yet.
+"""
 
 import asyncio
 import hmac
@@ -19,50 +21,50 @@ SECRET, WORKER = "secret", "worker"
 
 
 class Reply(NamedTuple):
-    """What a worker has answered."""
+    """A worker's answer."""
 
     worker: int
     frame: Frame
 
 
 class Exchange:
-    """A question that was not answered is asked again when its worker comes back."""
+    """A question without an answer is sent again when its worker reconnects."""
 
     def __init__(self, workers: int, *, secret: str, most_bytes: int) -> None:
         self._secret, self._most_bytes = secret, most_bytes
         self._questions: list[bytes | None] = [None] * workers
-        self._asked = [asyncio.Event() for _ in range(workers)]
-        self._here: dict[int, StreamWriter] = {}
+        self._has_question = [asyncio.Event() for _ in range(workers)]
+        self._writers: dict[int, StreamWriter] = {}
         self._replies: asyncio.Queue[Reply | CoterieError] = asyncio.Queue()
         self._server: asyncio.Server | None = None
         self._served: set[asyncio.Task[None]] = set()
 
     async def open(self) -> int:
-        """Listen; gives the port."""
+        """Listen; returns the port."""
         self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def close(self) -> None:
-        """Hang up, and wait until nobody is served."""
+        """Close all connections, and wait for their tasks."""
         if self._server is not None:
             self._server.close()
-        for writer in self._here.values():
+        for writer in self._writers.values():
             writer.transport.abort()
         if self._served:
             await asyncio.wait(self._served)
 
     def ask(self, worker: int, question: bytes) -> None:
-        """Have it answered by `worker`; a question that is still waiting to be sent is forgotten."""
+        """Send a question to `worker`; replaces a question that has not been sent yet."""
         self._questions[worker] = question
-        self._asked[worker].set()
+        self._has_question[worker].set()
 
     def fail(self, error: CoterieError) -> None:
-        """Have the next `reply` raise it."""
+        """Have the next `reply` raise `error`."""
         self._replies.put_nowait(error)
 
     async def reply(self) -> Reply:
-        """The next answer. Raises what `fail` was told."""
+        """The next answer. Raises the error given to `fail`."""
         found = await self._replies.get()
         if isinstance(found, CoterieError):
             raise found
@@ -75,11 +77,11 @@ class Exchange:
         self._served.add(served)
         try:
             worker = await asyncio.wait_for(self._greeted(reader), HELLO_S)
-            if (former := self._here.get(worker)) is not None:
+            if (former := self._writers.get(worker)) is not None:
                 former.close()
-            self._here[worker] = writer
+            self._writers[worker] = writer
             if self._questions[worker] is not None:
-                self._asked[worker].set()
+                self._has_question[worker].set()
             sender = asyncio.create_task(self._send(worker, writer))
             while True:
                 frame = await read_frame(reader, most_bytes=self._most_bytes)
@@ -101,7 +103,7 @@ class Exchange:
         return int(number)
 
     async def _send(self, worker: int, writer: StreamWriter) -> None:
-        asked = self._asked[worker]
+        asked = self._has_question[worker]
         while True:
             await asked.wait()
             asked.clear()

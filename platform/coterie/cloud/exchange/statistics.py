@@ -1,4 +1,4 @@
-"""What a model stores besides its parameters, as one vector: running statistics, which no gradient changes."""
+"""A model's floating-point and other buffers as one vector: running statistics, which have no gradient."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from coterie.cloud.program import CloudProgram
 
 
 class Statistics:
-    """The numbers of all tensors of the state that are no parameters, one tensor after the other."""
+    """The numbers of all tensors of the state that are not parameters, one tensor after the other."""
 
     def __init__(self, cloud: CloudProgram) -> None:
         self._tensors = [tensor for name, tensor in cloud.state.items() if name not in cloud.parameters]
@@ -23,7 +23,7 @@ class Statistics:
         return found
 
     def spread(self, vector: NDArray[np.floating[Any]]) -> None:
-        """Take the numbers of a vector [size]; whole numbers and truth values are rounded."""
+        """Set the tensors from a vector [size]; integers and booleans are rounded."""
         start = 0
         for tensor in self._tensors:
             part = tensor_of(vector[start : start + tensor.numel()]).reshape(tensor.shape)

@@ -1,4 +1,4 @@
-"""A model's gradients, running statistics and loss as one vector, so that a code can sum them together."""
+"""A model's gradients, running statistics and loss as one vector, so that a gradient code can sum them together."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from coterie_wire.tensors import Array
 
 
 class Layout:
-    """The gradients of the parameters in order, then the numbers of what no gradient changes, then the loss."""
+    """The gradients of the parameters in order, then the numbers without gradients, then the loss."""
 
     def __init__(self, cloud: CloudProgram) -> None:
         self._cloud = cloud
@@ -23,11 +23,11 @@ class Layout:
         self.size = sum(parameter.numel() for parameter in self._parameters) + self._statistics.size + 1
 
     def state(self) -> Mapping[str, Array]:
-        """The model, as it travels to workers."""
+        """The model, as it is sent to workers."""
         return {name: array_of(tensor) for name, tensor in self._cloud.state.items()}
 
     def load(self, state: Mapping[str, Array]) -> None:
-        """Take the model. Raises KeyError or RuntimeError where it is another one."""
+        """Load the model. Raises KeyError or RuntimeError where it is a different one."""
         with torch.no_grad():
             for name, tensor in self._cloud.state.items():
                 tensor.copy_(tensor_of(state[name]))
@@ -47,7 +47,7 @@ class Layout:
         return found
 
     def spread(self, vector: NDArray[np.float64], idle: set[int]) -> float:
-        """Give parameters their gradients, and statistics what the vector says; returns the loss."""
+        """Set the parameters' gradients and the statistics from the vector; returns the loss."""
         start = 0
         for place, parameter in enumerate(self._parameters):
             part = torch.from_numpy(vector[start : start + parameter.numel()].astype(np.float32))

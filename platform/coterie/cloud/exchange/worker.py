@@ -39,7 +39,7 @@ def serve_gradients(arguments: WorkerArguments, report: ReportProgress) -> Worke
 
 
 async def answer_all(port: int, hello: Mapping[str, str], answer: Answer, *, most_bytes: int) -> None:
-    """Answer the newest question that has come. Raises ConnectionError where the other side ends, or WireError."""
+    """Answer the newest question received. Raises ConnectionError where the other side closes, or WireError."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     writer.write(pack(hello, {}))
     newest: asyncio.Queue[Frame] = asyncio.Queue()
@@ -64,14 +64,14 @@ async def answer_all(port: int, hello: Mapping[str, str], answer: Answer, *, mos
 
 
 class Shares:
-    """Gradients of shares of batches, at the model that comes with a question."""
+    """Gradients of shares of batches, for the model that a question contains."""
 
     def __init__(self, learner: Learner, workers: int) -> None:
         self._learner, self._workers = learner, workers
         self.layout = Layout(learner.cloud)
 
     def answer(self, frame: Frame) -> bytes:
-        """The sum of the shares' vectors, each by its factor and by its part of the batch."""
+        """The sum of the shares' vectors, each times its factor and its part of the batch."""
         begun = time.perf_counter()
         words = frame.words
         rows = self._learner.batches(int(words[EPOCH]))[int(words[STEP])]
@@ -91,7 +91,7 @@ class Shares:
         return pack({**said, COMPUTE_S: repr(time.perf_counter() - begun)}, tensors)
 
     def _seed(self, words: Mapping[str, str], share: int) -> None:
-        """Whoever computes a share has the same dropout."""
+        """Every worker that computes a share has the same dropout."""
         seed = self._learner.arguments.seed
         torch.manual_seed(derive_seed(seed, "share", int(words[EPOCH]), int(words[STEP]), share))
 

@@ -1,4 +1,4 @@
-"""A training by a gang that another scheduler places: from the platform's side, as if it were a child of its own."""
+"""A training by a gang that another scheduler places: for the platform it looks like a child process."""
 
 import logging
 import secrets
@@ -15,10 +15,10 @@ from coterie.cloud.bootstrap_job import JOB, BootstrapArguments, BootstrapResult
 from coterie.cloud.errors import LaunchFailed
 from coterie.cloud.launch.gang import Gang, GangStatus, Launcher
 from coterie.cloud.launch.instructions import (
+    INSTRUCTIONS,
     OUTCOME,
     PARAMETERS,
     PROGRESS,
-    TOLD,
     GangInstructions,
     Outcome,
     write_whole,
@@ -29,17 +29,17 @@ from coterie_wire.structs import from_json
 
 logger = logging.getLogger(__name__)
 
-LOOK_S = 2.0
+POLL_S = 2.0
 WRITTEN_AFTER = 5
-"""Looks after which what an ended gang has written is there, on a network's file system."""
+"""Polls after which the output of an ended gang is visible, on a network file system."""
 UNANSWERED = 60
-"""Looks in a row, after which a scheduler that does not answer has failed."""
-STRANGE = ("child.crashed",)
-"""What a worker says that has lost another one, which may have said more."""
+"""Consecutive polls without an answer after which a scheduler counts as failed."""
+SECONDARY_ERRORS = ("child.crashed",)
+"""Error codes of a worker that lost another one, whose own error may say more."""
 
 
 def gang_for(arguments: BootstrapArguments, *, name: str, directory: Path, on_gpus: bool = False) -> Gang:
-    """Processes for a training: the workers, or one with a core for each where they do not meet over a network.
+    """Processes for a training: the workers, or one with a core for each where they do not communicate over a network.
 
     `on_gpus`: each worker has a GPU, too.
     """
@@ -55,18 +55,17 @@ def train_elsewhere(
     arguments: BootstrapArguments,
     *,
     on_progress: ReportProgress,
-    on_standing: Callable[[GangStatus], None],
+    on_status: Callable[[GangStatus], None],
     cancel: threading.Event,
 ) -> BootstrapResult:
-    """Have `gang` train in its directory, and give the result as a child would.
+    """Have `gang` train in its directory, and return the result as a child would.
 
-    `on_standing` is told how the gang is, once it is another way. Whatever ends this ends the gang, and what
-    `on_progress` raises does. Raises Cancelled, LaunchFailed, or what the
-    workers do.
+    `on_standing` is called when the gang's status changes. Any exception ends the gang, including those of
+    `on_progress`. Raises Cancelled, LaunchFailed, or what the workers do.
     """
-    following = _Following(launcher, gang, on_standing)
-    launcher.stop(gang)  # of an attempt whose platform was killed
-    following.tell(arguments)
+    following = _Following(launcher, gang, on_status)
+    launcher.stop(gang)  # from an attempt whose platform was killed
+    following.write_instructions(arguments)
     launcher.start(gang)
     try:
         result = following.result(on_progress, cancel)
@@ -81,13 +80,13 @@ def train_elsewhere(
 
 
 class _Following:
-    def __init__(self, launcher: Launcher, gang: Gang, on_standing: Callable[[GangStatus], None]) -> None:
-        self._launcher, self._gang, self._on_standing = launcher, gang, on_standing
+    def __init__(self, launcher: Launcher, gang: Gang, on_status: Callable[[GangStatus], None]) -> None:
+        self._launcher, self._gang, self._on_status = launcher, gang, on_status
         self._read = 0
-        self._said: GangStatus | None = None
+        self._last_status: GangStatus | None = None
         self._unanswered = 0
 
-    def tell(self, arguments: BootstrapArguments) -> None:
+    def write_instructions(self, arguments: BootstrapArguments) -> None:
         directory = self._gang.directory
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700, parents=True)
@@ -97,7 +96,7 @@ class _Following:
                 here[name] = str(directory / name)
                 shutil.copyfile(path, here[name])
         training = msgspec.structs.replace(arguments, output=str(directory / PARAMETERS), **here)
-        write_whole(directory / TOLD, msgspec.json.encode(GangInstructions(training, secrets.token_hex(16))))
+        write_whole(directory / INSTRUCTIONS, msgspec.json.encode(GangInstructions(training, secrets.token_hex(16))))
 
     def result(self, on_progress: ReportProgress, cancel: threading.Event) -> BootstrapResult:
         over = 0
@@ -112,29 +111,31 @@ class _Following:
                     trained = from_json(outcome.value, BootstrapResult)
             if trained is not None:
                 return trained
-            standing = self._look()
-            if standing != self._said:
-                self._said = standing
-                self._on_standing(standing)
-                if standing.state == "waits":
-                    on_progress(Progress(f"{self._launcher.kind} has it wait: {standing.detail}"))
-            over += standing.state == "over" or bool(failures)
-            if over > WRITTEN_AFTER or any(failure.code not in STRANGE for failure in failures):
-                raise self._failure(failures, standing.detail)
-            if cancel.wait(LOOK_S):
+            status = self._poll()
+            if status != self._last_status:
+                self._last_status = status
+                self._on_status(status)
+                if status.state == "waits":
+                    on_progress(Progress(f"{self._launcher.kind} has it wait: {status.detail}"))
+            over += status.state == "over" or bool(failures)
+            if over > WRITTEN_AFTER or any(failure.code not in SECONDARY_ERRORS for failure in failures):
+                raise self._failure(failures, status.detail)
+            if cancel.wait(POLL_S):
                 raise Cancelled(job=self._gang.name)
 
-    def _look(self) -> GangStatus:
-        """A scheduler that does not answer for a while has not lost the gang. Raises LaunchFailed."""
+    def _poll(self) -> GangStatus:
+        """Poll the gang's status. A scheduler that does not answer for a while has not lost the gang. Raises
+        LaunchFailed.
+        """
         try:
-            standing = self._launcher.look(self._gang)
+            status = self._launcher.poll(self._gang)
         except LaunchFailed:
             self._unanswered += 1
             if self._unanswered > UNANSWERED:
                 raise
             return GangStatus("runs")
         self._unanswered = 0
-        return standing
+        return status
 
     def _progress(self) -> Iterator[Progress]:
         path = self._gang.directory / PROGRESS
@@ -155,8 +156,8 @@ class _Following:
                 yield from_json(path.read_bytes(), Outcome)
 
     def _failure(self, failures: list[Failure], detail: str) -> CoterieError:
-        """What a worker says of itself comes before a crash: those that lost a neighbour crash too."""
-        for failure in sorted(failures, key=lambda failure: failure.code in STRANGE):
+        """A worker's own error takes precedence over a crash: workers that lose a neighbour crash too."""
+        for failure in sorted(failures, key=lambda failure: failure.code in SECONDARY_ERRORS):
             for error in JOB.errors:
                 if error.code == failure.code:
                     return error(**failure.fields)

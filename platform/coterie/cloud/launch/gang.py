@@ -21,16 +21,16 @@ class Gang(NamedTuple):
     processes: int
     cores_each: int
     directory: Path
-    """Where they read what is to be trained; all see it under this path."""
+    """Directory with the training's instructions; all processes see it under this path."""
     gpus_each: int = 0
 
 
 class GangStatus(NamedTuple):
-    """How a gang is."""
+    """The status of a gang."""
 
     state: Literal["waits", "runs", "over"]
     detail: str = ""
-    """Why it waits or is over, in the scheduler's words."""
+    """Why it waits or has ended, in the scheduler's words."""
 
 
 class Launcher(Protocol):
@@ -38,27 +38,24 @@ class Launcher(Protocol):
 
     @property
     def kind(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         ...
 
     def start(self, gang: Gang) -> None:
-        """Have it started. Raises LaunchFailed."""
+        """Start it. Raises LaunchFailed."""
         ...
 
-    def look(self, gang: Gang) -> GangStatus:
-        """How it is; over, too, where the scheduler knows nothing of it. Raises LaunchFailed."""
+    def poll(self, gang: Gang) -> GangStatus:
+        """Its status; `over`, too, where the scheduler knows nothing of it. Raises LaunchFailed."""
         ...
 
     def stop(self, gang: Gang) -> None:
-        """End it and whatever attempt of the job came before; nothing happens where there is none.
-
-        Raises LaunchFailed.
-        """
+        """End it and any earlier attempt of the job; does nothing where there is none. Raises LaunchFailed."""
         ...
 
 
-def ask(kind: str, command: Sequence[str], *, given: str = "") -> str:
-    """What a scheduler's command prints. Raises LaunchFailed."""
+def run_command(kind: str, command: Sequence[str], *, given: str = "") -> str:
+    """The output of a scheduler's command. Raises LaunchFailed."""
     try:
         done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=COMMAND_S)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,7 +1,7 @@
 """Launcher `kubernetes`: an Indexed Job with a headless service, by which its pods find the first.
 
-A Job's pods are scheduled one by one. Those that come early wait three minutes for the others, then all end and the
-gang is tried again; a cluster in which gangs compete needs a gang scheduler such as Kueue or Volcano.
+A Job's pods are scheduled one by one. The first ones wait three minutes for the others, then all end and the gang is
+tried again; a cluster in which gangs compete needs a gang scheduler such as Kueue or Volcano.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, ask
+from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, run_command
 from coterie_wire.structs import from_json
 
 PORT = 29_500
@@ -17,7 +17,7 @@ LABEL = "coterie.gang"
 GPUS = "nvidia.com/gpu"
 """The resource under which NVIDIA's device plugin offers them."""
 USER = 10_001
-"""Of the platform's image."""
+"""User of the platform's image."""
 
 
 class _Condition(msgspec.Struct, frozen=True):
@@ -45,18 +45,18 @@ class Kubernetes(NamedTuple):
     claim: str
     """A persistent volume claim of access mode ReadWriteMany: the shared directory."""
     root: str
-    """The path of the shared directory, of whose subdirectories a gang sees its job's alone."""
+    """The path of the shared directory; a gang sees only its own job's subdirectory."""
     kind: str = "kubernetes"
 
     def start(self, gang: Gang) -> None:
         """Apply its manifests."""
         given = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": self.manifests(gang)})
-        ask(self.kind, ["kubectl", "apply", "-f", "-"], given=given.decode())
+        run_command(self.kind, ["kubectl", "apply", "-f", "-"], given=given.decode())
 
-    def look(self, gang: Gang) -> GangStatus:
-        """By the status of its Job."""
+    def poll(self, gang: Gang) -> GangStatus:
+        """The status of its Job."""
         command = ["kubectl", "get", "job", gang.name, "--ignore-not-found", "-o", "json"]
-        found = ask(self.kind, command)
+        found = run_command(self.kind, command)
         if not found.strip():
             return GangStatus("over", "its Job is gone")
         status = from_json(found.encode(), _Job).status
@@ -68,9 +68,9 @@ class Kubernetes(NamedTuple):
         return GangStatus("runs")
 
     def stop(self, gang: Gang) -> None:
-        """Delete what has its label, and wait until pods are gone."""
+        """Delete everything with its label, and wait until pods are gone."""
         selected = ["-l", f"{LABEL}={gang.name}", "--ignore-not-found", "--cascade=foreground", "--wait=true"]
-        ask(self.kind, ["kubectl", "delete", "job,service", *selected])
+        run_command(self.kind, ["kubectl", "delete", "job,service", *selected])
 
     def manifests(self, gang: Gang) -> list[Mapping[str, object]]:
         """Its service and its Job. A pod's name begins with the Job's and its number, and is its address."""
@@ -123,7 +123,7 @@ class Kubernetes(NamedTuple):
             "completionMode": "Indexed",
             "completions": gang.processes,
             "parallelism": gang.processes,
-            # One that dies takes the others with it, and the platform starts all of them from the last checkpoint.
+            # One that dies ends the others with it, and the platform restarts all of them from the last checkpoint.
             "backoffLimit": 0,
             "activeDeadlineSeconds": WALL_S,
             "template": {"metadata": {"labels": labels}, "spec": pod},

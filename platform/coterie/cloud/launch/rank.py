@@ -20,20 +20,20 @@ from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, worker_job
 from coterie.cloud.bootstrap_job import BootstrapResult, Together
 from coterie.cloud.launch.gang import WALL_S
-from coterie.cloud.launch.instructions import OUTCOME, PROGRESS, TOLD, GangInstructions, Outcome, write_whole
+from coterie.cloud.launch.instructions import INSTRUCTIONS, OUTCOME, PROGRESS, GangInstructions, Outcome, write_whole
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud.worker_job import WorkerArguments
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_json
 
 LIMITS = Limits(wall_s=WALL_S, cpu_s=64 * WALL_S, memory_bytes=64 << 30, confined=True, loopback=True)
-"""What the scheduler grants is less, and what counts."""
+"""The scheduler grants less, and its limits count."""
 NAMED_WITHIN_S = 180.0
-"""A pod's name is known some seconds after it has started."""
+"""A pod's name can be resolved some seconds after it has started."""
 
 
 class RankPlacement(NamedTuple):
-    """Where a process is, and where the first one is."""
+    """This process's address, and that of the first one."""
 
     number: int
     address: str
@@ -42,15 +42,15 @@ class RankPlacement(NamedTuple):
 
 
 def run(directory: Path, place: RankPlacement) -> int:
-    """Train, and write the outcome; gives the exit status."""
-    told = from_json((directory / TOLD).read_bytes(), GangInstructions)
+    """Train, and write the outcome; returns the exit status."""
+    given = from_json((directory / INSTRUCTIONS).read_bytes(), GangInstructions)
 
     def report(progress: Progress) -> None:
         with (directory / PROGRESS).open("ab") as file:
             file.write(msgspec.json.encode(progress) + b"\n")
 
     try:
-        trained = _train(told, place, report if place.number == 0 else None)
+        trained = _train(given, place, report if place.number == 0 else None)
     except CoterieError as error:
         outcome: Outcome = Failure(error.code, error.fields)
     else:
@@ -59,12 +59,12 @@ def run(directory: Path, place: RankPlacement) -> int:
     return 0 if isinstance(outcome, Result) else 1
 
 
-def _train(told: GangInstructions, place: RankPlacement, report: ReportProgress | None) -> BootstrapResult | None:
-    if not parse_strategy(told.training.strategy).spreads:
-        return run_child(bootstrap_job.JOB, told.training, limits=LIMITS, on_progress=report)
+def _train(given: GangInstructions, place: RankPlacement, report: ReportProgress | None) -> BootstrapResult | None:
+    if not parse_strategy(given.training.strategy).spreads:
+        return run_child(bootstrap_job.JOB, given.training, limits=LIMITS, on_progress=report)
     _wait_for_name(place.leader)
-    together = Together(place.number, 1, place.address, place.leader, place.port, told.secret)
-    worker = WorkerArguments(msgspec.structs.replace(told.training, together=together), place.number)
+    together = Together(place.number, 1, place.address, place.leader, place.port, given.secret)
+    worker = WorkerArguments(msgspec.structs.replace(given.training, together=together), place.number)
     return run_child(worker_job.JOB, worker, limits=replace(LIMITS, network=True), on_progress=report).trained
 
 
@@ -75,14 +75,14 @@ def _wait_for_name(leader: str) -> None:
             socket.getaddrinfo(leader, None)
         except socket.gaierror:
             if time.monotonic() > deadline:
-                return  # the worker tells what is wrong
+                return  # the worker reports the error
             time.sleep(1)
         else:
             return
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Gives the exit status."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(description="One process of a gang that another scheduler started.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("number", type=int)

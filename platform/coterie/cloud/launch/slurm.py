@@ -3,7 +3,7 @@
 from shlex import quote
 from typing import NamedTuple
 
-from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, ask
+from coterie.cloud.launch.gang import WALL_S, Gang, GangStatus, run_command
 
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED")
 RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT")
@@ -15,29 +15,31 @@ class Slurm(NamedTuple):
     python: str
     """The interpreter on the nodes, in whose environment the platform is installed."""
     options: tuple[str, ...] = ()
-    """More of ``sbatch``'s, such as ``--partition=long``."""
+    """Further options of ``sbatch``, such as ``--partition=long``."""
     kind: str = "slurm"
 
     def start(self, gang: Gang) -> None:
-        """Hand its script in."""
-        ask(self.kind, ["sbatch", "--parsable", *self.options], given=self.script(gang))
+        """Submit its script."""
+        run_command(self.kind, ["sbatch", "--parsable", *self.options], given=self.script(gang))
 
-    def look(self, gang: Gang) -> GangStatus:
-        """By the queue, which forgets what has ended."""
+    def poll(self, gang: Gang) -> GangStatus:
+        """Its status in the queue, which drops ended jobs."""
         command = ["squeue", "--me", "--noheader", f"--name={gang.name}", "--format=%T %r"]
-        told = ask(self.kind, command).split(maxsplit=1)
-        if told and told[0] in WAITING:
-            return GangStatus("waits", f"{told[0].lower()}: {told[1].strip() if len(told) > 1 else 'no reason given'}")
-        if told and told[0] in RUNNING:
+        answer = run_command(self.kind, command).split(maxsplit=1)
+        if answer and answer[0] in WAITING:
+            return GangStatus(
+                "waits", f"{answer[0].lower()}: {answer[1].strip() if len(answer) > 1 else 'no reason given'}"
+            )
+        if answer and answer[0] in RUNNING:
             return GangStatus("runs")
-        return GangStatus("over", told[0].lower() if told else "it is not in the queue")
+        return GangStatus("over", answer[0].lower() if answer else "it is not in the queue")
 
     def stop(self, gang: Gang) -> None:
-        """Cancel whatever has its name."""
-        ask(self.kind, ["scancel", "--me", f"--name={gang.name}"])
+        """Cancel all jobs of its name."""
+        run_command(self.kind, ["scancel", "--me", f"--name={gang.name}"])
 
     def script(self, gang: Gang) -> str:
-        """For ``sbatch``. Workers meet on the first node, at a port that other jobs there do not have."""
+        """The batch script. Workers meet on the first node, at a port that other jobs there do not use."""
         hours, seconds = divmod(WALL_S, 3600)
         program = f"exec {quote(self.python)} -m coterie.cloud.launch.rank {quote(str(gang.directory))}"
         rank = f'{program} "$SLURM_PROCID" "$LEADER" "$PORT" --address "$SLURMD_NODENAME"'

@@ -1,4 +1,4 @@
-"""All gradients travel when the backward pass is over, and the model is back before the next forward pass."""
+"""All gradients are sent when the backward pass is over, and the model is back before the next forward pass."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -13,7 +13,7 @@ from coterie.cloud.program import CloudProgram
 
 
 class AtOnce:
-    """Called as `Transfers` is."""
+    """Has the interface of `Transfers`."""
 
     def __init__(self, cloud: CloudProgram, layers: Sequence[Layer], carrier: Carrier, pieces: Sequence[Piece]) -> None:
         self._cloud, self._layers, self._carrier, self._pieces = cloud, layers, carrier, pieces
@@ -25,7 +25,7 @@ class AtOnce:
         return self._cloud.train_logits(inputs)
 
     def backward_is_done(self) -> None:
-        """Send all gradients, and wait for the parameters. Raises what keeps them from coming back."""
+        """Send all gradients, and wait for the parameters. Raises the error that prevents it."""
         for layer in self._layers:
             for place, parameter in enumerate(layer.parameters):
                 if parameter.grad is not None:
@@ -35,17 +35,17 @@ class AtOnce:
         for piece in self._pieces:
             came = Future[None]()
             coming.append(came)
-            self._carrier.begin(self._layers[piece.layer], piece, partial(_tell, came))
+            self._carrier.begin(self._layers[piece.layer], piece, partial(_resolve, came))
         for came in coming:
             came.result()
         for layer in self._layers:
             self._carrier.change(layer)
 
     def finish(self) -> None:
-        """Nothing is on its way."""
+        """Nothing is in flight."""
 
 
-def _tell(came: Future[None], failure: Exception | None) -> None:
+def _resolve(came: Future[None], failure: Exception | None) -> None:
     if failure is None:
         came.set_result(None)
     else:

@@ -1,7 +1,7 @@
-"""The job's first process: it has servers and workers begin, asks for epochs, and judges the model after each.
+"""The job's first process: it starts servers and workers, requests epochs, and evaluates the model after each.
 
-A worker that dies begins again by itself, and the others wait for it or go on, as updates are. When a server dies, what
-it kept is gone: all begin again from the last checkpoint.
+A worker that dies restarts alone, and the others wait for it or continue, depending on the kind of updates. When a
+server dies, its part of the model is lost: all start again from the last checkpoint.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ from coterie.cloud.parameter_server.messages import (
     TRAIN,
     WHAT,
 )
-from coterie.cloud.parts import forget_other_parts
+from coterie.cloud.parts import delete_other_parts
 from coterie.cloud.priority.layers import names_together
 from coterie.cloud.priority.order import numbers_in
 from coterie.cloud.saved_epochs import SavedState
@@ -68,18 +68,18 @@ NOTHING: Mapping[str, Array] = {}
 
 def train_with_servers(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
     """Train from the last checkpoint on. Raises WorkersDied, CheckpointLost, Diverged, or what `Learner` raises."""
-    strategy = from_values(arguments.strategy, ParameterServer)  # the kind whose work this is
+    strategy = from_values(arguments.strategy, ParameterServer)  # the kind that this function is the work of
     with asyncio.Runner() as runner, _parts(arguments.checkpoints) as directory, Writer() as writer:
         coordinator = Coordinator(arguments, strategy, directory)
         stored = stored_epochs(arguments.checkpoints)
         at = Moment() if stored is None else stored.moment
-        forget_other_parts(directory, at)
+        delete_other_parts(directory, at)
         attempts = _Attempts(runner, coordinator, writer)
         try:
             if stored is not None and at.epochs < arguments.epochs and not attempts.find(at):
                 stored = None
                 attempts.end()
-            # What servers keep is what training goes on with.
+            # The servers' parts are the state that training resumes from.
             kept = SavedState(attempts.save, restore=lambda _saved: {})
             return train_epochs(
                 coordinator.learner, attempts.train, kept, report, writer, stored=stored, workers=strategy.workers
@@ -90,7 +90,7 @@ def train_with_servers(arguments: BootstrapArguments, report: ReportProgress) ->
 
 @contextmanager
 def _parts(checkpoints: str | None) -> Iterator[Path]:
-    """Where servers write their parts; a job without checkpoints needs them for as long as it runs."""
+    """The directory of servers' parts; a job without checkpoints needs it while it runs."""
     if checkpoints is not None:
         yield Path(checkpoints)
     else:
@@ -99,7 +99,7 @@ def _parts(checkpoints: str | None) -> Iterator[Path]:
 
 
 class Done(NamedTuple):
-    """Steps, as a worker saw them."""
+    """Steps, as counted by a worker."""
 
     communication_s: float
     sent_bytes: int
@@ -118,7 +118,7 @@ class _Attempts:
         """Of the newest checkpoint of which all servers have written their parts."""
 
     def find(self, at: Moment) -> bool:
-        """Have all begin at a moment; whether its checkpoint is there. Raises WorkersDied, or what servers raise."""
+        """Start all at a moment; whether its checkpoint was found. Raises WorkersDied, or what servers raise."""
         self._kept = at
         found = self._insist(lambda: self._begin(at))
         if not found:
@@ -126,7 +126,7 @@ class _Attempts:
         return found
 
     def train(self, epoch: int, course: Course) -> Epoch:
-        """Raises WorkersDied, CheckpointLost, or what members raise."""
+        """One epoch. Raises WorkersDied, CheckpointLost, or what members raise."""
         batches = self._coordinator.learner.batches(epoch)
         communication_s, sent_bytes = 0.0, 0
         for span in course.spans(epoch, len(batches)):
@@ -135,18 +135,18 @@ class _Attempts:
             communication_s += done.communication_s
             sent_bytes += done.sent_bytes
             course.samples += sum(len(batches[step]) for step in span)
-        self._writer.wait()  # the checkpoint before counts before its parts may go
+        self._writer.wait()  # the previous checkpoint counts until its parts may be removed
         loss = self._insist(lambda: self._conclude(epoch, len(batches)))
         return Epoch(loss, communication_s, sent_bytes)
 
     def save(self, course: Course) -> bytes:
-        """Have servers write their parts; when an epoch is over, they have."""
+        """Have servers write their parts; at the end of an epoch, they have already."""
         if course.moment.steps:
             self._insist(lambda: self._conclude(*course.moment))
         return b""
 
     def _insist(self, act: Callable[[], T]) -> T:
-        """Again where a server has died."""
+        """Repeat `act` after the death of a server."""
         while True:
             try:
                 return act()
@@ -157,7 +157,7 @@ class _Attempts:
                 self._server_deaths.add(int(str(error.fields["worker"])), str(error.fields["output"]))
 
     def _reach(self, epoch: int, stop: int) -> Done:
-        """Have all steps of `epoch` done before `stop`."""
+        """Have all steps of `epoch` before `stop` done."""
         if not self._running and not self._begin(self._kept):
             raise CheckpointLost
         return self._runner.run(self._coordinator.train(epoch, stop))
@@ -169,8 +169,8 @@ class _Attempts:
         at = Moment(epoch + 1) if whole else Moment(epoch, steps)
         loss = self._runner.run(self._coordinator.conclude(at))
         self._kept = at
-        self._worker_deaths.forget()
-        self._server_deaths.forget()
+        self._worker_deaths.reset()
+        self._server_deaths.reset()
         return loss
 
     def _begin(self, at: Moment) -> bool:
@@ -208,7 +208,7 @@ class _Attempts:
 
 
 class Coordinator:
-    """It has the whole model, to judge it; between two epochs that is what the servers keep."""
+    """It has the whole model for evaluation; between two epochs its state is that of the servers."""
 
     exchange: Exchange
 
@@ -227,15 +227,15 @@ class Coordinator:
         self._ports: list[int] = []
 
     async def open(self, secret: str) -> int:
-        """Listen; gives the port."""
+        """Listen; returns the port."""
         numbers = sum(piece.size for piece in self._division.pieces) + self._statistics.size
         self.exchange = Exchange(self.servers.stop, secret=secret, most_bytes=largest(numbers))
         return await self.exchange.open()
 
     async def begin(self, at: Moment) -> bool:
-        """Have servers keep the model: as it was before any step, or from their parts of a checkpoint.
+        """Have servers load the model: as it was before any step, or from their parts of a checkpoint.
 
-        Gives whether all of those were found. Raises WorkersDied, or what servers raise.
+        Returns whether all of those were found. Raises WorkersDied, or what servers raise.
         """
         steps = len(self.learner.batches(at.epochs))
         words = {
@@ -255,7 +255,9 @@ class Coordinator:
         return all(answer.words[FOUND] == "1" for answer in answers.values())
 
     async def train(self, epoch: int, stop: int) -> Done:
-        """Have workers compute what is missing of an epoch before step `stop`. Raises WorkersDied, or what they do."""
+        """Have workers compute the missing steps of an epoch before step `stop`. Raises WorkersDied, or what they
+        do.
+        """
         begun = time.perf_counter()
         words = {WHAT: TRAIN, EPOCH: str(epoch), STEP: str(stop), PORTS: json.dumps(self._ports)}
         told = await self._ask(dict.fromkeys(self.workers, (words, NOTHING)))
@@ -264,7 +266,7 @@ class Coordinator:
         return Done(min(communicated, time.perf_counter() - begun), sent)
 
     async def conclude(self, at: Moment) -> float:
-        """Have servers write their parts; after an epoch, take the model. Gives its loss, then; within one, 0.
+        """Have servers write their parts; after an epoch, load the model. Returns its loss then; within one, 0.
 
         Raises WorkersDied, or what servers raise.
         """
@@ -277,7 +279,7 @@ class Coordinator:
         return float(kept[self.servers[STATISTICS_SERVER]].words[LOSS])
 
     async def _ask(self, questions: Mapping[int, tuple[Mapping[str, str], Mapping[str, Array]]]) -> dict[int, Frame]:
-        """The answer of each member; one that was started anew is asked again."""
+        """The answer of each member; a member that restarted is asked again."""
         self._number += 1
         number = str(self._number)
         for member, (words, tensors) in questions.items():

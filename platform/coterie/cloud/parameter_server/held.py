@@ -1,4 +1,4 @@
-"""What a server keeps of a model, and how it changes: weights by the optimiser, statistics by their mean."""
+"""A server's part of a model, and how it changes: weights by the optimiser, statistics by their mean."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -12,33 +12,35 @@ from coterie_wire.tensors import Float32
 
 
 class Pushed(NamedTuple):
-    """What a worker sends of a piece at a step; one without samples says nothing, and is none of these."""
+    """A worker's push for a piece at a step; a worker without samples sends none."""
 
     numbers: Float32
     idle: frozenset[int] = frozenset()
-    """Places of the parameters of the layer that no gradient of its samples reached."""
+    """Places of the layer's parameters that no gradient of its samples reached."""
     loss: float = 0.0
     """Its part of the batch's loss."""
 
 
 class Held(Protocol):
-    """A piece, as a server keeps it."""
+    """A piece, as a server stores it."""
 
     @property
     def numbers(self) -> Tensor:
-        """float32, as workers get it."""
+        """float32, as workers receive it."""
         ...
 
     def change(self, pushed: Sequence[Pushed], *, share: float) -> None:
-        """By what workers sent, in their order; `share`: how much of a step of all workers that is, 0 to 1."""
+        """Apply what workers pushed, in their order; `share`: the fraction of a step of all workers that it is, 0
+        to 1.
+        """
         ...
 
 
 class Weights:
-    """Parameters of a layer, or a part of one, with the memory of AdamW."""
+    """Parameters of a layer, or a part of one, with AdamW's state."""
 
     def __init__(self, numbers: Tensor, parts: Mapping[int, int], *, learning_rate: float) -> None:
-        """`parts`: how many of the numbers are of which parameter, by its place in the layer."""
+        """`parts`: how many of the numbers belong to each parameter, by its place in the layer."""
         self.numbers = numbers
         self._places = tuple(parts)
         self._sizes = list(parts.values())
@@ -46,7 +48,7 @@ class Weights:
         self._optimiser = torch.optim.AdamW(self._parameters, lr=learning_rate)
 
     def change(self, pushed: Sequence[Pushed], *, share: float) -> None:  # noqa: ARG002 - a gradient is a step's
-        """By a step with the sum of the gradients; a parameter that none reaches stays as it is."""
+        """Apply a step with the sum of the gradients; a parameter that none reaches does not change."""
         total = sum((one.numbers.astype(np.float64) for one in pushed), np.zeros(len(self.numbers)))
         idle = frozenset.intersection(*(one.idle for one in pushed))
         gradients = torch.split(torch.from_numpy(total.astype(np.float32)), self._sizes)
@@ -71,7 +73,7 @@ class Weights:
         yield STEPS, torch.tensor([float(state.get(STEPS, 0.0)) for state in states])
 
     def restore(self, saved: Mapping[str, Tensor]) -> None:
-        """The inverse of `save`, but for the numbers, which it has from the beginning."""
+        """The inverse of `save`, except for the numbers, which the constructor takes."""
         moments = {moment: torch.split(saved[moment], self._sizes) for moment in MOMENTS}
         for place, (parameter, steps) in enumerate(zip(self._parameters, saved[STEPS], strict=True)):
             if steps:
@@ -82,14 +84,14 @@ class Weights:
 
 
 class Averages:
-    """What no gradient changes, and the losses of an epoch."""
+    """Numbers without gradients, and the losses of an epoch."""
 
     def __init__(self, numbers: Tensor) -> None:
         self.numbers = numbers
         self._losses, self._count = 0.0, 0
 
     def change(self, pushed: Sequence[Pushed], *, share: float) -> None:
-        """By the sum of what workers sent, each its part; where that is a share of a step, by that share of it."""
+        """Apply the sum of what workers pushed, each its part; where that is a fraction of a step, with that weight."""
         total = sum((one.numbers.astype(np.float64) for one in pushed), np.zeros(len(self.numbers)))
         former = self.numbers.double().numpy()
         mixed = total if share == 1 else share * total + (1 - share) * former
@@ -98,7 +100,7 @@ class Averages:
         self._count += 1
 
     def save(self) -> Tensor:
-        """What it has of the losses, [2] as bits of float64."""
+        """The state of the losses, [2] as bits of float64."""
         return torch.tensor([self._losses, float(self._count)], dtype=torch.float64).view(torch.int64)
 
     def restore(self, saved: Tensor) -> None:
@@ -107,7 +109,7 @@ class Averages:
         self._losses, self._count = losses, int(count)
 
     def read_loss(self) -> float:
-        """The mean of the steps since it was last read."""
+        """The mean over the steps since the last call."""
         losses, count = self._losses, self._count
         self._losses, self._count = 0.0, 0
         return losses / max(1, count)

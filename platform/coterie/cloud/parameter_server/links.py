@@ -1,4 +1,4 @@
-"""A worker's connections to the servers: many questions at a time, each answered by itself."""
+"""A worker's connections to the servers: many concurrent questions, each answered independently."""
 
 import asyncio
 import itertools
@@ -17,14 +17,14 @@ GONE = "a server of the model is gone"
 
 
 class Links:
-    """They are read and written by a thread of their own, which also runs what is done when an answer comes."""
+    """Connections read and written by their own thread, which also runs the callbacks of answers."""
 
     def __init__(self, ports: Sequence[int], hello: Mapping[str, str], *, most_bytes: int) -> None:
         """Raises OSError where a server does not listen."""
         self._most_bytes = most_bytes
         self._keys = itertools.count()
         self._lock = Lock()
-        self._asked: dict[str, Future[Frame]] = {}
+        self._pending: dict[str, Future[Frame]] = {}
         self._gone = False
         self._writers: list[StreamWriter] = []
         self._loop = asyncio.new_event_loop()
@@ -32,14 +32,14 @@ class Links:
         asyncio.run_coroutine_threadsafe(self._connect(ports, hello), self._loop).result()
 
     def ask(self, server: int, words: Mapping[str, str], tensors: Mapping[str, Array]) -> Future[Frame]:
-        """The answer, once it has come; ConnectionError where none will."""
+        """A future of the answer; it fails with ConnectionError where none will come."""
         key, answer = str(next(self._keys)), Future[Frame]()
         question = pack({**words, KEY: key}, tensors)
         with self._lock:
             if self._gone:
                 answer.set_exception(ConnectionError(GONE))
                 return answer
-            self._asked[key] = answer
+            self._pending[key] = answer
         self._loop.call_soon_threadsafe(self._writers[server].write, question)
         return answer
 
@@ -56,12 +56,12 @@ class Links:
             while True:
                 frame = await read_frame(reader, most_bytes=self._most_bytes)
                 with self._lock:
-                    answer = self._asked.pop(frame.words[KEY])
+                    answer = self._pending.pop(frame.words[KEY])
                 answer.set_result(frame)
         except (WireError, OSError, asyncio.IncompleteReadError):
             with self._lock:
                 self._gone = True
-                lost = list(self._asked.values())
-                self._asked.clear()
+                lost = list(self._pending.values())
+                self._pending.clear()
             for answer in lost:
                 answer.set_exception(ConnectionError(GONE))

@@ -1,4 +1,4 @@
-"""What the first process, servers and workers say to each other, in the words of frames."""
+"""Keys and values of the messages between the first process, servers and workers, in the words of frames."""
 
 WHAT = "what"
 """A question's kind: one of those below."""

@@ -1,4 +1,4 @@
-"""Pieces travel to the servers that keep them, and come back changed."""
+"""Sends pieces of gradients to their servers, and receives the changed parameters."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from coterie_wire.tensors import Array, Float32
 
 
 class Pieces:
-    """A worker's dealings with the servers, as `Transfers` and `AtOnce` want them."""
+    """A worker's communication with the servers, with the interface that `Transfers` and `AtOnce` expect."""
 
     def __init__(self, division: Division, links: Links, meter: Meter) -> None:
         self._division, self._links, self._meter = division, links, meter
@@ -37,7 +37,7 @@ class Pieces:
 
     @torch.no_grad()
     def pull(self, layers: Sequence[Layer], step: int) -> Float32:
-        """Give parameters what they were before `step`; gives the statistics. Raises ConnectionError."""
+        """Set parameters to their values before `step`; returns the statistics. Raises ConnectionError."""
 
         def ask(number: int, server: int) -> Future[Frame]:
             return self._links.ask(server, {WHAT: PULL, PIECE: str(number), STEP: str(step)}, {})
@@ -51,7 +51,7 @@ class Pieces:
         return numbers_of(statistics.result())
 
     def push_statistics(self, numbers: Float32, loss: float) -> Future[Frame]:
-        """Those after this step's forward pass, and its loss; what comes back is in the answer."""
+        """Push the statistics after this step's forward pass, and its loss; the answer has the new statistics."""
         return self._push(self._division.statistics, STATISTICS_SERVER, {IDLE: "[]", LOSS: repr(loss)}, numbers)
 
     def begin(self, layer: Layer, piece: Piece, done: Done) -> None:
@@ -70,15 +70,15 @@ class Pieces:
 
     @torch.no_grad()
     def change(self, layer: Layer) -> None:
-        """Parameters are what has come back."""
+        """Set parameters to the received values."""
         for parameter, part in zip(layer.parameters, layer.parts, strict=True):
             parameter.copy_(part)
 
     def know_reached(self, layers: Sequence[Layer]) -> None:
-        """Nothing: servers are told at each step."""
+        """Does nothing: servers are told at each step."""
 
     def agree(self, seconds: Tensor) -> Tensor:
-        """On nothing: each worker has an order of its own."""
+        """Agrees on nothing: each worker has its own order."""
         return seconds
 
     def _push(self, number: int, server: int, said: Mapping[str, str], numbers: Float32) -> Future[Frame]:
@@ -99,6 +99,6 @@ def _put(layer: Layer, piece: Piece, frame: Frame) -> None:
 
 
 def numbers_of(frame: Frame) -> Float32:
-    """What a server answers with."""
+    """The numbers in a server's answer."""
     found: Float32 = frame.tensors[NUMBERS]  # type: ignore[assignment]  # servers keep float32
     return found

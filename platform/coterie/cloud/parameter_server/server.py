@@ -1,4 +1,4 @@
-"""A server in a process of its own: it answers workers on a port of the loopback interface, and writes its checkpoints.
+"""A server in its own process: it answers workers on a port of the loopback interface, and writes its checkpoints.
 
 Its part of a checkpoint is one tensor file: the numbers of its pieces one after the other, their moments and steps.
 """
@@ -56,7 +56,7 @@ from coterie_wire.tensors import Array, decode_tensors, encode_tensors, read_hea
 logger = logging.getLogger(__name__)
 
 MOST_NUMBERS = 1 << 40
-"""Of the first process, which says how large the model is."""
+"""A limit for the first process, which says how large the model is."""
 
 
 def keep_shard(arguments: WorkerArguments, strategy: ParameterServer) -> WorkerResult:
@@ -68,7 +68,7 @@ def keep_shard(arguments: WorkerArguments, strategy: ParameterServer) -> WorkerR
 
 
 class Server:
-    """Says nothing to workers before the first process has told it what it keeps."""
+    """Answers workers only after the first process has assigned its pieces."""
 
     _division: Division
     _shard: Shard
@@ -86,9 +86,9 @@ class Server:
         self._listener: asyncio.Server | None = None
 
     async def answer(self, frame: Frame) -> bytes:
-        """What the first process asks: to begin at a moment, or to write its part of a checkpoint.
+        """Handle a request of the first process: to begin at a moment, or to write its part of a checkpoint.
 
-        When an epoch is over it gives all that it keeps, too.
+        After an epoch the answer contains all numbers of its pieces, too.
         """
         words = frame.words
         said = {NUMBER: words[NUMBER]}
@@ -100,14 +100,14 @@ class Server:
                 self._port = self._listener.sockets[0].getsockname()[1]
             return pack({**said, PORT: str(self._port), FOUND: str(int(found))}, {})
         self._parts.write(at, self._saved(at))
-        self._parts.forget_older(at)
+        self._parts.delete_older(at)
         if at.steps:
             return pack(said, {})
         loss = 0.0 if self._averages is None else self._averages.read_loss()
         return pack({**said, LOSS: repr(loss)}, self._numbers())
 
     def _begin(self, at: Moment, words: Mapping[str, str], tensors: Mapping[str, Array]) -> bool:
-        """From the numbers that come with the question, else from its part of a checkpoint; whether there are any."""
+        """Load the numbers in the request, else its part of a checkpoint; returns whether there are any."""
         sizes = from_json(words[SIZES].encode(), tuple[tuple[int, ...], ...])
         most, strategy = numbers_in(self._strategy.piece_kib), self._strategy
         self._division = divide(sizes, most=most, servers=strategy.servers)
@@ -165,7 +165,7 @@ class Server:
         return encode_tensors(together | self._statistics())
 
     def _numbers(self) -> dict[str, Array]:
-        """All that it keeps, as the model has it."""
+        """All its numbers, in the model's form."""
         numbers = [weights.numbers for weights in self._weights.values()]
         return {NUMBERS: array_of(torch.cat([torch.zeros(0), *numbers]))} | self._statistics()
 
@@ -215,7 +215,7 @@ class Server:
 
 
 def _pushed(frame: Frame) -> Pushed | None:
-    """Nothing, where a worker had no samples."""
+    """The push; None where a worker had no samples."""
     if NUMBERS not in frame.tensors:
         return None
     numbers: np.ndarray[tuple[int], np.dtype[np.float32]] = frame.tensors[NUMBERS].astype(np.float32)

@@ -1,7 +1,7 @@
-"""A server's part of the model without its network: what workers push changes pieces, and tells who is answered when.
+"""A server's part of the model without its network: how pushes change pieces, and which workers get an answer when.
 
-A worker that died pushes its last step once more: what a piece has had of it counts once. So that it can compute the
-same, a piece in synchronous training is remembered as it was before its last change.
+A worker that died pushes its last step again: a piece counts that once. So that the worker can compute the same again,
+a piece in synchronous training is kept as it was before its last change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from coterie_wire.errors import WireError
 
 
 class _PieceState:
-    """A piece, and how far each worker is with it. Steps are counted from the beginning of training."""
+    """A piece, and each worker's progress with it. Steps are counted from the beginning of training."""
 
     def __init__(self, held: Held, workers: int, first: int) -> None:
         self.held = held
@@ -29,13 +29,13 @@ class _PieceState:
 
 
 class Rule(Protocol):
-    """When a piece changes, and when a worker may go on."""
+    """When a piece changes, and when a worker may continue."""
 
-    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:
-        """Let what a worker pushed change the piece, or wait."""
+    def take(self, state: _PieceState, worker: int, pushed: Pushed | None) -> None:
+        """Apply a worker's push to the piece, or store it until it is due."""
         ...
 
-    def is_due(self, standing: _PieceState, worker: int) -> bool:
+    def is_due(self, state: _PieceState, worker: int) -> bool:
         """Whether a worker that waits for the piece gets it."""
         ...
 
@@ -43,82 +43,84 @@ class Rule(Protocol):
 class Synchronous(NamedTuple):
     """A piece changes by all workers' gradients of a step at once."""
 
-    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:
-        """Wait for the others; then sum in the order of workers, so that it does not matter who was first."""
-        standing.pushed[worker] = pushed
-        if len(standing.pushed) < len(standing.counts):
+    def take(self, state: _PieceState, worker: int, pushed: Pushed | None) -> None:
+        """Store it until all have pushed; then sum in the order of workers, so that the result does not depend on
+        who was first.
+        """
+        state.pushed[worker] = pushed
+        if len(state.pushed) < len(state.counts):
             return
-        if standing.former is None:
-            standing.former = standing.held.numbers.clone()
-        standing.former.copy_(standing.held.numbers)
-        given = [one for _, one in sorted(standing.pushed.items()) if one is not None]
-        standing.held.change(given, share=1.0)
-        standing.pushed.clear()
-        standing.applied += 1
+        if state.former is None:
+            state.former = state.held.numbers.clone()
+        state.former.copy_(state.held.numbers)
+        given = [one for _, one in sorted(state.pushed.items()) if one is not None]
+        state.held.change(given, share=1.0)
+        state.pushed.clear()
+        state.applied += 1
 
-    def is_due(self, standing: _PieceState, worker: int) -> bool:
+    def is_due(self, state: _PieceState, worker: int) -> bool:
         """After the change."""
-        return standing.counts[worker] <= standing.applied
+        return state.counts[worker] <= state.applied
 
 
 class OneByOne(NamedTuple):
-    """A piece changes by each worker's gradients as they come."""
+    """A piece changes by each worker's gradients as they arrive."""
 
     bound: int | None
     """How many steps a worker may be ahead of the slowest; None: any number."""
 
-    def take(self, standing: _PieceState, worker: int, pushed: Pushed | None) -> None:  # noqa: ARG002 - as all rules
-        """At once."""
+    def take(self, state: _PieceState, worker: int, pushed: Pushed | None) -> None:  # noqa: ARG002 - as all rules
+        """Apply it at once."""
         if pushed is not None:
-            standing.held.change([pushed], share=1 / len(standing.counts))
+            state.held.change([pushed], share=1 / len(state.counts))
 
-    def is_due(self, standing: _PieceState, worker: int) -> bool:
+    def is_due(self, state: _PieceState, worker: int) -> bool:
         """Unless it is too far ahead."""
-        return self.bound is None or standing.counts[worker] - min(standing.counts) <= self.bound
+        return self.bound is None or state.counts[worker] - min(state.counts) <= self.bound
 
 
 class Shard:
-    """The pieces of one server by their numbers; there is one at least."""
+    """The pieces of one server by their numbers; at least one."""
 
     def __init__(self, held: Mapping[int, Held], *, workers: int, rule: Rule, first: int) -> None:
         """`first`: the number of the first step that is pushed."""
-        self._standings = {number: _PieceState(piece, workers, first) for number, piece in held.items()}
+        self._states = {number: _PieceState(piece, workers, first) for number, piece in held.items()}
         self._rule = rule
 
     def step_of(self, worker: int) -> int:
         """The first step that a worker has not pushed for all pieces."""
-        return min(standing.counts[worker] for standing in self._standings.values())
+        return min(state.counts[worker] for state in self._states.values())
 
     def numbers(self, piece: int) -> Tensor:
-        """A piece as it is."""
-        return self._standing(piece).held.numbers
+        """A piece's current numbers."""
+        return self._state(piece).held.numbers
 
     def numbers_at(self, piece: int, step: int) -> Tensor:
-        """A piece as a worker needs it who pushes `step` next, perhaps again."""
-        standing = self._standing(piece)
-        if standing.applied > step and standing.former is not None:
-            return standing.former
-        return standing.held.numbers
+        """A piece as needed by a worker that pushes `step` next, possibly again."""
+        state = self._state(piece)
+        if state.applied > step and state.former is not None:
+            return state.former
+        return state.held.numbers
 
     def push(self, worker: int, piece: int, step: int, pushed: Pushed | None) -> Sequence[int]:
-        """Take what a worker computed at `step` (None: it had no samples); gives the workers who get the piece now.
+        """Take a worker's push of `step` (None: it had no samples); returns the workers that get the piece now.
 
-        Raises WireError ``wire.malformed`` for a step that is not the worker's next, nor its last.
+        Raises WireError ``wire.malformed`` for a step that is neither the worker's next nor its last.
         """
-        standing = self._standing(piece)
-        count = standing.counts[worker]
+        state = self._state(piece)
+        count = state.counts[worker]
         if step not in (count, count - 1):
             raise WireError("wire.malformed", f"step {step} of a worker that has pushed {count}")
-        standing.waiting.add(worker)
+        state.waiting.add(worker)
         if step == count:
-            standing.counts[worker] += 1
-            self._rule.take(standing, worker, pushed)
-        due = sorted(one for one in standing.waiting if self._rule.is_due(standing, one))
-        standing.waiting.difference_update(due)
+            state.counts[worker] += 1
+            self._rule.take(state, worker, pushed)
+        due = sorted(one for one in state.waiting if self._rule.is_due(state, one))
+        state.waiting.difference_update(due)
         return due
 
-    def _standing(self, piece: int) -> _PieceState:
+    def _state(self, piece: int) -> _PieceState:
         try:
-            return self._standings[piece]
+            return self._states[piece]
         except KeyError:
             raise WireError("wire.malformed", f"piece {piece} is not here") from None

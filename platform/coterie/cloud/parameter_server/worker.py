@@ -1,4 +1,4 @@
-"""A worker: it computes gradients of its shares of batches, at the model that servers keep."""
+"""A worker: it computes gradients of its shares of batches, with the model that servers store."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ from coterie_learning.random import derive_seed
 from coterie_wire.structs import from_json
 
 ENDED_WITHIN_S = 60.0
-"""How soon the job's first process ends the workers of a server that is gone."""
+"""The job's first process ends the workers of a server that has died within this time."""
 
 
 def compute_gradients(arguments: WorkerArguments, strategy: ParameterServer) -> WorkerResult:
@@ -47,14 +47,14 @@ def compute_gradients(arguments: WorkerArguments, strategy: ParameterServer) -> 
 
 
 class Transport(Protocol):
-    """How gradients and parameters travel during a step."""
+    """How gradients and parameters are communicated during a step."""
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits, with dropout."""
         ...
 
     def backward_is_done(self) -> None:
-        """All gradients of this step are there."""
+        """Called when all gradients of this step are computed."""
         ...
 
     def finish(self) -> None:
@@ -63,7 +63,7 @@ class Transport(Protocol):
 
 
 class Worker:
-    """It meets the servers when it is first asked for an epoch, and goes on where it was before it died."""
+    """Connects to the servers when an epoch is first requested, and resumes where it was before it died."""
 
     _pieces: Pieces
     _way: Transport
@@ -84,15 +84,17 @@ class Worker:
         """The statistics that come back of the last step."""
 
     def answer(self, frame: Frame) -> bytes:
-        """Compute gradients from the first step on that it has not pushed, up to a step of an epoch.
+        """Compute gradients from the first step that it has not pushed up to a step of an epoch.
 
-        A server that is gone ends this process, which is then started anew with the others.
+        The death of a server ends this process, which is then restarted with the others.
         """
         epoch, stop = int(frame.words[EPOCH]), int(frame.words[STEP])
         batches = self._learner.batches(epoch)
         first = epoch * len(batches)
         try:
-            begin = self._meet(from_json(frame.words[PORTS].encode(), list[int])) if self._next is None else self._next
+            begin = (
+                self._connect(from_json(frame.words[PORTS].encode(), list[int])) if self._next is None else self._next
+            )
             for step in range(begin - first, stop):
                 self._compute(epoch, step, first + step, batches[step])
             self._way.finish()
@@ -111,8 +113,10 @@ class Worker:
             {},
         )
 
-    def _meet(self, ports: Sequence[int]) -> int:
-        """Take the model as it is, or was before the step that this worker had begun when it died; gives that step."""
+    def _connect(self, ports: Sequence[int]) -> int:
+        """Connect to the servers and load the model, before the step that this worker had begun when it died;
+        returns that step.
+        """
         hello = {SECRET: self._arguments.secret, WORKER: str(self._number)}
         links = Links(ports, hello, most_bytes=largest(max(self._most, self._statistics.size)))
         self._pieces = Pieces(self._division, links, self._meter)
@@ -131,9 +135,9 @@ class Worker:
         self._take_statistics()
         share = share_of(rows, self._number, self._strategy.workers)
         self._pieces.step, self._pieces.counts = number, bool(len(share))
-        # Whoever computes a share again has the same dropout.
+        # A share that is computed again has the same dropout.
         torch.manual_seed(derive_seed(arguments.seed, "share", epoch, step, self._number))
-        # Of all workers' steps together, a share has its part; one by one, it counts as if it were a batch.
+        # In steps of all workers together, a share has its weight; one by one, it counts as a whole batch.
         part = len(share) / len(rows) if self._strategy.updates == "synchronous" else float(len(share) > 0)
         loss = self._learner.backward(share if len(share) else rows[:1], factor=part, forward=self._way.forward)
         statistics = (part * self._statistics.gather()).astype(np.float32)

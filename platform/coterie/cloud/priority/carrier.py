@@ -1,4 +1,4 @@
-"""What pieces travel by: sums over all workers, or the servers that keep the model."""
+"""The transport of pieces: sums over all workers, or the servers that store the model."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,14 +9,14 @@ from coterie.cloud.priority.layers import Layer
 from coterie.cloud.priority.order import Piece
 
 Done = Callable[[Exception | None], None]
-"""Told once, by any thread: a piece has come back; or why none will."""
+"""Called once, by any thread: a piece has come back; or the error why none will."""
 
 
 class Carrier(Protocol):
-    """Brings a worker's gradients to where they are summed, and what came of them back."""
+    """Sends a worker's gradients to where they are summed, and receives the result."""
 
     def begin(self, layer: Layer, piece: Piece, done: Done) -> None:
-        """Send a piece of `layer`'s numbers; what comes back takes its place before `done` is told."""
+        """Send a piece of `layer`'s numbers; the result replaces it before `done` is called."""
         ...
 
     def change(self, layer: Layer) -> None:
@@ -24,9 +24,9 @@ class Carrier(Protocol):
         ...
 
     def know_reached(self, layers: Sequence[Layer]) -> None:
-        """After the first backward pass: gradients reach the parameters that they have reached in it."""
+        """After the first backward pass: record which parameters gradients reach."""
         ...
 
     def agree(self, seconds: Tensor) -> Tensor:
-        """The times by which all workers who must have one order make it."""
+        """The times on which all workers agree that need one common order."""
         ...

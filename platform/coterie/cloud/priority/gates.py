@@ -1,6 +1,6 @@
 """A model's operators with gates: a parameter passes to its first operator once its update is done.
 
-ByteScheduler's dependency proxy, by which a step's transfers go on during the next step's forward pass.
+ByteScheduler's dependency proxy, by which a step's transfers continue during the next step's forward pass.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from coterie.cloud.program import CloudProgram
 
 
 class Gate(nn.Module):
-    """In front of the first operator that reads a parameter."""
+    """Placed before the first operator that reads a parameter."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Gate(nn.Module):
 
 
 def names_by_need(cloud: CloudProgram) -> list[str]:
-    """The parameters that operators read, in the order in which a forward pass comes to them."""
+    """The parameters that operators read, in the order in which a forward pass needs them."""
     whole = cloud.training_graph()
     places = {node: place for place, node in enumerate(whole.module.graph.nodes)}
     first = {
@@ -40,7 +40,7 @@ def names_by_need(cloud: CloudProgram) -> list[str]:
 
 
 def gated(cloud: CloudProgram, waits: Mapping[str, Callable[[], None]]) -> GraphModule:
-    """What `cloud` runs in training, with a gate for each parameter in `waits`."""
+    """The training graph of `cloud`, with a gate for each parameter in `waits`."""
     whole = cloud.training_graph()
     graph, copies = Graph(), dict[Node, Node]()
     graph.output(graph.graph_copy(whole.module.graph, copies))

@@ -1,4 +1,4 @@
-"""Parameters in the order of need, neighbours together, with one place for what travels of them."""
+"""Parameters in the order of need, neighbours together, with one buffer for what is sent of them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from coterie.cloud.program import CloudProgram
 
 
 class Layer:
-    """Parameters that follow one another in the forward pass; what travels of them travels together."""
+    """Consecutive parameters of the forward pass, whose numbers are sent together."""
 
     def __init__(self, names: Sequence[str], parameters: Sequence[nn.Parameter], *, beside: int = 0) -> None:
         self.names, self.parameters = tuple(names), tuple(parameters)
@@ -24,7 +24,7 @@ class Layer:
         """Places of the parameters whose gradients this step has given."""
 
     def take(self, place: int) -> None:
-        """Have the gradient of the parameter at `place` travel, instead of staying with the parameter."""
+        """Move the gradient of the parameter at `place` into the buffer."""
         parameter = self.parameters[place]
         assert parameter.grad is not None, "it has just been computed"
         self.parts[place].copy_(parameter.grad)
@@ -32,7 +32,7 @@ class Layer:
         self.came.add(place)
 
     def fill(self) -> None:
-        """What no gradient reached counts as zeros."""
+        """Fill in zeros where no gradient arrived."""
         for place in self.idle():
             self.parts[place].zero_()
 
@@ -42,9 +42,10 @@ class Layer:
 
 
 def layers_of(cloud: CloudProgram, most: int, *, beside: int = 0) -> list[Layer]:
-    """The parameters that operators read: neighbours share a layer as long as they are at most `most` numbers.
+    """The parameters that operators read: neighbours share a layer as long as they have at most `most` numbers
+    together.
 
-    `beside`: how many other numbers travel with the first.
+    `beside`: how many other numbers are sent with the first.
     """
     return [
         Layer(names, [cloud.parameters[name] for name in names], beside=beside if number == 0 else 0)
@@ -60,7 +61,7 @@ def names_together(cloud: CloudProgram, most: int) -> list[list[str]]:
 
 
 def _together(sizes: Sequence[int], most: int) -> list[range]:
-    """Neighbours as long as a piece has room for them: a message has its price, however small it is."""
+    """Groups of neighbours that fit into a piece: each message has a fixed cost, however small it is."""
     starts, size = [0], 0
     for place, numbers in enumerate(sizes):
         if size and size + numbers > most:

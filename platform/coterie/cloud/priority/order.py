@@ -1,7 +1,7 @@
 """Pieces of layers, and the one order in which all workers send them.
 
-Gloo's collectives must begin in one order everywhere, and to negotiate it piece by piece costs more than it gives. So
-the order is worked out once, from when layers' gradients were ready in steps that were timed.
+Gloo's collectives must begin in one order everywhere, and negotiating it piece by piece costs more than it gains. So
+the order is computed once, from the times at which layers' gradients were ready in timed steps.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Piece(NamedTuple):
-    """Some numbers of a layer's gradients. Layers are numbered as forward passes need them: they sort by need."""
+    """A part of a layer's gradients. Layers are numbered in the order in which forward passes need them."""
 
     layer: int
     start: int
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 def numbers_in(kib: int) -> int:
-    """How many a piece of so many KiB has."""
+    """How many numbers a piece of so many KiB has."""
     return 256 * kib
 
 
@@ -37,9 +37,10 @@ def cut(sizes: Sequence[int], most: int) -> list[Piece]:
 
 
 def static_order(pieces: Sequence[Piece], ready_s: Sequence[float], number_s: float) -> list[Piece]:
-    """Whenever a link that takes `number_s` seconds for a number is free: of what is ready, the piece needed first.
+    """The order of a link that takes `number_s` seconds per number and always sends the ready piece that is needed
+    first.
 
-    `ready_s`: when each layer's gradients are, in seconds from the beginning of a backward pass.
+    `ready_s`: when each layer's gradients are ready, in seconds from the beginning of a backward pass.
     """
     coming = [(ready_s[piece.layer], piece) for piece in pieces]
     heapify(coming)

@@ -15,14 +15,14 @@ from coterie.cloud.priority.order import Piece
 
 
 class Sums:
-    """Gloo's: pieces must begin in one order at all workers."""
+    """Sums by gloo: pieces must begin in one order at all workers."""
 
     def __init__(self, rank: Rank, layers: Sequence[Layer]) -> None:
         self._rank = rank
         self._optimisers: dict[Layer, torch.optim.Optimizer] = {}
         for layer in layers:
             optimiser = rank.learner.computing.adamw(layer.parameters, rank.learner.arguments.learning_rate)
-            optimiser.state = rank.learner.optimiser.state  # one memory, which checkpoints have
+            optimiser.state = rank.learner.optimiser.state  # one buffer, which checkpoints contain
             self._optimisers[layer] = optimiser
         self._reached: set[nn.Parameter] = set()
         """Parameters that gradients reach, of any worker."""
@@ -46,7 +46,7 @@ class Sums:
             done(None)
 
     def change(self, layer: Layer) -> None:
-        """By a step of its optimiser."""
+        """Apply a step of its optimiser."""
         for parameter, gradient in zip(layer.parameters, layer.parts, strict=True):
             parameter.grad = gradient.to(parameter.device) if parameter in self._reached else None
         self._optimisers[layer].step()
@@ -61,5 +61,5 @@ class Sums:
         self._reached = {layer.parameters[place] for (layer, place), vote in zip(places, reached, strict=True) if vote}
 
     def agree(self, seconds: Tensor) -> Tensor:
-        """The mean of all workers."""
+        """The mean over all workers."""
         return self._rank.mean(seconds)

@@ -1,4 +1,4 @@
-"""Layers' numbers leave as the backward pass gives them, and come back as the next forward pass needs them."""
+"""Sends layers' numbers as the backward pass computes them, and receives them as the next forward pass needs them."""
 
 import time
 from collections.abc import Sequence
@@ -18,23 +18,25 @@ from coterie.cloud.priority.window import Window
 from coterie.cloud.program import CloudProgram
 
 TIMED_STEPS = 3
-"""In each, nothing travels before its backward pass is over; the first is not counted, for it allocates memory."""
+"""In each, nothing is sent before its backward pass is over; the first is not counted, as it allocates memory."""
 
 
 class _Timed(NamedTuple):
-    """What a step showed in which nothing travelled during its backward pass."""
+    """Measurements of a step in which nothing was sent during its backward pass."""
 
     ready_s: Tensor
     """[layers], from the beginning of the backward pass."""
     number_s: Tensor
-    """For each number that travelled."""
+    """For each number that was sent."""
 
 
 class Transfers:
     """Call `forward`, let the gradients be computed, and call `backward_is_done`; `finish` before the model is read."""
 
     def __init__(self, cloud: CloudProgram, layers: Sequence[Layer], carrier: Carrier, *, most: int) -> None:
-        """`most`: numbers of a piece. How long the last step took travels beside the first layer, where it has room."""
+        """`most`: numbers of a piece. The duration of the last step is sent beside the first layer, where it has
+        room.
+        """
         self._cloud, self._layers, self._carrier = cloud, layers, carrier
         waits = {name: partial(self._wait, number) for number, layer in enumerate(layers) for name in layer.names}
         self._graph = gated(cloud, waits)
@@ -55,11 +57,11 @@ class Transfers:
         for number, layer in enumerate(layers):
             for place, parameter in enumerate(layer.parameters):
                 parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
-                    partial(self._came_in, number, place)
+                    partial(self._on_gradient, number, place)
                 )
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Logits, with dropout. Each parameter is changed by the former step's gradients just before it is used."""
+        """Logits, with dropout. Each parameter is updated with the former step's gradients just before it is used."""
         output = self._cloud.train_by(self._graph, inputs)
         now = time.perf_counter()
         self._step_s, self._since, self._begun = now - self._since, now, now
@@ -72,7 +74,7 @@ class Transfers:
         return output
 
     def backward_is_done(self) -> None:
-        """All gradients of this step are there; what no gradient reached counts as zeros."""
+        """All gradients of this step are computed; missing ones count as zeros."""
         if not self._knows_reached:
             # Operators are the same at every step, so gradients reach the same parameters.
             self._carrier.know_reached(self._layers)
@@ -91,7 +93,7 @@ class Transfers:
                 self._agree()
 
     def finish(self) -> None:
-        """Wait until all parameters are changed."""
+        """Wait until all parameters are updated."""
         for number in range(len(self._layers)):
             self._wait(number)
 
@@ -99,8 +101,8 @@ class Transfers:
     def _is_timed(self) -> bool:
         return len(self._timed) >= TIMED_STEPS
 
-    def _came_in(self, number: int, place: int, _parameter: Tensor) -> None:
-        """A gradient is there."""
+    def _on_gradient(self, number: int, place: int, _parameter: Tensor) -> None:
+        """Called when a gradient is computed."""
         layer = self._layers[number]
         layer.take(place)
         self._ready_s[number] = time.perf_counter() - self._begun
@@ -116,7 +118,9 @@ class Transfers:
         self._pump()
 
     def _pump(self) -> None:
-        """Begin what may begin. What has arrived at once comes here again, and leaves that to who is here already."""
+        """Begin the transfers that may begin. One that arrives immediately calls this again, and leaves the work to
+        the running call.
+        """
         with self._changed:
             if self._pumping:
                 return
@@ -137,7 +141,7 @@ class Transfers:
         self._pump()
 
     def _wait(self, number: int) -> None:
-        """Until a layer has arrived; then change its parameters. Raises what keeps it from arriving."""
+        """Wait until a layer has arrived; then change its parameters. Raises the error that prevents it."""
         if self._updated[number]:
             return
         with self._changed:
@@ -151,7 +155,7 @@ class Transfers:
             self._credit.step(float(layer.beside) if len(layer.beside) else self._step_s)
 
     def _agree(self) -> None:
-        """On the order: from the least times of this worker, and what the carrier makes of them."""
+        """Agree on the order: from this worker's least times, combined by the carrier."""
         counted = self._timed[1:]
         ready_s = torch.stack([timed.ready_s for timed in counted]).amin(dim=0)
         number_s = torch.stack([timed.number_s for timed in counted]).amin(dim=0)

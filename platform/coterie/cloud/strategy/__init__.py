@@ -13,12 +13,14 @@ class Splits(msgspec.Struct, frozen=True):
     """Where a cloud model can be split into parts that run one after the other."""
 
     modules: tuple[str, ...] = ()
-    """Before which, in order; each part has parameters of its own. Blank: where no module begins."""
+    """Modules before which it can be split, in order; each part has its own parameters. Blank: a place where no
+    module begins.
+    """
     obstacle: str = ""
-    """What keeps it from being split at more places; blank: nothing does."""
+    """The reason why it cannot be split at more places; blank: none."""
 
-    def told(self) -> str:
-        """For people."""
+    def describe(self) -> str:
+        """The places or the obstacle, for people."""
         named = [name for name in self.modules if name]
         others = f" and {len(named) - MOST_NAMED} others" if len(named) > MOST_NAMED else ""
         found = f"it can be split before {', '.join(named[:MOST_NAMED])}{others}" if named else "it cannot be split"
@@ -38,7 +40,7 @@ class Strategy(Kind, frozen=True):
     """``package.module:function`` of (WorkerArguments, ReportProgress) -> WorkerResult, run in each worker."""
 
     spreads: ClassVar[bool] = False
-    """Whether its workers find each other when they are on several hosts."""
+    """Whether its workers can be on several hosts."""
 
     @property
     def compiles(self) -> bool:

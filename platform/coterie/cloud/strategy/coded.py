@@ -41,7 +41,7 @@ class Coded(Strategy, frozen=True, tag="coded"):
             raise ValueError(f"{self.workers} workers do not divide into {groups}; take code cyclic")
 
     def gradient_code(self, seed: int) -> GradientCode:
-        """Who computes what, and how the gradient is told from the replies."""
+        """The code: which worker computes which shares, and how the gradient is decoded from the replies."""
         if self.code == "repetition":
             return repetition_code(self.workers, self.stragglers)
         return cyclic_code(self.workers, self.stragglers, seed)

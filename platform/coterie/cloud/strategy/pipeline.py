@@ -52,10 +52,10 @@ class Pipeline(Strategy, frozen=True, tag="pipeline"):
     def misfit_of(self, splits: Splits) -> str | None:
         unknown = [name for name in self.split_before if not name or name not in splits.modules]
         if unknown:
-            return f"it cannot be split before {unknown[0]!r}; {splits.told()}"
+            return f"it cannot be split before {unknown[0]!r}; {splits.describe()}"
         places = [splits.modules.index(name) for name in self.split_before]
         if places != sorted(set(places)):
-            return f"its modules come in another order; {splits.told()}"
+            return f"its modules come in another order; {splits.describe()}"
         if len(splits.modules) < self.stages - 1:
-            return f"it has no {self.stages} stages; {splits.told()}"
+            return f"it has no {self.stages} stages; {splits.describe()}"
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from coterie.child.job import Progress as Told
 from coterie.child.job import ReportProgress
 from coterie.cloud.figures import SimulationFigures, drawn
-from coterie.cloud.fleet_run_job import TOLD, CannotRun, FleetRunArguments, FleetRunResult, WantedRun
+from coterie.cloud.fleet_run_job import DESCRIPTION, CannotRun, FleetRunArguments, FleetRunResult, RunRequest
 from coterie.cloud.simulation_job import LEFT_S
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
@@ -58,9 +58,9 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: Trace | None
 
 
-def wanted_of(run: FleetRun) -> WantedRun:
+def wanted_of(run: FleetRun) -> RunRequest:
     """In what `run` differs from others of its fleet."""
-    return WantedRun(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every, run.ends_s)
+    return RunRequest(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every, run.ends_s)
 
 
 def encode_fleet(run: FleetRun) -> bytes:
@@ -80,7 +80,7 @@ def encode_fleet(run: FleetRun) -> bytes:
         trace=run.fleet if isinstance(run.fleet, Trace) else None,
     )
     tensors: dict[str, Array] = {
-        TOLD: _bytes(msgspec.json.encode(told)),
+        DESCRIPTION: _bytes(msgspec.json.encode(told)),
         TRAIN_STEP: _bytes(run.model.train_step),
         PREDICT: _bytes(run.model.predict_graph),
         LABELS: data.classes,
@@ -100,12 +100,12 @@ def encode_fleet(run: FleetRun) -> bytes:
     return encode_tensors(tensors)
 
 
-def decode_fleet(content: bytes, wanted: WantedRun) -> FleetRun:
+def decode_fleet(content: bytes, wanted: RunRequest) -> FleetRun:
     """The run of the fleet that is wanted. Raises DoesNotFit."""
     try:
         header = read_header(content)
         found = view_tensors(content, header, expected=tuple(header.specs.values()))
-        told = from_json(found[TOLD].tobytes(), _Told)
+        told = from_json(found[DESCRIPTION].tobytes(), _Told)
         spec, split = told.spec, SPLITS.parse(told.split)
         drift = None if told.drift is None else DRIFTS.parse(told.drift)
         fleet = told.profile or told.trace
@@ -195,7 +195,7 @@ def figures_of(outcome: FleetOutcome) -> SimulationFigures:
 
 def run_shared(fleet: bytes, wanted: bytes) -> bytes:
     """The outcome, as JSON, of a run that is wanted, as JSON. Raises what `simulate_fleet` raises."""
-    run = decode_fleet(fleet, from_json(wanted, WantedRun))
+    run = decode_fleet(fleet, from_json(wanted, RunRequest))
     return msgspec.json.encode(simulate_fleet(run, report=unreported))
 
 

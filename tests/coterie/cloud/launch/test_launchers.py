@@ -80,7 +80,7 @@ def test_what_is_given_to_the_scheduler_trains_what_one_host_would(tmp_path: Pat
         gang,
         arguments,
         on_progress=told.append,
-        on_standing=standings.append,
+        on_status=standings.append,
         cancel=threading.Event(),
     )
     assert {standing.state for standing in standings} <= {"waits", "runs", "over"}
@@ -111,7 +111,7 @@ def test_what_does_not_meet_over_a_network_is_one_process_of_the_scheduler(
         gang,
         arguments,
         on_progress=lambda _: None,
-        on_standing=lambda _: None,
+        on_status=lambda _: None,
         cancel=threading.Event(),
     )
     assert result.epochs == 2
@@ -129,13 +129,13 @@ def test_a_gang_that_makes_room_goes_on_from_its_checkpoint(tmp_path: Path, comm
 
     with pytest.raises(Cancelled):
         train_elsewhere(
-            launcher, gang, arguments, on_progress=leave, on_standing=lambda _: None, cancel=threading.Event()
+            launcher, gang, arguments, on_progress=leave, on_status=lambda _: None, cancel=threading.Event()
         )
     assert not (commands / "pods").exists()
     assert not (commands / "job").exists()
     told: list[Progress] = []
     train_elsewhere(
-        launcher, gang, arguments, on_progress=told.append, on_standing=lambda _: None, cancel=threading.Event()
+        launcher, gang, arguments, on_progress=told.append, on_status=lambda _: None, cancel=threading.Event()
     )
     assert next(progress.done for progress in told if progress.values) >= 3
     trained = (tmp_path / "trained").read_bytes()
@@ -155,7 +155,7 @@ def test_a_programs_fault_is_told_as_a_child_would(tmp_path: Path, commands: Pat
             gang,
             arguments,
             on_progress=lambda _: None,
-            on_standing=lambda _: None,
+            on_status=lambda _: None,
             cancel=threading.Event(),
         )
 
@@ -175,11 +175,9 @@ def test_a_worker_that_is_killed_fails_the_gang_and_another_try_goes_on(
             mine[0].kill()
 
     with pytest.raises(LaunchFailed):
-        train_elsewhere(
-            launcher, gang, arguments, on_progress=kill, on_standing=lambda _: None, cancel=threading.Event()
-        )
+        train_elsewhere(launcher, gang, arguments, on_progress=kill, on_status=lambda _: None, cancel=threading.Event())
     result = train_elsewhere(
-        launcher, gang, arguments, on_progress=lambda _: None, on_standing=lambda _: None, cancel=threading.Event()
+        launcher, gang, arguments, on_progress=lambda _: None, on_status=lambda _: None, cancel=threading.Event()
     )
     trained = (tmp_path / "trained").read_bytes()
     assert bootstrap_stored(arguments_of(tmp_path, TWO, epochs=MANY), lambda _: None) == result
@@ -255,7 +253,7 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, make: Make, monke
             gang,
             arguments,
             on_progress=lambda _: None,
-            on_standing=lambda _: None,
+            on_status=lambda _: None,
             cancel=threading.Event(),
         )
 
@@ -269,7 +267,7 @@ def test_slurms_queue_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, p
     command.write_text(f"#!/bin/sh\nprintf '{printed}'\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert Slurm("python").look(Gang("a", 1, 1, tmp_path)).state == state
+    assert Slurm("python").poll(Gang("a", 1, 1, tmp_path)).state == state
 
 
 @pytest.mark.parametrize(
@@ -290,4 +288,4 @@ def test_a_jobs_status_is_read(
     command.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}\nEND\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert Kubernetes("image", "claim", "/").look(Gang("a", 2, 1, tmp_path)).state == state
+    assert Kubernetes("image", "claim", "/").poll(Gang("a", 2, 1, tmp_path)).state == state

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.child.job import Progress
-from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, WantedRun
+from coterie.cloud.fleet_run_job import CannotRun, FleetRunArguments, RunRequest
 from coterie.cloud.simulation_job import agent_code
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.fleet_run import FleetRun
@@ -73,7 +73,7 @@ def test_the_file_has_what_a_cloud_model_has_learned() -> None:
     assert again.cloud is not None and again.cloud.parameters == b"learned"
 
 
-def arguments(fleet: bytes, directory: Path, wanted: WantedRun) -> FleetRunArguments:
+def arguments(fleet: bytes, directory: Path, wanted: RunRequest) -> FleetRunArguments:
     (directory / "fleet").write_bytes(fleet)
     (directory / "keep").mkdir(exist_ok=True)
     return FleetRunArguments(str(directory / "fleet"), wanted, str(directory / "keep"), agent_code())
