@@ -21,7 +21,7 @@ from coterie.cloud.parts import share_of_rows
 from coterie.cloud.strategy.sharded import Sharded
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie.compile.errors import UnsupportedParameter
-from coterie.compile.upload import load_hollow
+from coterie.compile.upload import load_without_weights
 from coterie.compile.without_weights import ProgramWithoutWeights
 from coterie_wire.structs import from_values
 
@@ -45,8 +45,8 @@ class Chain(nn.Module):
 class Shards:
     """The model, with this worker's rows of each parameter; the first worker has all of them during evaluation."""
 
-    def __init__(self, rank: Rank, hollow: ProgramWithoutWeights) -> None:
-        """Reads this worker's rows of the parameters that `hollow` has without numbers. Raises UnsupportedParameter."""
+    def __init__(self, rank: Rank, weightless: ProgramWithoutWeights) -> None:
+        """Reads this worker's rows of parameters that `weightless` has without numbers. Raises UnsupportedParameter."""
         self.rank, self._cloud = rank, rank.learner.cloud
         blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
         mesh = DeviceMesh.from_group(rank.group, rank.device.type)
@@ -61,7 +61,7 @@ class Shards:
         # Shards of parameters without numbers have no numbers either, until memory is allocated.
         self.model._apply(self._with_room)  # type: ignore[no-untyped-call]
         self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
-        self._read(hollow)
+        self._read(weightless)
         learner = rank.learner
         self.optimiser = learner.computing.adamw(self.parameters.values(), learner.arguments.learning_rate)
 
@@ -83,12 +83,12 @@ class Shards:
         return torch.empty_like(tensor, device=self.rank.device) if tensor.is_meta else tensor
 
     @torch.no_grad()
-    def _read(self, hollow: ProgramWithoutWeights) -> None:
-        for name in hollow.stored.keys() & self.parameters.keys():
+    def _read(self, weightless: ProgramWithoutWeights) -> None:
+        for name in weightless.stored.keys() & self.parameters.keys():
             mine = local(self.parameters[name])
             if len(mine):
                 begin, stop = share_of_rows(len(self.parameters[name]), self.rank.number, self.rank.count)
-                rows = hollow.rows(name, begin, stop)
+                rows = weightless.rows(name, begin, stop)
                 if not bool(rows.isfinite().all()):
                     raise UnsupportedParameter(name=name, found="not finite")
                 mine.copy_(rows)
@@ -128,8 +128,8 @@ class Shards:
 
 def load_shards(arguments: WorkerArguments, count: int) -> Shards:
     """This worker's share of the model; no worker reads the whole. Raises what `Learner` and `Shards` raise."""
-    hollow = load_hollow(Path(arguments.training.cloud))
-    shards = Shards(Rank(arguments, count, hollow.program), hollow)
+    weightless = load_without_weights(Path(arguments.training.cloud))
+    shards = Shards(Rank(arguments, count, weightless.program), weightless)
     shards.release()
     return shards
 

@@ -12,7 +12,7 @@ from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.ranges import ranges_of
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.signature import Signature
-from coterie.compile.synthetic import Ranges, flags, synthetic_array, tell_ranges
+from coterie.compile.synthetic import Ranges, describe_ranges, flags, synthetic_array
 from coterie.evaluation.datasets import choices
 
 SAMPLES = 4
@@ -48,7 +48,7 @@ def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
     *inputs, target = (
         torch.from_numpy(synthetic_array(spec, SAMPLES, generator, ranges, filled=filled, flag=flag)) for spec in specs
     )
-    made_of = f"synthetic samples ({tell_ranges(cloud.signature.inputs, ranges)})"
+    made_of = f"synthetic samples ({describe_ranges(cloud.signature.inputs, ranges)})"
     for tensor in cloud.parameters.values():
         tensor.grad = None
     try:

@@ -19,14 +19,14 @@ LINEAR = "aten.linear.default"
 
 
 class Adapted(NamedTuple):
-    """A program with adapters, and the parameters that they have."""
+    """A program with adapters, and the adapters' parameters."""
 
     program: FlatProgram
     parameters: Mapping[str, Tensor]
 
 
 def adapt(program: ExportedProgram, flat: FlatProgram, trains: Trains) -> Adapted | None:
-    """Every linear layer that `trains` adapts gives W x + b + (alpha / rank)·B A x; None where it adapts none.
+    """Every linear layer that `trains` adapts computes W x + b + (alpha / rank)·B A x; None where it adapts none.
 
     A is drawn as PyTorch draws linear layers' weights, the same for the same name; B is zero.
     """

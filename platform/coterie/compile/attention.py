@@ -20,9 +20,10 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """What `torch.nn.functional` computes; with dropout its own way. A query that a mask hides everything from gets 0.
+    """As `torch.nn.functional` computes it, except for dropout's random numbers. A query whose keys are all masked gets
+    0.
 
-    PyTorch looks for such queries among all scores, and here it is the mask, often much smaller, that is looked at.
+    PyTorch searches all scores for such queries; this searches the mask, which is often much smaller.
     """
     if dropout or enable_gqa:
         return torch.nn.functional.scaled_dot_product_attention(

@@ -1,8 +1,9 @@
-"""Averages that a model keeps in its buffers while it trains, as running statistics of one mean each.
+"""Averages that a model keeps in its buffers while it trains, treated as running statistics of one mean each.
 
-``self.centre.mul_(0.9).add_(0.1 * x.mean(0))``: a step gives the buffer as it was written, and the platform merges the
-buffers of devices as the means of batch normalisation. Their variance within a device is 0, so that the merged variance
-is that between devices. The vectors of `spectral_norm` travel so, too, which come of the weights and not of samples.
+``self.centre.mul_(0.9).add_(0.1 * x.mean(0))``: a train step returns the buffer as it was written, and the platform
+merges the buffers of devices as the means of batch normalisation. Their variance within a device is 0, so that the
+merged variance is that between devices. The vectors of `spectral_norm` are uploaded so, too; they depend on the weights
+and not on samples.
 """
 
 import math
@@ -29,19 +30,19 @@ VARIANCE = "{}.variance"
 
 @dataclass(frozen=True)
 class Average:
-    """A buffer as a program takes it, of the flat tensor that the graphs take."""
+    """A buffer of a program, as a part of the flat tensor that the graphs take."""
 
     name: str
     shape: tuple[int, ...]
     of_samples: bool
-    """Whether what is written depends on samples."""
+    """Whether the value written depends on samples."""
 
     def __call__(self, named: Mapping[str, Tensor]) -> Tensor:
         """A tensor to write to."""
         return named[self.name].reshape(self.shape).clone()
 
     def gathered(self, written: Tensor, named: Mapping[str, Tensor], present: Tensor) -> Mapping[str, Tensor]:
-        """After a step: as `written`, or, of samples that are not all `present` [batch], as it was before."""
+        """The value after a step: as `written`, or, of samples that are not all `present` [batch], as it was before."""
         variance, kept = VARIANCE.format(self.name), written.reshape(-1)
         if self.of_samples:
             kept = torch.where(present.amin() > 0, kept, named[self.name])
@@ -49,13 +50,13 @@ class Average:
 
 
 def moments_of(name: str, tensor: Tensor) -> RunningMoments:
-    """What travels of the buffer `name`."""
+    """The tensors uploaded for the buffer `name`."""
     shape = (math.prod(tensor.shape),)
     return RunningMoments(TensorSpec(name, "float32", shape), TensorSpec(VARIANCE.format(name), "float32", shape))
 
 
 def written_buffers(program: ExportedProgram, graph: Graph) -> Mapping[str, Node]:
-    """The buffers that `graph` writes to as a whole, by name. Raises MutatedState where they can be no averages."""
+    """The buffers that `graph` overwrites entirely, by name. Raises MutatedState where they cannot be averages."""
     found: dict[str, Node] = {}
     for node in graph.nodes:
         target = _written(node)
@@ -69,7 +70,7 @@ def written_buffers(program: ExportedProgram, graph: Graph) -> Mapping[str, Node
 
 
 def written_of_samples(program: ExportedProgram, graph: Graph) -> Collection[Node]:
-    """The nodes that depend on the inputs of `program`, buffers that are written to among them."""
+    """The nodes that depend on the inputs of `program`, including buffers that are written to."""
     found = {node for node in graph.nodes if node.name in program.graph_signature.user_inputs}
     for node in graph.nodes:
         if found.intersection(node.all_input_nodes):
@@ -78,7 +79,7 @@ def written_of_samples(program: ExportedProgram, graph: Graph) -> Collection[Nod
 
 
 def keep_buffers(graph: Graph, buffers: Collection[str]) -> None:
-    """Whatever writes to the placeholders `buffers` leaves them, and gives them, as they are."""
+    """Replace in-place writes to the placeholders `buffers` by their values, and return these."""
     for placeholder in [node for node in graph.nodes if node.op == "placeholder" and node.name in buffers]:
         while (writer := next(_writers(placeholder), None)) is not None:
             new = writer.args[1] if writer.target is aten.copy_.default else None
@@ -93,7 +94,7 @@ def _writers(placeholder: Node) -> Iterator[Node]:
 
 
 def _written(node: Node) -> Node | None:
-    """The placeholder that a node writes to, itself or by way of other writers; None where it writes to none."""
+    """The placeholder that a node writes to, directly or through other writers; None where it writes to none."""
     if not _writes(node):
         return None
     target = node.args[0]

@@ -15,7 +15,7 @@ Lowered = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an ATen operator, its arguments by the names of the operator's schema, defaults filled in."""
+    """A call of an ATen operator; its arguments by the names of the operator's schema, with defaults filled in."""
 
     emit: Emitter
     node: Node
@@ -53,7 +53,7 @@ class Call:
         return self.emit.scalar(argument, dtype)
 
     def optional(self, name: str) -> str:
-        """The value of a tensor argument, or ONNX's sign for an absent one."""
+        """The value of a tensor argument, or ONNX's marker for an absent one."""
         return "" if self.arguments[name] is None else self.raw(name)
 
     def each(self, name: str) -> list[str]:
@@ -83,7 +83,7 @@ class Call:
         return value
 
     def ints(self, name: str) -> list[int]:
-        """A list of whole numbers, e.g. axes; none is an empty list, one number a list of it."""
+        """A list of integers, e.g. axes; None is an empty list, a single number a list of it."""
         value = self.arguments[name]
         if value is None:
             return []
@@ -94,19 +94,19 @@ class Call:
         return fixed
 
     def size(self, name: str, *, default: Size) -> Size:
-        """A whole number that may depend on sizes; `default` where it is left out."""
+        """An integer that may depend on sizes; `default` where it is omitted."""
         value = self.arguments[name]
         return default if value is None else _size(value)
 
     def sizes(self, name: str) -> list[Size]:
-        """A list of whole numbers that may depend on sizes."""
+        """A list of integers that may depend on sizes."""
         values = self.arguments[name]
         assert isinstance(values, (list, tuple))
         return [_size(value) for value in values]
 
     @property
     def result(self) -> torch.Tensor:
-        """Shape and dtype of the result, the first one if there are several."""
+        """Shape and dtype of the result; of several results, the first."""
         return meta(self.node)
 
     @property
@@ -124,7 +124,7 @@ Lowering = Callable[[Call], Lowered]
 def same_sizes(here: Sequence[Size], there: Sequence[Size]) -> bool:
     """Whether two shapes are equal for batches of every size, and samples of every length.
 
-    `==` would ask this of the batch that the model was exported with, and fix the size at that batch's where it is so.
+    `==` would compare them for the batch of the export, and specialise the size to that batch's where they are equal.
     """
     return len(here) == len(there) and all(
         statically_known_true(size == other) for size, other in zip(here, there, strict=True)
@@ -132,10 +132,10 @@ def same_sizes(here: Sequence[Size], there: Sequence[Size]) -> bool:
 
 
 class OperatorTable(dict[str, Lowering]):
-    """Translations by the operator's name without namespace, e.g. ``add.Tensor``."""
+    """Translations of operators by name without namespace, e.g. ``add.Tensor``."""
 
     def lowers(self, *names: str) -> Callable[[Lowering], Lowering]:
-        """Declare that a function translates the ATen operators `names`."""
+        """Register a function as the translation of the ATen operators `names`."""
 
         def declare(lowering: Lowering) -> Lowering:
             self.update(dict.fromkeys(names, lowering))

@@ -1,6 +1,6 @@
-"""Convolutions along one of two axes, as those of sensors by time: of one row of pixels, with steps as long as a row.
+"""Convolutions along one of two axes, e.g. of sensors by time: over one row of pixels, with strides of a row's length.
 
-A runtime copies what a kernel of one column sees line by line, and the lines of few columns are short.
+A runtime copies the inputs of a one-column kernel line by line, and with few columns the lines are short.
 """
 
 from collections.abc import Sequence

@@ -59,7 +59,7 @@ from coterie_wire.tensors import Array
 
 
 class CompiledModel(NamedTuple):
-    """What a device needs of a model; `ModelSpec` states the contract of the graphs."""
+    """The part of a compiled model that a device needs; `ModelSpec` states the contract of the graphs."""
 
     spec: ModelSpec
     train_step: bytes
@@ -68,7 +68,7 @@ class CompiledModel(NamedTuple):
     """The tensors of the first version: parameters and statistics."""
     frozen: Mapping[str, Array]
     ranges: Mapping[str, Range]
-    """The whole numbers that inputs and target take, where the programs tell."""
+    """The ranges of integer inputs and targets, where the programs show them."""
 
 
 def compile_model(
@@ -112,7 +112,7 @@ def compile_model(
 
 
 class CompiledPrediction(NamedTuple):
-    """What it takes to predict with a model whose tensors are given: the graph of a teacher."""
+    """The prediction graph of a model with separate tensors: the graph of a teacher."""
 
     signature: Signature
     parameters: tuple[TensorSpec, ...]
@@ -121,7 +121,7 @@ class CompiledPrediction(NamedTuple):
 
 
 def compile_prediction(program: ExportedProgram, loss: Criterion) -> CompiledPrediction:
-    """The prediction graph alone, of a model that no device trains. Raises what `compile_model` raises."""
+    """The prediction graph only, of a model that no device trains. Raises what `compile_model` raises."""
     checked = check_program(program, loss, Whole(), freezes=False)
     signature, tensors = checked.signature, {**checked.parameters, **checked.statistics.values}
     given = {f"state.{name}": f"param.{name}" for name in checked.statistics.values}
@@ -172,7 +172,7 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
 def _compile_train_step(
     checked: CheckedProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec
 ) -> tuple[bytes, ModelSpec]:
-    """The graph, and the contract, which tells now whether the graph draws at random."""
+    """The graph, and the contract, which now states whether the graph draws random numbers."""
     size, axes = size_of_length(checked.inputs), length_axes(spec)
     with nullcontext() if size is None else _fake_mode(checked):
         given = {name: _empty(tensor, length=size, axis=axes.get(name)) for name, tensor in train_inputs(spec).items()}
@@ -271,14 +271,14 @@ def _check_cut(signature: Signature, cut: str) -> None:
 
 
 def _fake_mode(checked: CheckedProgram) -> FakeTensorMode:
-    """That of the program's inputs, which knows its symbols."""
+    """The mode of the program's inputs, which has its symbols."""
     first = checked.inputs[checked.signature.inputs[0].name]
     assert isinstance(first, FakeTensor)
     return first.fake_mode
 
 
 def _sources(given: Mapping[str, Tensor]) -> Sources:
-    """The sizes of inputs that are not fixed."""
+    """Where to read the dynamic sizes of inputs."""
     found: dict[sympy.Symbol, tuple[str, int]] = {}
     for name, tensor in given.items():
         sizes: Sequence[int | torch.SymInt] = tensor.shape
@@ -291,7 +291,7 @@ def _sources(given: Mapping[str, Tensor]) -> Sources:
 def _empty(
     tensor: TensorSpec, batch: Sequence[int] = (), *, length: torch.SymInt | None = None, axis: int | None = None
 ) -> Tensor:
-    """A tensor whose `axis`, where one is named, has the `length`."""
+    """A tensor whose `axis`, where given, has the `length`."""
     shape: list[int | torch.SymInt] = [*batch, *tensor.shape]
     if axis is not None and length is not None:
         shape[axis] = length

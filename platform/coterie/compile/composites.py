@@ -1,4 +1,4 @@
-"""Operators of an exported program that are better taken apart before the gradient is taken than after."""
+"""Operators of an exported program that are decomposed before the gradient is taken."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,12 +25,12 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool,  # noqa: ARG001
 ) -> Tensor:
-    """Group normalisation with a group for each channel; PyTorch goes by way of batch normalisation."""
+    """Group normalisation with a group for each channel; PyTorch would use batch normalisation."""
     return torch.group_norm(x, x.shape[1], weight, bias, eps)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """nn.Linear; one product of all places where PyTorch's gradient would ask how long samples are."""
+    """nn.Linear as one product over all positions, where PyTorch's gradient would specialise the length of samples."""
     if not torch.is_grad_enabled() or all(isinstance(size, int) for size in x.shape):
         return torch.nn.functional.linear(x, weight, bias)
     rows = x.reshape(-1, x.shape[-1])
@@ -59,12 +59,12 @@ def weight_norm(direction: Tensor, length: Tensor, dim: int = 0) -> Tensor:
 
 
 def largest(x: Tensor) -> Tensor:
-    """The greatest of all elements; the gradient is shared by all that are."""
+    """The maximum of all elements; equal maxima share the gradient."""
     return x.amax()
 
 
 def smallest(x: Tensor) -> Tensor:
-    """The least of all elements."""
+    """The minimum of all elements; equal minima share the gradient."""
     return x.amin()
 
 
@@ -77,7 +77,7 @@ def eye(rows: int, columns: int | None = None, dtype: torch.dtype | None = None,
 
 
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Read by index; PyTorch looks at it with strides."""
+    """Gathered by index; PyTorch would return a strided view."""
     rows, columns = x.shape[dim1], x.shape[dim2]
     start = torch.arange(min(rows + min(offset, 0), columns - max(offset, 0)))
     matrices = x.movedim((dim1, dim2), (-2, -1))
@@ -129,7 +129,7 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.grid_sampler.default": torch_decompositions.grid_sampler_2d,
     "aten.grid_sampler_2d.default": torch_decompositions.grid_sampler_2d,
     "aten.scaled_dot_product_attention.default": scaled_dot_product_attention,
-    # Loops over time; the operators themselves write in place.
+    # Loops over time; the original operators write in place.
     "aten.gru.input": recurrent.gru,
     "aten.lstm.input": recurrent.lstm,
     "aten.rnn_tanh.input": recurrent.rnn_tanh,

@@ -1,8 +1,8 @@
 """Connectionist temporal classification (Graves et al. 2006, doi 10.1145/1143844.1143891) as a loop over time.
 
 Labels are written with blanks around each. At each step a path is at one of these places; it stays, moves to the next,
-or to the one after it where that is another label. `alpha` is the logarithm of the probability of all paths to a place;
-the gradient follows, back in time, the shares that the places before had in it.
+or skips one where the place after that has another label. `alpha` is the logarithm of the probability of all paths to a
+place; the gradient follows, backwards in time, the shares of the preceding places in it.
 """
 
 import torch
@@ -13,9 +13,9 @@ from torch.nn import functional
 from coterie.compile.stepping import Tensors, over_steps, steps
 
 NEVER = -1e30
-"""Stands in for the logarithm of 0; its sums and differences are finite."""
+"""In place of the logarithm of 0; its sums and differences are finite."""
 IMPOSSIBLE = 1e29
-"""A greater loss is that of labels that no path gives."""
+"""A greater loss means that no path gives the labels."""
 EACH, MEAN = 0, 1
 
 
@@ -28,7 +28,9 @@ class Paths(torch.autograd.Function):
 
     @staticmethod
     def forward(emitted: Tensor, going: Tensor, leaps: Tensor, alpha: Tensor) -> tuple[Tensor, ...]:
-        """`going` [steps, batch, 1] is 1 while the input lasts; `leaps` [batch, places] is 0 where two places go by."""
+        """`going` [steps, batch, 1] is 1 while the input lasts; `leaps` [batch, places] is 0 where a place may be
+        skipped.
+        """
         (alpha,), shares = over_steps(_step, [alpha], [emitted, going], [leaps])
         return alpha, *shares
 

@@ -34,11 +34,11 @@ COUNTED = (
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
 LOCATION = re.compile(r"([^\s/\\()]+\.py):(\d+)")
 Sources = Sequence[tuple[str, object]]
-"""Paths in a model, with the classes and functions that are written there."""
+"""Paths in a model, with the classes and functions defined there."""
 
 
 def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | None = None) -> CoterieError:
-    """The error to raise for what `torch.export.export(module, …)` raised; `module` calls the `loss`, if it is one."""
+    """The error to raise for an error of `torch.export.export(module, …)`; `module` calls the `loss`, if it is one."""
     owner = "" if loss is None else LOSS
     place = _place(error, module).within(owner)
     if any(isinstance(value, PackedSequence) for frame, _ in _frames(error) for value in frame.f_locals.values()):
@@ -53,7 +53,7 @@ def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | 
         is_length = re.search(r"(marked|values of) length\b", reason) is not None
         constant = LengthBecameConstant if is_length else BatchBecameConstant
         sources: Sources = [(path, type(part)) for path, part in module.named_modules()]
-        asked = _asked(error, sources if loss is None else [*sources, ("", inspect.unwrap(loss))]).within(owner)
+        asked = _guard_place(error, sources if loss is None else [*sources, ("", inspect.unwrap(loss))]).within(owner)
         return constant(detail=_condition(reason, "length" if is_length else "batch"), **asked.fields())
     return ExportFailed(detail=explain(detail[0]), **place.fields())
 
@@ -86,8 +86,8 @@ def _place(error: Exception, module: nn.Module) -> SourceLocation:
     return SourceLocation(path, line)
 
 
-def _asked(error: Exception, sources: Sources) -> SourceLocation:
-    """Where a size was asked about, which PyTorch keeps with what it found."""
+def _guard_place(error: Exception, sources: Sources) -> SourceLocation:
+    """Where the model's control flow depended on a size, which PyTorch records in its error."""
     values = (value for frame, _ in _frames(error) for value in frame.f_locals.values())
     for environment in (getattr(value, "shape_env", None) for value in values):
         for guard in environment.guards if isinstance(environment, ShapeEnv) else []:
@@ -98,7 +98,7 @@ def _asked(error: Exception, sources: Sources) -> SourceLocation:
 
 
 def _in_sources(sources: Sources, name: str, number: int) -> SourceLocation | None:
-    """The line `number` of the file called `name`, if one of the user's `sources` comes from there."""
+    """The line `number` of the file called `name`, if one of the user's `sources` is defined there."""
     found = None
     for path, source in sources:
         if not isinstance(source, type | FunctionType):

@@ -1,8 +1,8 @@
-"""What stands in service for what training draws at random: its mean.
+"""In evaluation mode, what training draws at random is replaced by its mean.
 
 Stochastic depth (Huang et al. 2016, arXiv 1603.09382) multiplies a branch by a draw of ones and zeros, which models
-write as `bernoulli_`, as `torch.rand(shape) < share` or as the whole part of `share + torch.rand(shape)`. Variational
-autoencoders (Kingma and Welling 2013, arXiv 1312.6114, section 2.4) add a spread times a Gaussian draw, of mean 0.
+write as `bernoulli_`, as `torch.rand(shape) < share` or as the integer part of `share + torch.rand(shape)`. Variational
+autoencoders (Kingma and Welling 2013, arXiv 1312.6114, section 2.4) add a deviation times a Gaussian draw, of mean 0.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,17 +27,17 @@ MEANS: Mapping[str, OpOverload] = {
     "aten.randn.default": aten.zeros.default,
     "aten.randn_like.default": aten.zeros_like.default,
 }
-"""By operator that draws, the operator that gives the mean from the same arguments."""
+"""For each operator that draws, the operator that gives the mean from the same arguments."""
 EVEN = ("aten.rand.default", "aten.rand_like.default")
-"""Draws between 0 and 1, which models make ones and zeros of."""
+"""Uniform draws in [0, 1), of which models make ones and zeros."""
 GAUSSIAN = ("aten.randn.default", "aten.randn_like.default")
 DRAWS = (*MEANS, *EVEN)
 HALF = 0.5
-"""The share that `bernoulli_` draws where none is given."""
+"""The default probability of `bernoulli_`."""
 
 
 def _both(*names: str) -> Collection[str]:
-    """With those that write in place."""
+    """The names and those of their in-place variants."""
     return {form for name in names for form in (f"aten.{name}", f"aten.{name.replace('.', '_.', 1)}")}
 
 
@@ -46,17 +46,19 @@ SUMS = _both("add.Tensor", "sub.Tensor")
 FORMS = {f"aten.{name}" for name in ("view.default", "reshape.default", "unsqueeze.default", "expand.default")} | {
     f"aten.{name}" for name in ("to.dtype", "_to_copy.default", "clone.default")
 }
-"""What may be done to a draw, so that with its mean the result has its mean, too."""
+"""Linear operations on a draw: applied to its mean, they give the mean of the result."""
 CHECK = "aten._assert_tensor_metadata.default"
-"""PyTorch's, that a tensor is of the type that it had when it was exported."""
+"""PyTorch's check that a tensor has the dtype that it had at export."""
 WHOLE = _both("floor.default")
 BELOW, ABOVE = _both("lt.Scalar", "le.Scalar"), _both("gt.Scalar", "ge.Scalar")
 
 
 def take_mean(draw: Node) -> None:
-    """Put the mean of a draw, one of DRAWS, in its place. Raises UnsupportedOperator where it does not stand for it."""
+    """Replace a draw, one of DRAWS, by its mean. Raises UnsupportedOperator where that does not give the result's
+    mean.
+    """
     if str(draw.target) in EVEN:
-        kept = _kept(draw)
+        kept = _mask_of(draw)
         for check in [] if kept is None else [user for user in kept.node.users if str(user.target) == CHECK]:
             draw.graph.erase_node(check)
         if kept is not None and _scales(kept.node, PRODUCTS):
@@ -66,7 +68,7 @@ def take_mean(draw: Node) -> None:
             kept.node.replace_all_uses_with(mean)
             draw.target = aten.zeros_like.default if str(draw.target) == EVEN[1] else aten.zeros.default
             return
-    # The mean of what a Gaussian draw is added to is that without it.
+    # The mean of a sum with a zero-mean Gaussian draw is the other summand.
     elif _scales(draw, {*PRODUCTS, *SUMS} if str(draw.target) in GAUSSIAN else PRODUCTS):
         share = draw.args[1:2] or ((HALF,) if str(draw.target) == "aten.bernoulli_.float" else ())
         if str(draw.target) in GAUSSIAN:
@@ -77,16 +79,16 @@ def take_mean(draw: Node) -> None:
     raise UnsupportedOperator(operator=str(draw.target), reason=ADVICE["rand"], **place_of(draw).fields())
 
 
-class _Kept(NamedTuple):
-    """Ones and zeros that are made of an even draw."""
+class _Mask(NamedTuple):
+    """Ones and zeros made of a uniform draw."""
 
     node: Node
     share: float
-    """Of ones."""
+    """The probability of a one."""
 
 
-def _kept(draw: Node) -> _Kept | None:
-    """What is made of `draw` alone."""
+def _mask_of(draw: Node) -> _Mask | None:
+    """The mask that is made of `draw` only."""
     users = [user for user in draw.users if str(user.target) != CHECK]
     if len(users) != 1:
         return None
@@ -95,17 +97,17 @@ def _kept(draw: Node) -> _Kept | None:
     if number is None or user.args[0] is not draw or not 0 <= number <= 1:
         return None
     if str(user.target) in BELOW:
-        return _Kept(user, number)
+        return _Mask(user, number)
     if str(user.target) in ABOVE:
-        return _Kept(user, 1 - number)
+        return _Mask(user, 1 - number)
     if str(user.target) in SUMS and "add" in str(user.target) and not user.kwargs and len(user.users) == 1:
         (whole,) = user.users
-        return _Kept(whole, number) if str(whole.target) in WHOLE else None
+        return _Mask(whole, number) if str(whole.target) in WHOLE else None
     return None
 
 
 def _scales(draw: Node, joins: Collection[str]) -> bool:
-    """Whether something is joined with the draw by one of `joins`, and nothing else is done with it."""
+    """Whether the only use of the draw is that one of `joins` combines it with something."""
     for user in draw.users:
         if str(user.target) not in (*joins, *PRODUCTS, *FORMS):
             return False
@@ -116,7 +118,7 @@ def _scales(draw: Node, joins: Collection[str]) -> bool:
 
 
 def gaussian_like(x: Tensor, **options: object) -> Tensor:  # noqa: ARG001 - where and how it is stored
-    """``randn_like``, of two even draws (Box and Muller 1958)."""
+    """``randn_like``, from two uniform draws (Box and Muller 1958)."""
     return _gaussian(torch.rand_like(x), torch.rand_like(x))
 
 

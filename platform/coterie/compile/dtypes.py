@@ -1,4 +1,4 @@
-"""The dtypes of tensors that graphs take and give, here and there."""
+"""The dtypes of graphs' inputs and outputs, in PyTorch and in the contract."""
 
 from collections.abc import Mapping
 
@@ -16,13 +16,13 @@ TORCH_TYPES: Mapping[Dtype, torch.dtype] = {
 }
 DTYPES: Mapping[torch.dtype, Dtype] = {there: here for here, there in TORCH_TYPES.items()}
 INPUTS: Mapping[torch.dtype, Dtype] = {there: here for there, here in DTYPES.items() if here != "int8"}
-"""Of what a model takes."""
+"""Of a model's inputs."""
 TARGETS: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
-"""Of what a model is compared with."""
+"""Of a model's targets."""
 
 
 def advise_dtype(dtype: torch.dtype) -> str:
-    """What to do about an input of a dtype that no graph takes."""
+    """The advice for an input of a dtype that no graph takes."""
     match dtype:
         case torch.float16 | torch.bfloat16 | torch.float64:
             return "export it in float32, with model.float() and example inputs that are float32"

@@ -15,7 +15,7 @@ OPSET = 18
 IR_VERSION = 8
 
 Values = Sequence[tuple[str, onnx.TypeProto]]
-"""By name, with what they are."""
+"""Names of values, with their types."""
 Attribute = int | float | str | Sequence[int]
 Size = int | torch.SymInt
 
@@ -43,7 +43,7 @@ class Emitter:
     """A graph under construction. Values are known by their names."""
 
     def __init__(self, sources: Sources | None = None) -> None:
-        """`sources` tell where the sizes come from that are not fixed."""
+        """`sources`: where the dynamic sizes come from."""
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._initializers: list[onnx.TensorProto] = []
@@ -51,7 +51,7 @@ class Emitter:
         self._count = 0
 
     def op(self, op_type: str, *inputs: str, **attributes: Attribute) -> str:
-        """Add a node with one output; gives its name. An absent optional input is ``""``."""
+        """Add a node with one output; returns its name. An absent optional input is ``""``."""
         return self.ops(op_type, 1, *inputs, **attributes)[0]
 
     def ops(self, op_type: str, outputs: int, *inputs: str, **attributes: Attribute) -> tuple[str, ...]:
@@ -69,10 +69,10 @@ class Emitter:
         *,
         reverse: bool,
     ) -> tuple[str, ...]:
-        """ONNX's Scan. `body` takes the state and a row of each sequence, and gives the next state, then other rows.
+        """ONNX's Scan. `body` takes the state and a row of each sequence, and returns the next state, then output rows.
 
-        Gives the last state, and sequences of those rows that stand at `places` among what `body` gives. Values come
-        with their types, a sequence with that of its rows.
+        Returns the last state, and sequences of those rows that are at `places` among the results of `body`. Values
+        come with their types, a sequence with that of its rows.
         """
         taken = [*state, *sequences]
         inputs = [self._fresh() for _ in taken]
@@ -100,7 +100,7 @@ class Emitter:
         return names
 
     def constant(self, array: NDArray[np.generic]) -> str:
-        """The name of `array`; equal ones are kept once."""
+        """The name of `array`; equal constants are stored once."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             name = f"constant.{len(self._constants)}"
@@ -148,7 +148,7 @@ class Emitter:
     def finish(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Mapping[str, tuple[str, onnx.ValueInfoProto]]
     ) -> bytes:
-        """The model's bytes; `outputs` maps each output's name to the value it shows and its type."""
+        """The model's bytes; `outputs` maps each output's name to its value and type."""
         renamed: dict[str, str] = {}
         produced = {value for node in self._nodes for value in node.output}
         for output, (value, _) in outputs.items():
@@ -161,7 +161,7 @@ class Emitter:
             node.output[:] = [renamed.get(value, value) for value in node.output]
         self._drop_unused(set(outputs))
         for number, node in enumerate(self._nodes):
-            # Without a name, onnxruntime before 1.20 gives two nodes of its own making the same one and stops.
+            # Without names, onnxruntime before 1.20 gives two nodes that it creates the same name, and fails.
             node.name = f"{node.op_type}.{number}"
         graph = helper.make_graph(
             self._nodes, name, list(inputs), [info for _, info in outputs.values()], initializer=self._initializers
@@ -175,7 +175,7 @@ class Emitter:
 
 
 def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """`nodes`, and those in the bodies of loops among them."""
+    """`nodes`, including those in the bodies of loops."""
     for node in nodes:
         yield node
         for attribute in node.attribute:

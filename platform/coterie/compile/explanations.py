@@ -1,4 +1,4 @@
-"""What to write instead, for the messages with which PyTorch refuses a model."""
+"""Advice for the messages with which PyTorch rejects a model."""
 
 import re
 
@@ -38,7 +38,7 @@ MAX_QUOTED = 200
 
 
 def explain(words: str) -> str:
-    """What is the matter and what to write, for PyTorch's `words`, of which only those about shapes are repeated."""
+    """The problem and its remedy, for PyTorch's message `words`, of which only those about shapes are quoted."""
     for pattern, advice in EXPLANATIONS.items():
         if found := re.search(pattern, words):
             return advice.format(*found.groups())
@@ -52,6 +52,6 @@ def explain(words: str) -> str:
 
 
 def _with_names(words: str) -> str:
-    """Sizes that are not fixed by a name that people know."""
+    """Dynamic sizes by names that people know."""
     symbols = set(re.findall(r"\bs\d+\b", words))
     return re.sub(r"\bs\d+\b", "batch" if len(symbols) == 1 else "batch or length", words.strip().rstrip("."))

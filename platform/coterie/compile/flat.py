@@ -18,21 +18,25 @@ from coterie.compile.node_places import place_of
 from coterie.compile.normalisation import BatchNorm
 
 REFUSALS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
-"""What PyTorch raises on operators and arguments that it cannot run."""
+"""PyTorch's errors for operators and arguments that it cannot run."""
 BATCH_NORM = "aten.batch_norm.default"
 
 Argument = str | Tensor | Callable[[Mapping[str, Tensor]], Tensor]
 
 
 class FlatProgram(NamedTuple):
-    """An exported program whose parameters, statistics and inputs are arguments, and whose other buffers are fixed."""
+    """An exported program whose parameters, statistics and inputs are arguments, and whose other buffers are
+    constants.
+    """
 
     graph: GraphModule
     arguments: tuple[Argument, ...]
-    """What each placeholder takes: a tensor by its name in the contract, a fixed one, or one made of several."""
+    """The argument of each placeholder: a tensor by its name in the contract, a constant, or one computed from
+    several.
+    """
 
     def renamed(self, names: Mapping[str, str]) -> "FlatProgram":
-        """It takes some tensors by other names."""
+        """The same program, with some tensors renamed."""
         arguments = (
             names.get(one, one)
             if isinstance(one, str)
@@ -46,9 +50,10 @@ class FlatProgram(NamedTuple):
     def forward(
         self, named: Mapping[str, Tensor], present: Tensor | None = None
     ) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """The output, and the statistics gathered, by name.
+        """The output, and the updated statistics, by name.
 
-        `present` [batch] tells samples (1) from padding (0); in service nothing is gathered, and it is not needed.
+        `present` [batch] marks samples (1) and padding (0); in evaluation mode no statistics are updated, and it is not
+        needed.
         """
         values = [_value(argument, named) for argument in self.arguments]
         placeholders = [node for node in self.graph.graph.nodes if node.op == "placeholder"]
@@ -66,7 +71,7 @@ class FlatProgram(NamedTuple):
 
 
 def joined(outputs: Sequence[Tensor]) -> Tensor:
-    """The output; several are laid end to end, [batch, numbers]."""
+    """The output; several are concatenated, [batch, numbers]."""
     return outputs[0] if len(outputs) == 1 else torch.cat([output.flatten(1) for output in outputs], dim=1)
 
 
@@ -77,11 +82,11 @@ def _value(argument: Argument, named: Mapping[str, Tensor]) -> Tensor:
 
 
 class _Run(Interpreter):
-    """Runs a program and says which operator of which module failed."""
+    """Runs a program; errors name the operator and the module that failed."""
 
     def __init__(self, graph: GraphModule, called: Mapping[Node, str], present: Tensor | None) -> None:
         super().__init__(graph)
-        self.extra_traceback = False  # what it would add to a message is for those who know the graph
+        self.extra_traceback = False  # what it would add to a message helps only readers of the graph
         self._called, self._present = called, present
         self.gathered: dict[str, Tensor] = {}
 

@@ -1,4 +1,5 @@
-"""What a recipe freezes: kernels and matrices in int8 with a scale for each output channel, the rest as they are.
+"""The frozen tensors of a recipe: kernels and matrices in int8 with a scale for each output channel, the rest as they
+are.
 
 Codes lie in [-127, 127] with zero exact (Krishnamoorthi 2018, arXiv 1806.08342, section 2.2).
 """
@@ -27,9 +28,9 @@ QUANTISED = {
     "aten.conv_transpose1d.default",
     "aten.conv_transpose2d.input",
 }
-"""Operators whose first or second argument is a weight that bears rounding."""
+"""Operators whose first or second argument is a weight that tolerates rounding."""
 SMALLEST = 1024
-"""Elements; below it the int8 form saves nothing worth a rounding."""
+"""Elements; below that, int8 saves too little to justify rounding."""
 
 
 @torch.library.custom_op("coterie::dequantise", mutates_args=())
@@ -45,7 +46,7 @@ def _(code: Tensor, scale: Tensor) -> Tensor:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class Dequantised:
-    """A frozen weight as the graphs make it from two of their inputs."""
+    """A frozen weight, computed by the graphs from two of their inputs."""
 
     code: str
     scale: str
@@ -57,7 +58,7 @@ class Dequantised:
 
 
 class Frozen(NamedTuple):
-    """A frozen parameter: what the program takes for it, and what travels."""
+    """A frozen parameter: the program's argument for it, and the stored tensors."""
 
     argument: Argument
     tensors: Mapping[str, Array]
@@ -77,7 +78,7 @@ def freeze(name: str, tensor: Tensor, *, coarse: bool) -> Frozen:
 
 
 def bear_rounding(program: ExportedProgram) -> frozenset[str]:
-    """The placeholders of large weights that serve nothing but matrix products, convolutions and look-ups."""
+    """The placeholders of large weights that are used only in matrix products, convolutions and look-ups."""
     return frozenset(
         node.name
         for node in program.graph.nodes
@@ -90,7 +91,7 @@ def bear_rounding(program: ExportedProgram) -> frozenset[str]:
 
 
 def specs_of(tensors: Mapping[str, Array]) -> tuple[TensorSpec, ...]:
-    """What a file of `tensors` holds."""
+    """The contents of a file of `tensors`."""
     return tuple(
         TensorSpec(name, "int8" if tensor.dtype.name == "int8" else "float32", tensor.shape)
         for name, tensor in tensors.items()

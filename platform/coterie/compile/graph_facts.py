@@ -1,4 +1,4 @@
-"""What an ONNX graph is made of, and how fast this machine runs the most usual of it."""
+"""Which operators an ONNX graph has, and how fast this machine runs the most usual of them."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Which parameters belong to one class: those of the linear layer that gives the logits."""
+"""Finds the parameters of each class: those of the linear layer that gives the logits."""
 
 from collections.abc import Collection
 
@@ -8,11 +8,11 @@ from torch.fx.node import Argument, Node
 from coterie_wire.bundle import Head
 
 PASSED_THROUGH = {"aten.alias.default", "aten.clone.default", "aten.contiguous.default", "aten.detach.default"}
-"""What may stand between the layer and the output."""
+"""Operators allowed between the layer and the output."""
 
 
 def find_head(program: ExportedProgram, trained: Collection[str]) -> Head | None:
-    """The layer whose result is the program's output, where all its parameters are `trained` and serve nothing else."""
+    """The layer whose result is the program's output, where all its parameters are `trained` and used nowhere else."""
     (outputs,) = program.graph.output_node().args
     assert isinstance(outputs, (tuple, list))
     node = outputs[-1]

@@ -1,4 +1,4 @@
-"""The axis in which samples differ in length, as programs have it: a size of its own beside the batch's."""
+"""The axis in which samples differ in length, as a dynamic size of programs beside the batch's."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,12 +14,12 @@ from coterie_wire.length import MAX_LENGTH, Length
 
 
 def dynamic_axes(tensor: Tensor) -> tuple[int, ...]:
-    """The axes of a batch whose sizes are not fixed."""
+    """The axes of a batch with dynamic sizes."""
     return tuple(axis for axis, size in enumerate(tensor.shape) if not isinstance(size, int))
 
 
 def size_of_length(inputs: Mapping[str, Tensor]) -> torch.SymInt | None:
-    """The size that samples differ in, where there is one. Raises UnsupportedSignature where there are several."""
+    """The dynamic size of samples, if there is one. Raises UnsupportedSignature where there are several."""
     sizes: list[int | torch.SymInt] = [size for tensor in inputs.values() for size in tensor.shape[1:]]
     found = {size.node.expr: size for size in sizes if isinstance(size, torch.SymInt)}
     batches = {str(tensor.shape[0]) for tensor in inputs.values()}
@@ -29,7 +29,7 @@ def size_of_length(inputs: Mapping[str, Tensor]) -> torch.SymInt | None:
 
 
 def find_length(program: ExportedProgram, inputs: Mapping[str, Tensor]) -> Length | None:
-    """Between which lengths the samples of `program` lie, and in which axes; None where they all have one shape.
+    """The range of the lengths of samples of `program`, and their axes; None where all samples have one shape.
 
     Raises UnsupportedSignature or UnboundedLength.
     """
@@ -50,19 +50,19 @@ def find_length(program: ExportedProgram, inputs: Mapping[str, Tensor]) -> Lengt
 
 
 def shape_of_longest(tensor: Tensor, length: Length | None) -> tuple[int, ...]:
-    """Of one sample of a batch `tensor`."""
+    """The shape of one sample of a batch `tensor`, at the greatest length."""
     longest = 0 if length is None else length.longest
     return tuple(size if isinstance(size, int) else longest for size in tensor.shape[1:])
 
 
 @contextmanager
 def at_any_length(size: torch.SymInt | None, batch: int | torch.SymInt = 1) -> Iterator[None]:
-    """Raises LengthBecameConstant where what is traced inside, for a `batch`, holds for some lengths only."""
+    """Raises LengthBecameConstant where the traced code of the block, for a `batch`, holds for some lengths only."""
     if size is None:
         yield
         return
     environment, symbol = size.node.shape_env, size.node.expr
-    # Of a size that may be 1 PyTorch always asks whether it is, to broadcast it; graphs broadcast by themselves.
+    # PyTorch always checks whether a size that may be 1 is 1, to broadcast it; graphs broadcast by themselves.
     environment.constrain_symbol_range(symbol, compiler_min=2, compiler_max=MAX_LENGTH)
     if isinstance(batch, torch.SymInt):
         environment.constrain_symbol_range(batch.node.expr, compiler_min=2, compiler_max=sys.maxsize)

@@ -1,4 +1,4 @@
-"""A loss that came as a program: a PyTorch function of output and target, with a number for each sample."""
+"""A custom loss as a program: a PyTorch function of output and target, with a number for each sample."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ from coterie_wire.bundle import Shape, Task, TensorSpec
 from coterie_wire.contract import TARGET
 
 LOSS = "loss"
-"""The module in which errors place what a loss program does."""
+"""The module that errors name for operators of a loss program."""
 OUTPUTS = "output.{}"
 TRIED = 4
 """Samples."""
 
 
 class LossProgram:
-    """What `Custom` stands for in a recipe. Its program takes the model's output, then the target."""
+    """The program of a recipe's `Custom` loss. It takes the model's output, then the target."""
 
     def __init__(self, kind: Custom, program: ExportedProgram) -> None:
         """Raises UnsupportedLoss."""
@@ -73,7 +73,7 @@ class LossProgram:
 
     @property
     def graph(self) -> GraphModule:
-        """Its operators, which stand in a module called `LOSS`."""
+        """Its operators, in a module called `LOSS`."""
         return self._program.graph
 
     def on(self, device: torch.device) -> "LossProgram":
@@ -86,7 +86,7 @@ class LossProgram:
         return moved
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
-        """What one sample's target must be for a model with this `output`; None where they do not fit together."""
+        """The spec of one sample's target for a model with this `output`; None where they do not fit together."""
         fits = [output.shape] == [taken.shape for taken in self._outputs]
         match self.task:
             case "classes":
@@ -96,12 +96,12 @@ class LossProgram:
         return self._target if fits else None
 
     def target_of(self, shapes: Sequence[Shape]) -> TensorSpec | None:
-        """`target` for a model with several outputs of these `shapes`, which tell no classes or labels."""
+        """`target` for a model with several outputs of these `shapes`, which are neither classes nor labels."""
         fits = self.task == "values" and list(shapes) == [taken.shape for taken in self._outputs]
         return self._target if fits else None
 
-    def wanted(self) -> str:
-        """What output it takes, for people."""
+    def expected_output(self) -> str:
+        """The outputs that it takes, for people."""
         of_task: dict[Task, str] = {
             "classes": "logits [batch, classes] and targets int64 [batch]",
             "labels": "logits [batch, labels] and targets of the same shape",
@@ -110,7 +110,7 @@ class LossProgram:
         return f"{' and '.join(map(_shown, (*self._outputs, self._target)))}, by its program{asked}"
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
-        """One number for each sample, [batch]; several outputs come end to end. Raises UnsupportedOperator."""
+        """One number for each sample, [batch]; several outputs are concatenated. Raises UnsupportedOperator."""
         found, _ = self._program.forward({**self._parts(output), TARGET: target})
         return found
 
@@ -122,7 +122,7 @@ class LossProgram:
         return {taken.name: part.reshape(-1, *taken.shape) for taken, part in zip(self._outputs, parts, strict=True)}
 
     def check_samples(self) -> None:
-        """Check that the loss of a synthetic sample depends on that sample alone, unless it takes whole batches.
+        """Check that the loss of a synthetic sample depends on that sample only, unless it takes whole batches.
 
         Raises UnsupportedLoss.
         """
@@ -135,10 +135,10 @@ class LossProgram:
         around, above = torch.randn(TRIED, *shape, generator=generator), torch.rand(TRIED, *shape, generator=generator)
         target = torch.from_numpy(synthetic_array(self._target, TRIED, np.random.default_rng(0), self.ranges))
         try:
-            # A model may give what is never negative, as variances are.
+            # Some outputs of models are never negative, such as variances.
             output = around if bool(torch.isfinite(self.losses(around, target)).all()) else above
             together, again = self.losses(output, target), self.losses(output, target)
-            # Each sample with a copy of itself: a batch of 1 could be taken for a constant.
+            # Each sample with a copy of itself: a batch of 1 could be specialised to a constant.
             alone = [self.losses(*(whole[[place, place]] for whole in (output, target)))[0] for place in range(TRIED)]
         except REFUSALS as error:
             raise _refused(explain(str(error).strip().split("\n", 1)[0])) from error
@@ -163,12 +163,12 @@ class LossProgram:
             )
 
     def _arguments(self, output: Tensor, target: Tensor) -> Sequence[Tensor]:
-        """What the placeholders of its graph take."""
+        """The arguments of the placeholders of its graph."""
         given = {**self._parts(output), TARGET: target}
         return [given[one] if isinstance(one, str) else one for one in self._program.arguments]  # type: ignore[misc]
 
     def _first_to_mix(self, output: Tensor, target: Tensor) -> Node | None:
-        """The first operator that gives something else for a sample whose batch has other samples."""
+        """The first operator whose result for a sample changes with the other samples of its batch."""
         together = given_by(self._program.graph, self._arguments(output, target))
         for place in range(TRIED):
             pair = [place, place]
@@ -187,11 +187,11 @@ class LossProgram:
 
 
 Criterion = Loss | LossProgram
-"""What a train step makes small."""
+"""What a train step minimises."""
 
 
 def criterion(loss: Loss, program: ExportedProgram | None) -> Criterion:
-    """The loss of a recipe, with its program where it has one. Raises UnsupportedLoss."""
+    """The loss of a recipe, with its program where it is custom. Raises UnsupportedLoss."""
     if isinstance(loss, Custom):
         if program is None:
             raise _refused("the recipe asks for a loss program, and there is none: give one made by export_loss")
@@ -202,7 +202,7 @@ def criterion(loss: Loss, program: ExportedProgram | None) -> Criterion:
 
 
 def _refused(found: str, node: Node | None = None) -> UnsupportedLoss:
-    """Where `node` is, or in the loss as a whole."""
+    """Where `node` is, or the loss as a whole."""
     place = SourceLocation("", "") if node is None else place_of(node)
     owner = "" if place.module.split(".", 1)[0] == LOSS else LOSS
     return UnsupportedLoss(found=found, **place.within(owner).fields())
@@ -249,7 +249,7 @@ def _check_result(program: ExportedProgram) -> None:
 
 
 def _named(graph: GraphModule) -> GraphModule:
-    """A copy whose operators stand in a module called ``loss``, for errors to tell."""
+    """A copy with its operators in a module called ``loss``, for errors."""
     module = copy_graph(graph)
     for node in module.graph.nodes:
         found = node.meta.get("nn_module_stack") or {"": ("", "")}

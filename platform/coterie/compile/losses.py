@@ -21,7 +21,7 @@ from coterie.compile.recipe.loss.next_token import NextToken
 from coterie_wire.bundle import Task
 
 TINY_WEIGHT = 1e-12
-"""Keeps a batch whose weights are all zero from dividing by zero."""
+"""Avoids a division by zero for a batch whose weights are all zero."""
 
 
 class Teacher(NamedTuple):
@@ -34,7 +34,9 @@ class Teacher(NamedTuple):
 
 
 class LossAndGradient(NamedTuple):
-    """A batch's loss [], its gradient by the output, and the weighted number of samples that are right, if any are."""
+    """A batch's loss [], its gradient by the output, and the weighted number of correct samples, where that is
+    defined.
+    """
 
     loss: Tensor
     gradient: Tensor
@@ -51,17 +53,17 @@ def loss_and_gradient(
 
 @singledispatch
 def curvature(loss: Criterion, output: Tensor, weight: Tensor) -> Tensor:  # noqa: ARG001
-    """A bound of the second derivatives of a batch's loss by each number of `output`, in its shape.
+    """An upper bound of the second derivatives of a batch's loss by each number of `output`, in its shape.
 
-    It is exact where outputs do not share a softmax, and where two do, in the direction in which they differ.
-    Raises NoCurvature.
+    It is exact where outputs do not share a softmax, and where two do, in the direction in which they differ. Raises
+    NoCurvature.
     """
     raise NoCurvature(loss=loss.name)
 
 
 @singledispatch
 def soft_targets(loss: Criterion, output: Tensor) -> Tensor:
-    """What a student is trained on, from a teacher's `output`: probabilities, or values."""
+    """The targets for a student, from a teacher's `output`: probabilities, or values."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
 
@@ -71,10 +73,10 @@ def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teache
     hot = (target.unsqueeze(1) == torch.arange(classes, device=target.device)).to(torch.float32)
     if loss.class_weights is None:
         share = _share(weight).unsqueeze(1)
-        wanted = _smooth(hot, loss.label_smoothing)
+        targets = _smooth(hot, loss.label_smoothing)
         if teacher is not None:
-            wanted = wanted + teacher.weight * (teacher.output - wanted)
-        aims = share * wanted
+            targets = targets + teacher.weight * (teacher.output - targets)
+        aims = share * targets
     else:
         by_class = torch.tensor(loss.class_weights, dtype=torch.float32, device=target.device)
         aims = _share(weight * (hot * by_class).sum(dim=1), weight).unsqueeze(1) * _smooth(hot, loss.label_smoothing)
@@ -89,12 +91,12 @@ def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: 
     present = (target != loss.padding).to(torch.float32)
     weights = weight.unsqueeze(1) * present
     share = (weights / torch.clamp(weights.sum(), min=TINY_WEIGHT)).unsqueeze(2)
-    wanted = (target.unsqueeze(2) == torch.arange(output.shape[2], device=target.device)).to(torch.float32)
+    targets = (target.unsqueeze(2) == torch.arange(output.shape[2], device=target.device)).to(torch.float32)
     if teacher is not None:
-        wanted = wanted + teacher.weight * (teacher.output - wanted)
+        targets = targets + teacher.weight * (teacher.output - targets)
     right = (output.argmax(dim=2) == target).to(torch.float32) * present
     hits = right.sum(dim=1) / torch.clamp(present.sum(dim=1), min=1.0)
-    return LossAndGradient(*_cross_entropy(output, share * wanted), (weight * hits).sum())
+    return LossAndGradient(*_cross_entropy(output, share * targets), (weight * hits).sum())
 
 
 @loss_and_gradient.register
@@ -105,11 +107,11 @@ def _(
     weight: Tensor,
     teacher: Teacher | None,
 ) -> LossAndGradient:
-    wanted = target if teacher is None else target + teacher.weight * (teacher.output - target)
+    targets = target if teacher is None else target + teacher.weight * (teacher.output - target)
     share = (_share(weight) / output.shape[1]).unsqueeze(1)
-    total = (share * _of_logits(output, wanted)).sum()
+    total = (share * _of_logits(output, targets)).sum()
     hits = (weight * _right_labels(output, target)).sum()
-    return LossAndGradient(total, share * (torch.sigmoid(output) - wanted), hits)
+    return LossAndGradient(total, share * (torch.sigmoid(output) - targets), hits)
 
 
 @loss_and_gradient.register
@@ -164,7 +166,7 @@ def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher
 
 
 def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-    """The plain loss of a task against a teacher's outputs, and its gradient."""
+    """The plain loss of a task with a teacher's outputs, and its gradient."""
     match task:
         case "classes":
             return _cross_entropy(output, share.unsqueeze(1) * word)
@@ -178,7 +180,7 @@ def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Te
 
 
 def _right(task: Task, output: Tensor, target: Tensor) -> Tensor | None:
-    """The share of each sample that is right, [batch]."""
+    """The share of each sample that is correct, [batch]."""
     match task:
         case "classes":
             return _right_class(output, target)
@@ -259,13 +261,13 @@ def _cross_entropy(output: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
     return -(aims * log_probabilities).sum(), gradient
 
 
-def _of_logits(output: Tensor, wanted: Tensor) -> Tensor:
-    """log(1 + e^z) - t·z, without e to a great power."""
-    return torch.clamp(output, min=0.0) + torch.log1p(torch.exp(-output.abs())) - wanted * output
+def _of_logits(output: Tensor, targets: Tensor) -> Tensor:
+    """log(1 + e^z) - t·z, without overflow of the exponential."""
+    return torch.clamp(output, min=0.0) + torch.log1p(torch.exp(-output.abs())) - targets * output
 
 
 def _column(vector: Tensor, beside: Tensor) -> Tensor:
-    """`vector` [batch] so that it broadcasts over the samples of `beside` [batch, ...]."""
+    """`vector` [batch], shaped to broadcast over the samples of `beside` [batch, ...]."""
     return vector.reshape(-1, *[1] * (beside.dim() - 1))
 
 

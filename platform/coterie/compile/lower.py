@@ -31,7 +31,7 @@ from coterie.compile.operators import (
 from coterie.compile.stepping import LOOP, Looped
 
 BODY = "body"
-"""Of a loop's node, where its metadata has the graph of a step."""
+"""Key of a loop node's metadata for the graph of a step."""
 SMALL = {torch.uint8, torch.int8}
 COPIES = {
     f"aten.{name}"
@@ -65,7 +65,7 @@ COPIES = {
         "where.self",
     )
 }
-"""Operators that move numbers of whatever dtype and compute nothing."""
+"""Operators that copy numbers of any dtype and compute nothing."""
 
 LOWERINGS: Mapping[str, Lowering] = {
     **elementwise.TABLE,
@@ -83,10 +83,7 @@ LOWERINGS: Mapping[str, Lowering] = {
 
 
 def lower(module: GraphModule, emit: Emitter, inputs: Sequence[str]) -> list[str]:
-    """Emit the graph of `module`, whose placeholders are `inputs`; gives its outputs.
-
-    Raises UnsupportedOperator.
-    """
+    """Emit the graph of `module`, whose placeholders are `inputs`; returns its outputs. Raises UnsupportedOperator."""
     values: dict[Node, Lowered] = {}
     remaining = iter(inputs)
     for node in module.graph.nodes:

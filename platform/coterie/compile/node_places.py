@@ -1,4 +1,4 @@
-"""The places of a graph's nodes."""
+"""The source locations of a graph's nodes."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from coterie.compile.source_locations import SourceLocation, line_of
 
 
 def place_of(node: Node) -> SourceLocation:
-    """Where a node was traced; one of a gradient, where the nearest operand was that has a place."""
+    """Where a node was traced; for a gradient's node, the location of its nearest operand that has one."""
     return SourceLocation(_nearest_module(node), _nearest_line(node))
 
 
@@ -40,7 +40,7 @@ def _nearest(node: Node) -> list[Node]:
 
 
 def without_gradient(words: str, graphs: Iterable[GraphModule]) -> SourceLocation:
-    """Which operator of `graphs` it is, of which PyTorch says in `words` that there is no gradient through it."""
+    """Which operator of `graphs` PyTorch means by the error `words`, that there is no gradient through it."""
     nodes = [node for graph in graphs for node in graph.graph.nodes if isinstance(node.target, OpOverload)]
     if named := re.search(r"derivative for (?:aten::)?(\w+)", words):
         found = (node for node in nodes if str(node.target).startswith(f"aten.{named[1]}."))

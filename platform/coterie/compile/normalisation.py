@@ -1,7 +1,7 @@
 """Batch normalisation (Ioffe and Szegedy 2015, arXiv 1502.03167), over the samples of a batch that are not padding.
 
-Sums over places come first, for each row and channel, and what is padding is left out of these few numbers: of the
-operators that visit every element none is there for the padding.
+Sums over places come first, for each row and channel, and padding is excluded from these few numbers: no operator
+visits every element because of padding.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class ByShares(torch.autograd.Function):
     def forward(
         x: Tensor, weight: Tensor, bias: Tensor, share: Tensor, epsilon: float
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The output, mean and variance [channels]; then what the gradient needs."""
+        """The output, mean and variance [channels]; then the tensors that the gradient needs."""
         mean = _shared(_over_places(x), share) / _places(x)
         off = scale_and_shift(x, torch.ones_like(mean), -mean)
         variance = _shared(_over_places(off * off), share) / _places(x)
@@ -59,12 +59,12 @@ def _places(x: Tensor) -> int:
 
 
 def _shared(sums: Tensor, share: Tensor) -> Tensor:
-    """Of [rows, channels], for each channel."""
+    """The weighted sum of [rows, channels] over the rows, for each channel."""
     return (sums * share.unsqueeze(1)).sum(0)
 
 
 class Normalised(NamedTuple):
-    """What batch normalisation gives, and the statistics that it has gathered [channels]."""
+    """The output of batch normalisation, and the updated running statistics [channels]."""
 
     output: Tensor
     mean: Tensor
@@ -86,7 +86,7 @@ class BatchNorm(NamedTuple):
     cudnn_enabled: bool
 
     def in_service(self) -> Tensor:
-        """With the statistics that were gathered: a scale and a shift for each channel."""
+        """With the running statistics: a scale and a shift for each channel."""
         scale = torch.rsqrt(self.running_variance + self.epsilon)
         if self.weight is not None:
             scale = scale * self.weight
@@ -98,8 +98,8 @@ class BatchNorm(NamedTuple):
     def in_training(self, present: Tensor) -> Normalised:
         """With the batch's own statistics, over the samples that are `present` [batch], 1 or 0.
 
-        As PyTorch, the statistics that are gathered take the unbiased variance. A channel with a single value, which
-        PyTorch refuses, has variance 0.
+        As in PyTorch, the running variance uses the unbiased variance. A channel with a single value, which PyTorch
+        refuses, has variance 0.
         """
         if not all(isinstance(size, int) for size in self.x.shape[2:]):
             raise NotImplementedError(
@@ -113,7 +113,7 @@ class BatchNorm(NamedTuple):
         output, mean, variance, *_ = ByShares.apply(self.x, weight, bias, share, self.epsilon)  # type: ignore[no-untyped-call]
         count = rows * _places(self.x)
         unbiased = variance * (count / torch.clamp(count - 1, min=1.0))
-        # A batch without samples has nothing to gather.
+        # A batch without samples does not update the statistics.
         pace = self.momentum * torch.clamp(rows, max=1.0)
         return Normalised(
             output,

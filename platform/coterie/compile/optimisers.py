@@ -76,7 +76,7 @@ def _adam(
 ) -> Stepped:
     mean = state[0] + (1 - optimiser.beta1) * (gradient - state[0])
     square = optimiser.beta2 * state[1] + (1 - optimiser.beta2) * (gradient * gradient)
-    # In double precision: 1 - 0.999 has four digits left in single.
+    # In double precision: 1 - 0.999 has only four digits in single.
     count = scalars["step"].to(torch.float64) + 1
     size = scalars["learning_rate"] / _missing(optimiser.beta1, count).to(torch.float32)
     root = torch.sqrt(_missing(optimiser.beta2, count)).to(torch.float32)
@@ -84,7 +84,7 @@ def _adam(
 
 
 def _missing(beta: float, count: Tensor) -> Tensor:
-    """1 - beta^count: the share of a decaying mean that `count` numbers have filled."""
+    """1 - beta^count: the bias correction of a decaying mean of `count` numbers."""
     return 1 - torch.exp(count * math.log(beta)) if beta > 0 else torch.ones_like(count)
 
 

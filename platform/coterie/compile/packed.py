@@ -1,8 +1,8 @@
-"""Packed sequences while a model is exported: filled up, with a mask of what is there.
+"""Packed sequences during export: padded, with a mask of the valid steps.
 
-What `torch.nn.utils.rnn.pack_padded_sequence` gives has a size that depends on the data. Here the data of a packed
-sequence are [steps, batch, features] as they came, and its batch sizes a mask [steps, batch]. `nn.LSTM`, `nn.GRU` and
-`nn.RNN` read each sample to its end, and backwards from there, and `pad_packed_sequence` fills up again.
+The result of `torch.nn.utils.rnn.pack_padded_sequence` has a size that depends on the data. Here the data of a packed
+sequence are the unchanged [steps, batch, features], and its batch sizes a mask [steps, batch]. `nn.LSTM`, `nn.GRU` and
+`nn.RNN` read each sample to its end, and backwards from there, and `pad_packed_sequence` pads again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 LAYERS: tuple[type[nn.RNNBase], ...] = (nn.LSTM, nn.GRU, nn.RNN)
 SHUT = 1e4
-"""At which a sigmoid is 1 in float32, and at its negative 0."""
+"""A sigmoid of it is 1 in float32, and of its negative 0."""
 
 
 def pack(x: Tensor, lengths: Tensor, batch_first: bool) -> PackedSequence:
@@ -26,7 +26,7 @@ def pack(x: Tensor, lengths: Tensor, batch_first: bool) -> PackedSequence:
 
 
 def pad(packed: PackedSequence, batch_first: bool, value: float, total_length: int | None) -> tuple[Tensor, Tensor]:
-    """``pad_packed_sequence``, to as many steps as there were before, and the lengths."""
+    """``pad_packed_sequence``, to as many steps as before, and the lengths."""
     data, mask, *_ = packed
     shown = mask.reshape(*mask.shape, *[1] * (data.dim() - 2)) > 0
     filled = torch.where(shown, data, value)
@@ -56,14 +56,14 @@ def _pad_packed_sequence(
 
 
 CODES = {pack_padded_sequence: _pack_padded_sequence, pad_packed_sequence: _pad_packed_sequence}
-"""Functions, which models have imported by name, and what they do instead."""
+"""Functions that models have imported by name, and their replacements."""
 
 States = Tensor | tuple[Tensor, Tensor]
 
 
 @contextmanager
 def packed_sequences() -> Iterator[None]:
-    """While it is open, functions and layers take packed sequences as above."""
+    """Within the block, functions and layers take packed sequences in this form."""
     kept = {kind: kind.forward for kind in LAYERS}
     codes = {function: function.__code__ for function in CODES}
     try:
@@ -87,7 +87,7 @@ def _taking_packed(forward: Callable[..., object]) -> Callable[..., object]:
 
 
 def _read(layer: nn.RNNBase, packed: PackedSequence, state: States | None) -> tuple[PackedSequence, States]:
-    """Layer upon layer, in each direction; each sample's last states are those at its end."""
+    """All layers, in each direction; each sample's last states are those at its end."""
     x, mask, *_ = packed
     starts = _starts(layer, x, state)
     steps, lengths = torch.arange(x.shape[0]).unsqueeze(1), mask.sum(dim=0)
@@ -121,7 +121,7 @@ def _starts(layer: nn.RNNBase, x: Tensor, state: States | None) -> Sequence[Tens
 def _one_way(
     layer: nn.RNNBase, x: Tensor, mask: Tensor, start: Sequence[Tensor], weights: Sequence[Tensor]
 ) -> Sequence[Tensor]:
-    """The states of all steps, and of an LSTM the cell at each sample's end: after it, nothing enters and all stays."""
+    """The states of all steps, and of an LSTM the cell at each sample's end: after it, the state does not change."""
     options = (layer.bias, 1, 0.0, layer.training, False, False)
     if not isinstance(layer, nn.LSTM):
         states, _ = getattr(torch._VF, layer.mode.lower())(x, start[0], weights, *options)

@@ -1,4 +1,4 @@
-"""Padding with what the tensor holds, as joined slices of it."""
+"""Padding with a tensor's own elements, as joined slices of it."""
 
 from collections.abc import Callable, Sequence
 
@@ -34,7 +34,7 @@ def _joined(x: Tensor, amounts: Sequence[int], edge: Edge) -> Tensor:
 
 
 def _cut(x: Tensor, begin: int, end: int, axis: int) -> Tensor:
-    """Less than nothing cuts off."""
+    """Negative amounts crop."""
     start = max(-begin, 0)
     return x.narrow(axis, start, x.shape[axis] - start - max(-end, 0))
 

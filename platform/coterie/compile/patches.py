@@ -1,4 +1,4 @@
-"""What the taps of a kernel see, as one operator: a convolution can be made of what its gradient cuts anyway."""
+"""The inputs of a kernel's taps, as one operator: a convolution can be computed from what its gradient cuts anyway."""
 
 import math
 from collections.abc import Sequence
@@ -10,16 +10,17 @@ from coterie.compile.geometry import Geometry
 
 
 def patches(x: Tensor, kernel: Sequence[int], geometry: Geometry) -> Tensor:
-    """What each tap of `kernel` sees of `x` [batch, channels, *sizes] at each place, [batch · channels, taps, *places].
+    """The inputs of each tap of `kernel` in `x` [batch, channels, *sizes] at each place, [batch · channels, taps,
+    *places].
 
-    Cut by a convolution whose kernels each pick one tap, which knows strides, padding and dilation by itself.
+    Cut by a convolution whose kernels each pick one tap, which supports strides, padding and dilation.
     """
     found: Tensor = PATCHES(x, list(kernel), *map(list, geometry))
     return found
 
 
 def picks(kernel: Sequence[int]) -> Tensor:
-    """A kernel for each tap, which sees that alone: ones and zeros [taps, 1, *kernel]."""
+    """A kernel for each tap that picks it: ones and zeros [taps, 1, *kernel]."""
     taps = math.prod(kernel)
     return torch.eye(taps).reshape(taps, 1, *kernel)
 

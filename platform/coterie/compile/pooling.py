@@ -1,4 +1,4 @@
-"""Pools that ONNX or the gradients of ours do not have, by such as they have."""
+"""Pooling operators that ONNX or our gradients lack, by those that exist."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from coterie.compile.resampling import resample
 
 
 def adaptive_average(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """A mean or an ordinary pool wherever the windows come out equal."""
+    """A mean or an ordinary pool wherever all windows are equal."""
     spatial, sizes = _spatial(x, output_size), [int(size) for size in output_size]
     if all(size == 1 for size in sizes):
         return x.mean(dim=list(range(-len(sizes), 0)), keepdim=True)
@@ -22,7 +22,7 @@ def adaptive_average(x: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def adaptive_maximum(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, None]:
-    """An ordinary pool, or the greatest of each window, axis by axis. The places of the maxima are not told."""
+    """An ordinary pool, or the maximum of each window, axis by axis. The indices of the maxima are not returned."""
     spatial, sizes = _spatial(x, output_size), [int(size) for size in output_size]
     first = x.dim() - len(sizes)
     alike = [_alike(here, size) for here, size in zip(spatial, sizes, strict=True)]
@@ -37,7 +37,7 @@ def adaptive_maximum(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Non
 
 
 def _alike(inputs: int, outputs: int) -> tuple[int, int] | None:
-    """Size and distance of the windows of adaptive pooling along an axis, where these are equal."""
+    """Size and stride of the windows of adaptive pooling along an axis, where these are equal."""
     windows = [resampling.window(place, inputs, outputs) for place in range(outputs)]
     sizes = {len(seen) for seen in windows}
     steps = {after.start - before.start for before, after in itertools.pairwise(windows)} or {inputs}

@@ -1,4 +1,4 @@
-"""What a program must be to be compiled, and its flat form."""
+"""The requirements on a program to be compiled, and its flat form."""
 
 import inspect
 import warnings
@@ -66,7 +66,7 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
 
 @contextmanager
 def in_mode(module: nn.Module, *, training: bool) -> Iterator[None]:
-    """All parts of `module` in one mode, and afterwards each in the mode that it was in."""
+    """All parts of `module` in one mode within the block; afterwards each in its former mode."""
     modes = [(part, part.training) for part in module.modules()]
     module.train(training)
     try:
@@ -144,7 +144,7 @@ def _exported(
 
 
 def _refuse_unknown_sizes(program: ExportedProgram, owner: str) -> None:
-    """Raises UnsupportedOperator where the size of what an operator gives depends on the data."""
+    """Raises UnsupportedOperator where the size of an operator's result depends on the data."""
     for node in program.graph.nodes:
         value = node.meta.get("val")
         given = value if isinstance(value, (tuple, list)) else [value]
@@ -155,28 +155,28 @@ def _refuse_unknown_sizes(program: ExportedProgram, owner: str) -> None:
 
 
 def _doubled(tensor: Tensor) -> Tensor:
-    """A batch of 1 would be taken for a constant."""
+    """A batch of 1 would be specialised to a constant."""
     return torch.cat([tensor.detach()] * 2) if len(tensor) == 1 else tensor.detach()
 
 
 class CheckedProgram(NamedTuple):
-    """A program that fits the contract of a model."""
+    """A program that fulfils the contract of a model."""
 
     training: FlatProgram
     prediction: FlatProgram
-    """Without dropout."""
+    """In evaluation mode."""
     inputs: Mapping[str, Tensor]
     """Fake tensors with a symbolic batch, and perhaps length, by name."""
     parameters: Mapping[str, Tensor]
-    """What is trained."""
+    """The trained tensors."""
     statistics: Statistics
     frozen: Mapping[str, Array]
-    """What is not, by the names of the graphs' inputs."""
+    """The others, by the names of the graphs' inputs."""
     signature: Signature
 
 
 def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, freezes: bool = True) -> CheckedProgram:
-    """What a recipe makes of `program`; unless it `freezes`, all parameters are taken for trained.
+    """Check `program` for a recipe; unless it `freezes`, all parameters are treated as trained.
 
     Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, UnboundedLength, LossMismatch,
     NothingTrains or FixedBatch.
@@ -240,7 +240,7 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
 
 
 def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: Statistics) -> None:
-    """Inputs written to that are no averages, whether in place, in part, or by an output that replaces them."""
+    """Refuse writes that are no averages, whether in place, in part, or by an output that replaces the input."""
     for output in program.graph_signature.output_specs:
         if output.kind is not OutputKind.USER_OUTPUT:
             writing = next((node for node in graph.graph.nodes if node.name == output.arg.name), None)
@@ -260,7 +260,7 @@ def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: S
 
 
 def _shows(node: Node) -> bool:
-    """Whether what a node gives shares the memory of its first argument."""
+    """Whether a node's result shares the memory of its first argument."""
     returns = node.target._schema.returns if isinstance(node.target, OpOverload) else []
     return any(given.alias_info is not None for given in returns)
 
@@ -270,7 +270,7 @@ def _is_view(node: Node) -> bool:
 
 
 def _tied(name: str, tensor: Tensor, known: Mapping[str, Tensor]) -> str:
-    """The first name of a tensor that goes by several, as tied weights do: it is one parameter."""
+    """The first name of a tensor with several, such as tied weights: it is one parameter."""
     for first, other in known.items():
         if tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and tensor.numel():
             if (tensor.shape, tensor.stride(), tensor.storage_offset()) != (

@@ -1,4 +1,4 @@
-"""Which whole numbers a program takes, as far as it looks them up in tables."""
+"""The integers that a program accepts, as far as it uses them as indices of tables."""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,14 +31,14 @@ MOVED = {
     aten.to.dtype,
     aten._to_copy.default,
 }
-"""Operators that give numbers on as they are."""
+"""Operators that pass numbers on unchanged."""
 ROWS_OF_FIRST = {aten.embedding.default}
 ALONG_AXIS = {aten.index_select.default, aten.gather.default}
 CLASSES_OF_FIRST = {aten.cross_entropy_loss.default, aten.nll_loss.default, aten.multi_margin_loss.default}
 
 
 def ranges_of(program: ExportedProgram) -> Mapping[str, Range]:
-    """By the name of each input of whole numbers, those that every table has a row for; of others nothing is known."""
+    """For each input of integers, the range for which every table has a row; inputs without tables are missing."""
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     found: dict[str, Range] = {}
     for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
@@ -49,7 +49,9 @@ def ranges_of(program: ExportedProgram) -> Mapping[str, Range]:
 
 
 def _rows(node: Node, added: int) -> Iterator[Range]:
-    """Of each table that looks up the numbers of `node`, which are those of the input with something `added`."""
+    """For each table indexed by `node`, whose numbers are those of the input with `added`, its number of rows and
+    `added`.
+    """
     for user in node.users:
         if user.target in MOVED and user.args[0] is node:
             yield from _rows(user, added)
@@ -70,7 +72,7 @@ def _change(user: Node, node: Node) -> int | None:
 
 
 def _size(user: Node, node: Node) -> int | None:
-    """How many rows the table has that `user` looks up by `node`."""
+    """How many rows the table has that `user` indexes by `node`."""
     args = user.args
     if user.target in ROWS_OF_FIRST and args[1] is node:
         return _length(args[0], 0)

@@ -1,6 +1,6 @@
-"""Recurrent layers as loops over time, with gradients that leave to the loop only what depends on the step before.
+"""Recurrent layers as loops over time, with gradients whose loop contains only what depends on the step before.
 
-PyTorch's own gradient visits every operator of every step. Here all that is known once the forward pass is over is
+PyTorch's own gradient visits every operator of every step. Here everything that is known after the forward pass is
 computed for all steps at once, and the gradients of weights are one matrix product over all steps. Sequences come
 first: x is [steps, batch, features]. The formulas are those of PyTorch's `LSTM`, `GRU` and `RNN`.
 """
@@ -33,11 +33,13 @@ Gradient = Tensor | None
 
 
 class LstmSteps(torch.autograd.Function):
-    """States of an LSTM, given what its gates take from the input, [steps, batch, 4 · hidden] as i, f, g, o."""
+    """States of an LSTM, given its gates' input parts [steps, batch, 4 · hidden] as i, f, g, o."""
 
     @staticmethod
     def forward(gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor) -> tuple[Tensor, ...]:
-        """The states [steps, batch, hidden], the last hidden and cell; then what the gradient needs of all steps."""
+        """The states [steps, batch, hidden], the last hidden and cell; then the tensors of all steps that the
+        gradient needs.
+        """
         (hidden, cell), (states, *others) = over_steps(_lstm_step, (hidden, cell), [gates], [recurrent.t()])
         return states, hidden, cell, *others
 
@@ -58,7 +60,7 @@ class LstmSteps(torch.autograd.Function):
         (for_hidden, for_cell), (for_gates,) = over_steps(
             _lstm_step_back,
             (for_hidden, for_cell),
-            [to_cell, to_gates, stay, *_asked(gradients[0])],
+            [to_cell, to_gates, stay, *_needed(gradients[0])],
             [recurrent],
             reverse=True,
         )
@@ -89,11 +91,11 @@ def _lstm_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tens
 
 
 class GruSteps(torch.autograd.Function):
-    """States of a GRU, given what its gates take from the input, [steps, batch, 3 · hidden] as r, z, n."""
+    """States of a GRU, given its gates' input parts [steps, batch, 3 · hidden] as r, z, n."""
 
     @staticmethod
     def forward(gates: Tensor, hidden: Tensor, recurrent: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """The states [steps, batch, hidden] and the last one; then what the gradient needs of all steps."""
+        """The states [steps, batch, hidden] and the last one; then the tensors of all steps that the gradient needs."""
         size = hidden.shape[1]
         inner, outer = torch.split(gates, [2 * size, size], dim=2)
         (hidden,), (states, *others) = over_steps(_gru_step, [hidden], [inner, outer], [recurrent.t(), bias])
@@ -113,7 +115,7 @@ class GruSteps(torch.autograd.Function):
         to_reset, to_stay = to_new * (new_from_hidden * reset * (1 - reset)), change * stay * (1 - stay)
         to_gates = torch.cat([to_reset, to_stay, to_new * reset], dim=2)
         (for_hidden,), (from_hidden, for_each) = over_steps(
-            _gru_step_back, [for_hidden], [to_gates, stay, *_asked(gradients[0])], [recurrent], reverse=True
+            _gru_step_back, [for_hidden], [to_gates, stay, *_needed(gradients[0])], [recurrent], reverse=True
         )
         inner = from_hidden.narrow(2, 0, 2 * hidden.shape[2])
         from_input = torch.cat([inner, for_each * to_new], dim=2)
@@ -142,7 +144,7 @@ def _gru_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tenso
 
 
 class RnnSteps(torch.autograd.Function):
-    """States of an Elman network, given what it takes from the input, [steps, batch, hidden]."""
+    """States of an Elman network, given its input part [steps, batch, hidden]."""
 
     @staticmethod
     def forward(from_input: Tensor, hidden: Tensor, recurrent: Tensor, rectified: bool) -> tuple[Tensor, ...]:
@@ -167,7 +169,7 @@ class RnnSteps(torch.autograd.Function):
         (for_hidden,), (for_input,) = over_steps(
             _rnn_step_back,
             [_given(gradients[1], before[0])],
-            [slope, *_asked(gradients[0])],
+            [slope, *_needed(gradients[0])],
             [recurrent],
             reverse=True,
         )
@@ -201,18 +203,18 @@ def _given(gradient: Gradient, like: Tensor) -> Tensor:
     return torch.zeros_like(like) if gradient is None else gradient
 
 
-def _asked(gradient: Gradient) -> Tensors:
+def _needed(gradient: Gradient) -> Tensors:
     """The gradient by the state of each step; no tensor where it is not needed."""
     return [] if gradient is None else [gradient]
 
 
 def _over_all(gradients: Tensor, inputs: Tensor) -> Tensor:
-    """The gradient of a weight that every step of every sample multiplied by."""
+    """The gradient of a weight that multiplies every step of every sample."""
     return gradients.flatten(0, 1).t() @ inputs.flatten(0, 1)
 
 
 def _from_input(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """One product for all steps, which adds the bias as it goes."""
+    """One product for all steps, including the bias."""
     return torch.nn.functional.linear(x.flatten(0, 1), weight, bias).reshape(*x.shape[:2], -1)
 
 
@@ -261,7 +263,7 @@ def _layers(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, list[State]]:
-    """Layer upon layer, in both directions where asked for; also the last state of each."""
+    """All layers, in both directions where requested; also the last state of each."""
     each = 4 if has_biases else 2
     remaining = iter([weights[first : first + each] for first in range(0, len(weights), each)])
     begin, ends = iter(starts), []
@@ -289,7 +291,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``aten.lstm.input``; states that are projected are left to PyTorch."""
+    """``aten.lstm.input``; projected states are left to PyTorch."""
     options = (dropout, train, bidirectional, batch_first)
     if state[0].shape[2] != state[1].shape[2]:
         projected: tuple[Tensor, Tensor, Tensor] = torch_decompositions.lstm_impl(

@@ -1,6 +1,6 @@
 """Resizing and adaptive pooling as matrix products, one for each axis; so their gradients are matrix products too.
 
-Each output along an axis is a weighted sum of inputs along it, and the weights depend on the sizes alone.
+Each output along an axis is a weighted sum of inputs along it, and the weights depend on the sizes only.
 """
 
 import math
@@ -36,7 +36,7 @@ def resample(x: Tensor, sizes: Sequence[int], weights: Sequence[Weights]) -> Ten
 
 
 def window(place: int, inputs: int, outputs: int) -> range:
-    """The inputs that adaptive pooling looks at for one output."""
+    """The inputs of adaptive pooling for one output."""
     return range(place * inputs // outputs, math.ceil((place + 1) * inputs / outputs))
 
 
@@ -115,5 +115,5 @@ def _taps(past: float, *, cubic: bool) -> list[float]:
 
 
 def _step(scale: float | None, inputs: int, outputs: int) -> np.float32:
-    """How far apart outputs are, in inputs; in PyTorch's precision, which decides between neighbours."""
+    """The distance between outputs, in inputs; in PyTorch's precision, which decides between neighbours."""
     return np.float32(1 / scale) if scale else np.float32(inputs) / np.float32(outputs)

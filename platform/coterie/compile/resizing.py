@@ -45,7 +45,7 @@ def _resize(weigh: Callable[..., resampling.Weights], *, corners: bool) -> Mappi
         return resize(x, sizes, scales, bool(aligned))
 
     def of_sizes(x: Tensor, sizes: Sequence[int], *rest: object) -> Tensor:
-        """``.default``: sizes, and perhaps the scales they come from, one by one."""
+        """``.default``: sizes, and possibly the scales they come from, one by one."""
         aligned, scales = (rest[0], rest[1:]) if corners else (False, rest)
         given = [scale if isinstance(scale, float) else None for scale in scales]
         return resize(x, sizes, given + [None] * (x.dim() - 2 - len(given)), bool(aligned))

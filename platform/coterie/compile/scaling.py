@@ -1,6 +1,6 @@
-"""Channels scaled and shifted: one visit to each element instead of two, and no slower where channels are short.
+"""Channels scaled and shifted: one pass over the elements instead of two, and no slower where channels are short.
 
-ONNX has no such operator by name. Batch normalisation in service, of mean 0 and variance 1, is one.
+ONNX has no such operator by name. Batch normalisation in evaluation mode, of mean 0 and variance 1, is one.
 """
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def scale_and_shift(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Of x [n, channels, ...] each channel; `scale` and `shift` are [channels]."""
+    """Each channel of x [n, channels, ...]; `scale` and `shift` are [channels]."""
     if x.dim() == 2:
         return x * scale + shift
     mean, variance = torch.zeros_like(scale), torch.ones_like(scale)
@@ -17,7 +17,7 @@ def scale_and_shift(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 
 def scale_and_shift_rows(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Of x [rows, channels, ...] each channel of each row; `scale` and `shift` are [rows, channels]."""
+    """Each channel of each row of x [rows, channels, ...]; `scale` and `shift` are [rows, channels]."""
     if x.dim() == 2:
         return x * scale + shift
     apart = x.reshape(1, -1, x[0, 0].numel())

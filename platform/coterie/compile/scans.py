@@ -26,7 +26,7 @@ def running_log_sum_exp(x: Tensor, dim: int) -> Tensor:
 
 
 def running_maximum(x: Tensor, dim: int) -> tuple[Tensor, None]:
-    """The places of the maxima are not told."""
+    """The indices of the maxima are not returned."""
     return _scan(x, dim, lambda later, before: torch.where(later >= before, later, before)), None
 
 
@@ -35,7 +35,7 @@ def running_minimum(x: Tensor, dim: int) -> tuple[Tensor, None]:
 
 
 def product(x: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-    """By halves, whose gradient needs no division and so minds no zero."""
+    """By halves, so that the gradient needs no division and zeros are allowed."""
     while (size := _length(x, dim)) > 1:
         half = size // 2
         halves = x.narrow(dim, 0, half) * x.narrow(dim, half, half)

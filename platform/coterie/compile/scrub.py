@@ -1,7 +1,7 @@
-"""What in a serialised program could make PyTorch run code is refused or dropped, before PyTorch reads it.
+"""Refuses or removes everything in a serialised program that could make PyTorch run code, before PyTorch reads it.
 
-PyTorch evaluates size expressions as Python, resolves operators as attributes of its modules, imports what trees of
-arguments name, and runs guards. None of that may come from an upload.
+PyTorch evaluates size expressions as Python, resolves operators as attributes of its modules, imports names in trees of
+arguments, and runs guards. None of that may come from an upload.
 """
 
 import math
@@ -16,7 +16,7 @@ from msgspec import Meta
 from coterie.compile.advice import DEFAULT, advise
 from coterie.compile.errors import DataDependent, MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
 from coterie.compile.source_locations import SourceLocation, line_of
-from coterie.compile.vocabulary import is_known
+from coterie.compile.vocabulary import is_allowed
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json, from_values
 
@@ -26,9 +26,9 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
 SYMBOL = re.compile(r"[su]\d{1,6}")
 _SIZE = r"Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
 UNKNOWN_SIZE = re.compile(r"\bSymbol\('u\d{1,9}'")
-"""One that depends on data."""
+"""A size that depends on data."""
 SIZE_EXPRESSION = re.compile(
-    rf"(?:{_SIZE}|Pow\({_SIZE}, Integer\([2-4]\)\)"  # attention looks at the square of a length
+    rf"(?:{_SIZE}|Pow\({_SIZE}, Integer\([2-4]\)\)"  # attention uses the square of a length
     r"|Integer\(-?\d{1,12}\)|(?:Add|Mul|FloorDiv|CleanDiv|Mod|PythonMod|Max|Min)\(|, |\)|-?\d{1,12}){1,40}"
 )
 TREE_TYPES = {None, "builtins.tuple", "builtins.list", "builtins.dict"}
@@ -43,7 +43,7 @@ MAX_ELEMENTS = 1 << 28
 
 
 def scrub_program(raw: bytes) -> bytes:
-    """``models/model.json`` without metadata that is not needed.
+    """``models/model.json`` without unneeded metadata.
 
     Raises MalformedUpload, UnsafeUpload, UploadTooLarge, or UnsupportedOperator for an operator outside the vocabulary.
     """
@@ -119,7 +119,7 @@ def _scrub_node(node: dict[str, Json]) -> None:
     modules, trace = (_text(metadata, key) for key in ("nn_module_stack", "stack_trace"))
     node["metadata"] = {key: text for key, text in (("nn_module_stack", modules), ("stack_trace", trace)) if text}
     target = node["target"]
-    if not isinstance(target, str) or not is_known(target):
+    if not isinstance(target, str) or not is_allowed(target):
         stack = modules.rpartition(";")[2].split(",")
         place = SourceLocation(
             stack[1][:200] if len(stack) > 1 else "", line_of(trace or _trace_within(node["inputs"]))
@@ -132,7 +132,7 @@ def _scrub_node(node: dict[str, Json]) -> None:
 
 
 def _trace_within(inputs: Json) -> str:
-    """The first that is told within a block, which has none of its own."""
+    """The first trace within a block, which has none of its own."""
     waiting = [inputs]
     for _ in range(MAX_NODES):
         if not waiting:
@@ -148,13 +148,13 @@ def _trace_within(inputs: Json) -> str:
 
 
 def _text(metadata: Json, key: str) -> str:
-    """What errors tell of a node: no more than a person reads, and nothing that is evaluated."""
+    """The part of a node's metadata used in errors: bounded in length, and never evaluated."""
     found = metadata.get(key) if isinstance(metadata, dict) else None
     return found if isinstance(found, str) and len(found) <= MAX_METADATA_CHARACTERS else ""
 
 
 def _check_sizes(sizes: list[Json]) -> None:
-    """Of any value; a size that is an expression stands for the batch."""
+    """The sizes of any value; a size that is an expression stands for the batch."""
     whole = [size["as_int"] for size in sizes if isinstance(size, dict) and "as_int" in size]
     numbers = [number for number in whole if isinstance(number, int)]
     if any(number < 0 for number in numbers):
@@ -201,7 +201,7 @@ def _check_branch(tree: Tree) -> None:
 
 
 class FixedSize(msgspec.Struct, frozen=True):
-    """A size that is a number and no expression."""
+    """A size that is a number and not an expression."""
 
     as_int: Annotated[int, Meta(ge=0, le=1 << 40)]
 
@@ -216,7 +216,7 @@ class TensorMeta(msgspec.Struct, frozen=True):
 
 
 class TensorFile(msgspec.Struct, frozen=True):
-    """What scrubbing needs of one entry in a file that lists stored tensors."""
+    """The fields of an entry in a list of stored tensors that scrubbing needs."""
 
     path_name: str
     is_param: bool
@@ -232,16 +232,16 @@ class TensorFiles(msgspec.Struct, frozen=True):
 
 _Entry = dict[str, object]
 FLOAT32 = 7
-"""As serialised programs call it."""
+"""Its number in serialised programs."""
 META_DEVICE = {"type": "meta", "index": None}
-"""PyTorch's, on which a tensor has a shape and no numbers."""
+"""PyTorch's device on which a tensor has a shape and no numbers."""
 
 
 def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
-    """Every tensor is plain bytes in a file of the archive, and no larger than it.
+    """Check that every tensor is plain bytes in a file of the archive, and no larger than it. `stored` gives the files'
+    sizes in bytes.
 
-    `stored` gives the files' sizes in bytes. Strides of 0 would make gigabytes out of one number.
-    Raises MalformedUpload or UnsafeUpload.
+    Strides of 0 would make gigabytes of one number. Raises MalformedUpload or UnsafeUpload.
     """
     try:
         files = from_json(raw, TensorFiles)
@@ -261,7 +261,7 @@ def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
 
 
 def files_of_one(raw: bytes, stored: Mapping[str, int]) -> Mapping[str, str]:
-    """The parameters of a checked list that have all of a file for themselves, row after row, with the file.
+    """The parameters of a checked list that have a file of their own, row after row, with the file.
 
     They are float32 and have rows. `stored` gives the files' sizes in bytes.
     """

@@ -1,4 +1,4 @@
-"""The archive that an uploaded program is: checked, stripped of pickles and written anew, without PyTorch."""
+"""The archive of an uploaded program: checked, stripped of pickles and rewritten, without PyTorch."""
 
 import io
 import re
@@ -23,14 +23,14 @@ WEIGHTS = "data/weights/model_weights_config.json"
 CONSTANTS = "data/constants/model_constants_config.json"
 SAMPLE_INPUTS = "data/sample_inputs/model.pt"
 LOCAL_HEADER_BYTES = 30
-"""Of a member; the last four are the sizes of its name and of what comes after that."""
+"""Of a member; the last four are the sizes of its name and of the extra field after it."""
 TEXTS = {MODEL, WEIGHTS, CONSTANTS}
 TENSOR = re.compile(r"data/(?:weights/weight_\d{1,5}|constants/tensor_\d{1,5})")
 MARKS = {"archive_format", "archive_version", "byteorder", ".data/version", ".data/serialization_id"}
 
 
 def scrubbed_archive(path: Path) -> bytes:
-    """What PyTorch may read of a file of ``torch.export.save``.
+    """The archive of a file of ``torch.export.save`` that PyTorch may read.
 
     Raises MalformedUpload, UploadTooLarge, UnsafeUpload or UnsupportedOperator.
     """
@@ -44,13 +44,13 @@ class ArchiveWithoutWeights(NamedTuple):
     """A program without numbers of parameters."""
 
     content: bytes
-    """An archive whose parameters that are left out are on PyTorch's device ``meta``."""
+    """An archive whose omitted parameters are on PyTorch's device ``meta``."""
     offsets: Mapping[str, int]
-    """Where in the whole file the numbers of those begin, in bytes: float32, little-endian, row after row."""
+    """Where in the whole file their numbers begin, in bytes: float32, little-endian, row after row."""
 
 
-def hollow_archive(path: Path) -> ArchiveWithoutWeights:
-    """As `scrubbed_archive`, but no numbers of a parameter are read that has all of a member for itself, in order.
+def archive_without_weights(path: Path) -> ArchiveWithoutWeights:
+    """As `scrubbed_archive`, but without the numbers of parameters that have a member of their own, in order.
 
     Raises what `scrubbed_archive` does.
     """
@@ -95,7 +95,7 @@ def _begin_of(path: Path, info: zipfile.ZipInfo) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Mapping[str, zipfile.ZipInfo]]]:
-    """The archive, and its members by their names below its root; sizes are judged before anything is read."""
+    """The archive, and its members by their names below its root; sizes are checked before anything is read."""
     size_bytes = path.stat().st_size
     if size_bytes > MAX_BYTES:
         raise UploadTooLarge(found=f"{size_bytes} bytes", limit=f"{MAX_BYTES} bytes")

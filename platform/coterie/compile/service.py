@@ -1,4 +1,4 @@
-"""How a program that was exported in training behaves in service."""
+"""Converts a program exported in training mode to evaluation mode."""
 
 from collections.abc import Collection, Mapping
 
@@ -21,15 +21,14 @@ IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
     "aten.rnn_relu.input": (6, False),
     "aten.batch_norm.default": (5, False),
 }
-"""By operator, the argument that differs between training and service, and its value in service."""
+"""By operator, the argument that differs between the modes, and its value in evaluation mode."""
 
 
 def in_service(module: GraphModule, buffers: Collection[str] = ()) -> GraphModule:
-    """A program without dropout, with the statistics that were gathered and no longer change, and with means of draws.
+    """A program without dropout, with constant running statistics, and with means of draws.
 
-    `buffers` are the placeholders of buffers, which training may write to.
-
-    Raises UnsupportedOperator where the mean of a draw does not stand for it.
+    `buffers` are the placeholders of buffers, which training may write to. Raises UnsupportedOperator where the mean of
+    a draw does not give the result's mean.
     """
     copy = copy_graph(module)
     keep_buffers(copy.graph, buffers)

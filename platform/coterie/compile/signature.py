@@ -1,4 +1,4 @@
-"""What a program takes and gives."""
+"""The inputs, output and target of a program."""
 
 import math
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from coterie_wire.tensors import METADATA
 RESERVED = frozenset({TARGET, LOSSES, "loss", "correct", "sample_weight", "teacher", "seed", "step"}) | frozenset(
     StepScalars.__struct_fields__
 )
-"""What the graphs take or give beside samples."""
+"""Names of graph inputs and outputs other than samples."""
 
 
 class Signature(NamedTuple):
-    """What a model takes and gives, a sample at a time."""
+    """The specs of a model's inputs and output, for one sample."""
 
     inputs: tuple[TensorSpec, ...]
     output: TensorSpec
     target: TensorSpec
-    """What its loss compares the output with."""
+    """What the loss compares the output with."""
     task: Task
     length: Length | None = None
     """How samples differ in length; the shapes are those of the longest."""
@@ -49,7 +49,7 @@ class Signature(NamedTuple):
 
 
 def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
-    """Raises UnsupportedSignature, UnboundedLength, LossMismatch or FixedBatch."""
+    """Check the inputs and outputs. Raises UnsupportedSignature, UnboundedLength, LossMismatch or FixedBatch."""
     tensors = {node.name: input_tensor(node) for node in user_inputs(program)}
     length = find_length(program, tensors)
     inputs = tuple(
@@ -58,7 +58,7 @@ def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
     if not inputs:
         raise UnsupportedSignature(found="it has no inputs")
     for name in (*program.state_dict, *(spec.name for spec in inputs)):
-        if name == METADATA or len(name) > MAX_NAME:  # no tensor file holds it
+        if name == METADATA or len(name) > MAX_NAME:  # no tensor file can contain it
             raise UnsupportedSignature(found=f"a parameter or an input is called {name[:MAX_NAME]!r}")
     for spec in inputs:
         if spec.name in RESERVED:
@@ -73,7 +73,7 @@ def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
     # Of the losses only that of the next token knows which positions are padding.
     if target is None or (axes and not (isinstance(loss, NextToken) and axes == (1,))):
         sizes = ["length" if axis in axes else str(size) for axis, size in enumerate(output.shape, start=1)]
-        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"[batch, {', '.join(sizes)}]")
+        raise LossMismatch(loss=loss.name, wanted=loss.expected_output(), found=f"[batch, {', '.join(sizes)}]")
     if length is not None and axes:
         _check_padding(loss, output)
         length = Length(length.shortest, length.longest, {**length.axes, target.name: 0, output.name: 0})
@@ -81,7 +81,7 @@ def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
 
 
 def _check_padding(loss: Criterion, output: TensorSpec) -> None:
-    """Short samples are filled up with a token that the model knows."""
+    """Short samples are padded with a token that the model knows."""
     if isinstance(loss, NextToken) and loss.padding >= output.shape[-1]:
         raise UnsupportedSignature(
             found=f"its padding, token {loss.padding}, is beyond its vocabulary of {output.shape[-1]}"
@@ -109,19 +109,19 @@ def input_tensor(node: Node) -> Tensor:
 
 
 def _several(outputs: Sequence[Tensor], loss: Criterion) -> tuple[TensorSpec, TensorSpec]:
-    """Of several outputs, all their numbers end to end, and the target of a loss that takes them all."""
+    """For several outputs, all their numbers concatenated, and the target of a loss that takes all of them."""
     found = " and ".join(f"[batch, {', '.join(map(str, output.shape[1:]))}]" for output in outputs)
     if any(dynamic_axes(output) != (0,) for output in outputs):
         raise UnsupportedSignature(found="its outputs are several, and the size of one is dynamic: give one of them")
     shapes = [shape_of_longest(output, None) for output in outputs]
     target = loss.target_of(shapes) if isinstance(loss, LossProgram) else None
     if target is None:
-        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"several outputs, {found}")
+        raise LossMismatch(loss=loss.name, wanted=loss.expected_output(), found=f"several outputs, {found}")
     return TensorSpec("values", "float32", (sum(math.prod(shape) for shape in shapes),)), target
 
 
 def _outputs(program: ExportedProgram, length: torch.SymInt | None) -> Sequence[Tensor]:
-    """The fake tensors that it gives, [batch, ...], of whose further axes one may be the inputs' `length`."""
+    """The fake tensors of the outputs, [batch, ...], of whose further axes one may be the inputs' `length`."""
     (given,) = program.graph.output_node().args
     assert isinstance(given, (tuple, list))
     nodes = given[len(given) - len(program.graph_signature.user_outputs) :]
@@ -141,7 +141,7 @@ def _outputs(program: ExportedProgram, length: torch.SymInt | None) -> Sequence[
 
 
 def _refused_output(node: object, value: object) -> str:
-    """What is wrong with an output, where it is given, and what to write."""
+    """The problem with an output, its location, and the advice."""
     assert isinstance(node, Node)
     if not isinstance(value, Tensor):
         return f"its output, of {place_of(node)}, is no tensor"

@@ -1,4 +1,4 @@
-"""Sizes that are not fixed, as arithmetic in a graph: sums, products and quotients of the batch and the length."""
+"""Dynamic sizes, as arithmetic in a graph: sums, products and quotients of the batch and the length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from torch.utils._sympy.functions import FloatTrueDiv, FloorDiv, IntTrueDiv, Mod, PythonMod, ToFloat
 
 Sources = Mapping[sympy.Symbol, tuple[str, int]]
-"""By the symbol of a size, an input that has it and the axis."""
+"""For the symbol of a size, an input that has it and the axis."""
 
 
 def at_most(size: int | torch.SymInt) -> int:
-    """The size where samples are as long as they may be; a question about the size itself would fix it."""
+    """The size for the longest samples; a question about the size itself would specialise it."""
     return size if isinstance(size, int) else int(size.node.shape_env.bound_sympy(size.node.expr).upper)
 
 
 class Arithmetic(Protocol):
-    """What sizes need of the graph that they are computed in; values are known by their names."""
+    """The operations of a graph that sizes need; values are known by their names."""
 
     def op(self, op_type: str, *inputs: str, **attributes: int) -> str:
         """Add a node with one output."""
@@ -35,14 +35,14 @@ class Arithmetic(Protocol):
 
 
 class Sizes:
-    """Each size is computed once in a graph."""
+    """Computes each size once in a graph."""
 
     def __init__(self, emit: Arithmetic, sources: Sources) -> None:
         self._emit, self._sources = emit, sources
         self._known: dict[sympy.Expr, str] = {}
 
     def value(self, expression: sympy.Expr) -> str:
-        """int64 [1], or float64 [1] of what is no whole number. Raises NotImplementedError."""
+        """int64 [1], or float64 [1] of what is not an integer. Raises NotImplementedError."""
         if expression not in self._known:
             self._known[expression] = self._computed(expression)
         return self._known[expression]

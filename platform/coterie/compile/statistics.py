@@ -1,4 +1,4 @@
-"""Which batch normalisations of a program gather statistics, and which normalise by those that they came with."""
+"""Which batch normalisations of a program update their running statistics, and which use those they came with."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from coterie.compile.recipe.trains import Trains
 from coterie_wire.bundle import RunningMoments, TensorSpec
 
 TRAINING = 5
-"""The argument of batch normalisation that says whether it gathers."""
+"""The argument of batch normalisation that is true where it updates its statistics."""
 
 
 class Statistics(NamedTuple):
-    """Running statistics that travel with the parameters."""
+    """Running statistics that are sent with the parameters."""
 
     moments: tuple[RunningMoments, ...]
     values: Mapping[str, Tensor]
@@ -32,18 +32,18 @@ class Statistics(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """A program whose other batch normalisations and averages are as in service, and that counts no batches."""
+    """A program whose other batch normalisations and averages are in evaluation mode, and that counts no batches."""
 
     graph: GraphModule
     statistics: Statistics
 
 
 def settle_statistics(program: ExportedProgram, trains: Trains, *, freezes: bool) -> Settled:
-    """A batch normalisation gathers where its parameters are trained; one that has none, where its name matches.
+    """A batch normalisation updates its statistics where its parameters are trained; one without parameters, where its
+    name matches.
 
-    So does a buffer that the program writes to. Unless anything `freezes`, all gather.
-
-    Raises RunningStatistics or MutatedState.
+    The same holds for a buffer that the program writes to. Unless anything `freezes`, all do. Raises RunningStatistics
+    or MutatedState.
     """
     module = copy_graph(program.graph_module)
     graph = module.graph

@@ -18,7 +18,7 @@ TIMED_STEPS = 5
 
 
 def measure_stored(arguments: MeasureArguments, _report: ReportProgress) -> MeasureResult:
-    """Train for `TIMED_STEPS` after a first one, which lays out memory."""
+    """Train for `TIMED_STEPS` after a first one, which allocates memory."""
     before_bytes = peak_memory_bytes()
     model = arguments.model
     tensors = decode_tensors(Path(arguments.parameters).read_bytes(), expected=model.version)

@@ -1,4 +1,4 @@
-"""Job: run a train step as a device does, in a process without PyTorch, and measure what it takes."""
+"""Job: run a train step as a device does, in a process without PyTorch, and measure its cost."""
 
 import msgspec
 
@@ -15,18 +15,18 @@ class MeasureArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: ReadPath
     frozen: ReadPath | None
     ranges: dict[str, tuple[int, int]] = {}
-    """The least and the greatest whole number that inputs and target take, where that is known."""
+    """The range of integer inputs and targets, where that is known."""
 
 
 class MeasureResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a train step took."""
+    """The cost of a train step."""
 
     step_s: float
     """Median time of one step on one thread, in seconds."""
     step_memory_bytes: int
-    """How far the process grew: graph, parameters, and all that a step holds at once."""
+    """How much the process grew: graph, parameters, and all that a step holds at a time."""
     process_memory_bytes: int
-    """The most that the process held: Python, NumPy and onnxruntime as well, as on a device."""
+    """Peak memory of the process: Python, NumPy and onnxruntime as well, as on a device."""
 
 
 JOB = ChildJob(

@@ -1,4 +1,4 @@
-"""One step after the other, as one operator, which becomes a loop in the graph."""
+"""A sequence of steps as one operator, which becomes a loop in the graph."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,13 +8,15 @@ from torch.fx.node import Argument, Node
 
 Tensors = Sequence[Tensor]
 Step = Callable[[Tensors, Tensors, Tensors], tuple[Tensors, Tensors]]
-"""Of the state before it, the rows that belong to the step, and what all steps share: the state after it, and rows."""
+"""From the state before it, the rows of the step, and tensors that all steps share: the state after it, and output
+rows.
+"""
 
 _STEPS: dict[str, Step] = {}
 
 
 def steps(step: Step) -> Step:
-    """Declares a function that `over_steps` takes."""
+    """Register a function for `over_steps`."""
     _STEPS[step.__name__] = step
     return step
 
@@ -22,9 +24,9 @@ def steps(step: Step) -> Step:
 def over_steps(
     step: Step, state: Tensors, sequences: Tensors, shared: Tensors, *, reverse: bool = False
 ) -> tuple[Tensors, Tensors]:
-    """The last state, and what each step gives, [steps, …]; `sequences` have a row for each of any number of steps.
+    """The last state, and the steps' outputs, [steps, …]; `sequences` have a row for each of any number of steps.
 
-    With `reverse` the last step comes first; what the steps give is in the order of `sequences` nevertheless.
+    With `reverse` the last step is computed first; the outputs are in the order of `sequences` nevertheless.
     """
     found = _loop(step.__name__, list(state), list(sequences), list(shared), reverse)
     return found[: len(state)], found[len(state) :]
@@ -32,7 +34,7 @@ def over_steps(
 
 @torch.library.custom_op("coterie::loop", mutates_args=())
 def _loop(step: str, state: list[Tensor], sequences: list[Tensor], shared: list[Tensor], reverse: bool) -> list[Tensor]:
-    """The last state, then what each step gives."""
+    """The last state, then the steps' outputs."""
     last: Tensors = state
     given: list[Tensors] = []
     rows = list(zip(*sequences, strict=True))
@@ -69,14 +71,14 @@ class Looped:
         self.reverse, self._step = reverse, _STEPS[name]
 
     def examples(self) -> list[Tensor]:
-        """Tensors as large as those that `step` takes; no two are one, since tracing tells them apart by identity."""
+        """Tensors of the sizes that `step` takes; all distinct, since tracing tells them apart by identity."""
         state, sequences, shared = (
             [node.meta["val"] for node in group] for group in (self.state, self.sequences, self.shared)
         )
         return [torch.empty_like(tensor) for tensor in (*state, *map(_row, sequences), *shared)]
 
     def step(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """One step as a function of its tensors one by one."""
+        """One step as a function of single tensors."""
         rest = iter(tensors)
         groups = ([next(rest) for _ in group] for group in (self.state, self.sequences, self.shared))
         last, given = self._step(*groups)
@@ -89,5 +91,5 @@ def _nodes(group: Argument) -> list[Node]:
 
 
 def _row(sequence: Tensor) -> Tensor:
-    """A tensor as large as what belongs to one step."""
+    """A tensor of the size of one step's row."""
     return sequence.new_empty(sequence.shape[1:])

@@ -1,4 +1,4 @@
-"""What a train step is tried with before there are samples."""
+"""Synthetic samples for trying a train step before there are real ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -13,16 +13,16 @@ from coterie_wire.contract import filler
 from coterie_wire.tensors import Array
 
 Ranges = Mapping[str, tuple[int, int]]
-"""By the name of an input, the least and the greatest whole number that it takes, where that is known."""
+"""By the name of an input, the range of integers that it takes, where that is known."""
 OF_A_BYTE = (0, 255)
 OF_EVERY_TABLE = (0, 1)
 
 
 def synthetic_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended: bool = True) -> Batch:
-    """As real as can be known: whole numbers that have a meaning, numbers between 0 and 1, and an undecided teacher.
+    """As realistic as possible: valid integers, numbers between 0 and 1, and a teacher with uniform probabilities.
 
-    Every other sample is filled up in its last third, unless nothing is to be `ended`; what has no room for that is
-    whole. Of truth values the first half is `flag`, because models mask what is present, or what is not.
+    Every other sample is padded in its last third, unless `ended` is false; what has no room for that is whole. The
+    first half of booleans is `flag`, because models mask either the valid or the padded positions.
     """
     generator = np.random.default_rng(0)
     count = model.batch_size
@@ -34,7 +34,7 @@ def synthetic_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ende
         targets: Array = np.arange(count, dtype=np.int64) % model.classes
     else:
         known = {model.target.name: (0, model.output.shape[-1] - 1)} if model.task == "tokens" else ranges
-        # A single number has nothing to fill up, and 0 is one of its values.
+        # A single number has nothing to pad, and 0 is one of its values.
         fills = (model.padding or 0) if model.target.shape else None
         targets = synthetic_array(model.target, count, generator, known, filled=fills, flag=flag, ended=ended)
     teacher = np.full((count, *model.output.shape), 1 / model.output.shape[-1], np.float32)
@@ -51,7 +51,7 @@ def synthetic_array(
     flag: bool = True,
     ended: bool = True,
 ) -> Array:
-    """`count` samples of one tensor; `filled` is the whole number that fills up, if one does."""
+    """`count` samples of one tensor; `filled` is the integer used for padding, if any."""
     shape = (count, *spec.shape)
     if spec.dtype == "float32":
         return generator.random(shape, np.float32)
@@ -70,17 +70,17 @@ def synthetic_array(
 
 
 def flags(inputs: Sequence[TensorSpec]) -> tuple[bool, ...]:
-    """The first truth values to try, since their meaning is unknown."""
+    """The booleans to try first, since their meaning is unknown."""
     return (True, False) if any(spec.dtype == "bool" for spec in inputs) else (True,)
 
 
-def tell_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> str:
-    """What samples are made up of, for people."""
+def describe_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> str:
+    """The contents of the samples, for people."""
     return ", ".join(_described(spec, ranges) for spec in inputs)
 
 
 def synthetic_scalars(model: ModelSpec) -> StepScalars:
-    """Those of the train step's scalars that a plan sets, each in use."""
+    """The train step's scalars that a plan sets, each with a value that has an effect."""
     tried = {"momentum": 0.9, "weight_decay": 0.01, "clip_norm": 1.0, "distillation_weight": 0.5}
     return StepScalars(
         learning_rate=0.01,

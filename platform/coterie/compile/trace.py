@@ -34,7 +34,7 @@ class Traced(NamedTuple):
 
 
 def trace(function: Callable[[Named], Named], given: Named) -> Traced:
-    """`function` at the shapes of `given`; where one of these is a fake tensor, the others become fake beside it.
+    """Trace `function` at the shapes of `given`; where one of these is a fake tensor, the others become fake, too.
 
     Raises NoGradient or UnsupportedOperator.
     """
@@ -58,7 +58,7 @@ def trace(function: Callable[[Named], Named], given: Named) -> Traced:
 
 @contextmanager
 def without_onednn() -> Iterator[None]:
-    """oneDNN has operators of its own, for LSTM for one; its public switch warns where there is no Intel GPU."""
+    """oneDNN has special operators, e.g. for LSTM; its public switch warns where there is no Intel GPU."""
     enabled = torch._C._get_mkldnn_enabled()
     torch._C._set_mkldnn_enabled(False)
     try:
@@ -80,7 +80,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
         raise NoGradient(
             detail=explain(str(error).strip().split("\n", 1)[0]), **SourceLocation("", "").fields()
         ) from error
-    _forget_pool_indices(module)
+    _drop_pool_indices(module)
     share_computed_twice(module.graph)
     module.graph.eliminate_dead_code()
     for node in module.graph.find_nodes(op="call_function", target=LOOP):
@@ -89,8 +89,8 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
     return module
 
 
-def _forget_pool_indices(module: GraphModule) -> None:
-    """Where nothing asks which element was the greatest."""
+def _drop_pool_indices(module: GraphModule) -> None:
+    """Remove them where no node uses the indices."""
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.max_pool2d_with_indices.default:
             if any(user.args[1] == 1 and user.users for user in node.users):

@@ -23,24 +23,24 @@ from torch.nn.modules import transformer
 from torch.overrides import TorchFunctionMode
 
 from coterie.compile.packed import packed_sequences
-from coterie.compile.whole_layers import told_by_shapes
+from coterie.compile.whole_layers import shapes_only
 
 aten = torch.ops.aten
 ApplyMethod: TypeAlias = "classmethod[Function, ..., object]"
 EACH = 0
-"""Of reductions, the one that leaves the losses of samples as they are."""
+"""The reduction that returns the losses of single samples."""
 
 
 @contextmanager
 def traceable() -> Iterator[None]:
-    """While it is open, more is exported; functions with gradients of their own raise TypeError."""
+    """Within the block, more operators can be exported; functions with custom gradients raise TypeError."""
     validates, detect = Distribution._validate_args, transformer._detect_is_causal_mask
     own_gradients = Function.__dict__["apply"]
     Distribution.set_default_validate_args(False)
-    transformer._detect_is_causal_mask = _is_said_to_be_causal
+    transformer._detect_is_causal_mask = _is_declared_causal
     Function.apply = classmethod(partial(_applied, own_gradients))  # type: ignore[method-assign, assignment]
     try:
-        with told_by_shapes(SHAPES), packed_sequences(), _Formulas():
+        with shapes_only(SHAPES), packed_sequences(), _Formulas():
             yield
     finally:
         Distribution.set_default_validate_args(validates)
@@ -80,7 +80,7 @@ SHAPES: Mapping[OpOverload, Callable[..., object]] = {
 def gaussian_nll_loss(
     mean: Tensor, target: Tensor, variance: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """As in `torch.nn.functional`: that a variance is bounded from below has no part in the gradient."""
+    """As in `torch.nn.functional`: the lower bound of a variance has no gradient."""
     spread = variance.unsqueeze(-1) if variance.dim() < mean.dim() else variance
     bounded = spread + (spread.clamp(min=eps) - spread).detach()
     losses = 0.5 * (torch.log(bounded) + (mean - target) ** 2 / bounded)
@@ -95,8 +95,8 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: 
     return found if out is None else out.copy_(found)
 
 
-def _is_said_to_be_causal(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:  # noqa: ARG001
-    """A mask that is given masks, whether or not it is known to be causal."""
+def _is_declared_causal(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:  # noqa: ARG001
+    """True for a given mask, whether or not it is causal."""
     return is_causal is True
 
 
@@ -113,7 +113,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """As in `torch.nn.functional`, of bags [batch, words]; bags that differ in size are left to PyTorch."""
+    """As in `torch.nn.functional`, of bags [batch, words]; bags of different sizes are left to PyTorch."""
     if words.dim() != 2 or offsets is not None or max_norm is not None:
         return functional.embedding_bag(
             words,

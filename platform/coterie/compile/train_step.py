@@ -18,10 +18,10 @@ from coterie_wire.contract import DISTILLATION, cut
 def train_step(
     program: FlatProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec, given: Mapping[str, Tensor]
 ) -> Mapping[str, Tensor]:
-    """What ``train_step.onnx`` gives, by name; `loss` is that of `recipe`, with its program where it has one.
+    """The outputs of ``train_step.onnx``, by name; `loss` is that of `recipe`, with its program where it is custom.
 
-    The proximal term (Li et al. 2020, arXiv 1812.06127) enters the gradient that is followed; the loss that is given is
-    without it, and the gradient is clipped with it.
+    The proximal term (Li et al. 2020, arXiv 1812.06127) is a part of the applied gradient; the returned loss does not
+    include it, and the gradient is clipped with it.
     """
     names = [parameter.name for parameter in spec.parameters]
     scalars = {name: given[name] for name in spec.scalars}
@@ -74,7 +74,7 @@ def train_step(
 
 
 def _carried(results: Mapping[str, Tensor]) -> Sequence[tuple[str, str]]:
-    """The names of what the next step takes, with those that they have in this one."""
+    """The names of the next step's inputs, with the names of this step's outputs."""
     return [(name, name.removeprefix("next.")) for name in results if name.startswith("next.")]
 
 
@@ -82,7 +82,9 @@ Block = Sequence[TensorSpec]
 
 
 def _blocks(spec: ModelSpec) -> Sequence[Block]:
-    """What is advanced together: all vectors, end to end, since models have many and each operator has its price."""
+    """Parameters that are updated together: all vectors, concatenated, since models have many and each operator has
+    a cost.
+    """
     vectors = [parameter for parameter in spec.parameters if len(parameter.shape) == 1]
     others = [[parameter] for parameter in spec.parameters if len(parameter.shape) != 1]
     return [vectors, *others] if vectors else others

@@ -1,4 +1,4 @@
-"""A compiled model is tried on synthetic samples before it is accepted, and where it fails, what does is looked for."""
+"""Tries a compiled model on synthetic samples before it is accepted, and locates the cause of a failure."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
@@ -15,7 +15,7 @@ from coterie.compile.flat import REFUSALS
 from coterie.compile.node_places import place_of
 from coterie.compile.service import in_service
 from coterie.compile.source_locations import SourceLocation
-from coterie.compile.synthetic import flags, synthetic_batch, synthetic_scalars, tell_ranges
+from coterie.compile.synthetic import describe_ranges, flags, synthetic_batch, synthetic_scalars
 from coterie.compile.watched import first_not_finite, first_to_differ, given_by
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
@@ -29,7 +29,7 @@ TRIED_STEPS = 3
 def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
     """Train on synthetic samples, save and restore. Raises NotTrainable, SamplesMixed or PaddingCounts.
 
-    Truth values may tell what is present or what is not; it is enough that the model trains with one of them.
+    Booleans may mark valid or padded positions; it suffices that the model trains with one of the two.
     """
     refused: list[NotTrainable] = []
     for flag in flags(compiled.spec.inputs):
@@ -62,9 +62,9 @@ def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool)
             raise NotTrainable(detail=_why_not_finite(program, compiled, before, training, tried, loss))
     if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
         raise NotTrainable(
-            detail=f"a step on synthetic samples ({tell_ranges(model.inputs, compiled.ranges)}) changes no parameter, "
-            "as where the loss depends on none of them, or through .detach(), argmax, round and comparisons alone, "
-            "which have no slope"
+            detail=f"a step on synthetic samples ({describe_ranges(model.inputs, compiled.ranges)}) changes no "
+            "parameter, as where the loss depends on none of them, or through .detach(), argmax, round and "
+            "comparisons alone, which have no slope"
         )
     restored = decode_tensors(encode_tensors(training.parameters), expected=model.version)
     again_parameters = {name: tensor.astype(np.float32) for name, tensor in restored.items()}
@@ -108,22 +108,22 @@ def try_lengths(program: ExportedProgram, compiled: CompiledModel) -> None:
 
 
 def _filled(array: Array, shape: tuple[int, ...], number: int) -> Array:
-    """As devices fill samples up."""
+    """Padded as devices pad samples."""
     whole: Array = np.full(shape, number, array.dtype)
     whole[tuple(map(slice, array.shape))] = array
     return whole
 
 
 def _unusual(tensors: Tensors) -> Sequence[str]:
-    """The names of those that are not finite."""
+    """The names of the tensors that are not finite."""
     return [name for name, tensor in tensors.items() if not bool(np.isfinite(tensor).all())]
 
 
 def _why_not_finite(
     program: ExportedProgram, compiled: CompiledModel, before: Training, after: Training, batch: Batch, loss: float
 ) -> str:
-    """Where a step on `batch` left the finite numbers, and what to write."""
-    made_of = f"synthetic samples ({tell_ranges(compiled.spec.inputs, compiled.ranges)})"
+    """Where a step on `batch` became non-finite, and the advice."""
+    made_of = f"synthetic samples ({describe_ranges(compiled.spec.inputs, compiled.ranges)})"
     if said := _first_not_finite(program, before, batch):
         return (
             f"of {made_of} {said} is not finite: add a small number to what is divided by or what a logarithm or root "
@@ -141,7 +141,7 @@ def _why_not_finite(
 
 
 def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) -> str | None:
-    """The operator of the model that first leaves the finite numbers."""
+    """The first operator of the model with a non-finite result."""
     try:
         arguments = list(_arguments(program, before.parameters, batch.dataset.inputs))
         found = first_not_finite(program.graph_module, arguments)
@@ -151,7 +151,7 @@ def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) 
 
 
 def _arguments(program: ExportedProgram, parameters: Tensors, inputs: Mapping[str, Array]) -> Iterator[Tensor]:
-    """What `program` takes; what is not among `parameters` it has itself."""
+    """The arguments of `program`; those that are not among `parameters` are its own."""
     given = iter(inputs.values())
     for spec in program.graph_signature.input_specs:
         if spec.kind is InputKind.USER_INPUT:
@@ -170,7 +170,10 @@ def _first_to_differ(
     more: Mapping[str, Array],
     sizes: Set[int],
 ) -> SourceLocation:
-    """Where it is first seen that `more` begins with `less`; an axis by which they differ has both `sizes`."""
+    """The first operator whose results for `more` do not begin with those for `less`.
+
+    An axis in which they differ has both `sizes`.
+    """
     module = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
 
     def begins_alike(longer: Tensor, shorter: Tensor) -> bool:

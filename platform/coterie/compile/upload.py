@@ -1,4 +1,4 @@
-"""Uploaded programs: PyTorch sees no ``.pt2`` file but one that was checked and written anew."""
+"""Loads uploaded programs: PyTorch reads a ``.pt2`` file only after it was checked and rewritten."""
 
 import io
 from pathlib import Path
@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from coterie.compile.errors import MalformedUpload
 from coterie.compile.loss_program import Criterion, criterion
 from coterie.compile.recipe.loss import Loss
-from coterie.compile.scrubbed_archive import hollow_archive, scrubbed_archive
+from coterie.compile.scrubbed_archive import archive_without_weights, scrubbed_archive
 from coterie.compile.without_weights import ProgramWithoutWeights, Stored
 
 
@@ -21,9 +21,9 @@ def load_upload(path: Path) -> ExportedProgram:
     return _program_of(scrubbed_archive(path))
 
 
-def load_hollow(path: Path) -> ProgramWithoutWeights:
-    """As `load_upload`, without the numbers of its parameters. Raises what it does."""
-    content, offsets = hollow_archive(path)
+def load_without_weights(path: Path) -> ProgramWithoutWeights:
+    """As `load_upload`, without the numbers of its parameters. Raises what `load_upload` does."""
+    content, offsets = archive_without_weights(path)
     program = _program_of(content)
     return ProgramWithoutWeights(
         program, path, {name: Stored(offset, program.state_dict[name].shape) for name, offset in offsets.items()}
@@ -39,7 +39,7 @@ def _program_of(content: bytes) -> ExportedProgram:
 
 
 def load_criterion(loss: Loss, path: str | None) -> Criterion:
-    """The loss of a recipe, with the program in the file at `path` where it has one.
+    """The loss of a recipe, with the program in the file at `path` where it is custom.
 
     Raises UnsupportedLoss, or what `load_upload` raises.
     """

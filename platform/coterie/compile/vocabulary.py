@@ -39,7 +39,7 @@ upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsa
 upsample_trilinear3d var var_mean vdot view view_as vsplit vstack where xlogy zero zeros zeros_like
 """
 ATEN = frozenset(_ATEN.split())
-"""By name, whatever the overload, and in place or not; those that do not compile are refused later."""
+"""By name, for all overloads, in place or not; those that cannot be compiled are refused later."""
 
 SIZES = frozenset(
     (
@@ -64,7 +64,7 @@ SIZES = frozenset(
 """Python's operators on sizes and tuples."""
 
 
-def is_known(target: str) -> bool:
+def is_allowed(target: str) -> bool:
     """Whether `target`, as a serialised program names it, may be called."""
     match target.split("."):
         case ["torch", "ops", "aten", name, _]:

@@ -1,4 +1,4 @@
-"""What a program's operators give when PyTorch runs it, for errors to name the first that goes wrong."""
+"""Records the results of a program's operators as PyTorch runs it, so that errors can name the first that fails."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,11 +19,11 @@ MASKS = {
     aten.full.default,
     aten.full_like.default,
 }
-"""Operators that write infinity where they are told to."""
+"""Operators that write a given value, which may be infinite."""
 
 
 def given_by(module: GraphModule, arguments: Sequence[Tensor]) -> Mapping[Node, Tensor]:
-    """The tensor that each operator gives, in their order. Raises what PyTorch raises."""
+    """The tensor that each operator returns, in order. Raises what PyTorch raises."""
     recorder = _Recorder(module)
     with torch.no_grad():
         recorder.run(*arguments)
@@ -33,14 +33,14 @@ def given_by(module: GraphModule, arguments: Sequence[Tensor]) -> Mapping[Node, 
 def first_to_differ(
     one: Mapping[Node, Tensor], other: Mapping[Node, Tensor], alike: Callable[[Tensor, Tensor], bool]
 ) -> Node | None:
-    """The first operator of two runs of one program that did not give what is `alike`."""
+    """The first operator whose results in two runs of one program are not `alike`."""
     return next((node for node, tensor in one.items() if not alike(tensor, other[node])), None)
 
 
 def first_not_finite(module: GraphModule, arguments: Sequence[Tensor]) -> Node | None:
     """The first operator that makes non-finite numbers of finite ones. Raises what PyTorch raises.
 
-    What makes masks of minus infinity means to; then it is the first one after it that gives what is no number.
+    Masks with minus infinity are intended; then it is the first operator after it that returns NaN.
     """
     finder = _Finder(module)
     with torch.no_grad():

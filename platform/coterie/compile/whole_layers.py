@@ -1,7 +1,7 @@
-"""Recurrent layers whose steps are not counted while a model is exported.
+"""Exports recurrent layers with any number of steps.
 
-PyTorch finds the shapes of what a layer gives by computing it step by step, which fixes the number of steps at that of
-the example. Here the shapes are told at once, and a program states its layers with any number of steps.
+PyTorch finds the shapes of a layer's results by computing it step by step, which specialises the number of steps to the
+example's. Here the shapes are given directly, and a program has its layers with any number of steps.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 
 def _states(x: Tensor, size: int, bidirectional: bool) -> Tensor:
-    """Of all steps; whether batch or steps come first is the same here."""
+    """The shape of all steps' states; the same whether batch or steps come first."""
     return x.new_empty(*x.shape[:2], 2 * size if bidirectional else size)
 
 
@@ -39,13 +39,15 @@ SHAPES: Mapping[OpOverload, Callable[..., object]] = {
 
 
 def whole_layers() -> AbstractContextManager[None]:
-    """While it is open, nn.LSTM, nn.GRU and nn.RNN of sequences that all have a length have any number of steps."""
-    return told_by_shapes(SHAPES)
+    """Within the block, nn.LSTM, nn.GRU and nn.RNN can be exported with any number of steps, for sequences of one
+    length.
+    """
+    return shapes_only(SHAPES)
 
 
 @contextmanager
-def told_by_shapes(shapes: Mapping[OpOverload, Callable[..., object]]) -> Iterator[None]:
-    """While it is open, each operator gives what is as large as its results, and is not looked into."""
+def shapes_only(shapes: Mapping[OpOverload, Callable[..., object]]) -> Iterator[None]:
+    """Within the block, these operators return tensors of their results' shapes, and are not traced further."""
     kept = {operator: dict(operator.py_kernels) for operator in shapes}
     try:
         for operator, given in shapes.items():
@@ -58,6 +60,6 @@ def told_by_shapes(shapes: Mapping[OpOverload, Callable[..., object]]) -> Iterat
 
 
 def _compute_by(operator: OpOverload, kernels: Mapping[Any, Callable[..., object]]) -> None:
-    """Any: PyTorch's keys of where an operator is computed."""
+    """Any: PyTorch's dispatch keys."""
     operator.py_kernels.update(kernels)
     operator._dispatch_cache.clear()

@@ -14,7 +14,7 @@ FLOAT32_BYTES = 4
 
 
 class Stored(NamedTuple):
-    """Where the numbers of a parameter are, float32 and row after row."""
+    """The location of a parameter's numbers, float32 and row after row."""
 
     offset: int
     """In bytes from the beginning of the file."""
@@ -24,7 +24,7 @@ class Stored(NamedTuple):
 class ProgramWithoutWeights(NamedTuple):
     """A program most of whose parameters are on PyTorch's device ``meta``: they have a shape and no numbers.
 
-    Those that share their numbers with others, or have them in another order, are there as usual.
+    Parameters that share their numbers with others, or have them in another order, are loaded as usual.
     """
 
     program: ExportedProgram
@@ -33,7 +33,7 @@ class ProgramWithoutWeights(NamedTuple):
     """The parameters without numbers, by their names."""
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
-        """Rows `start` to before `stop` of such a parameter, [stop - start, ...]. Raises OSError."""
+        """Rows `start` up to, not including, `stop` of such a parameter, [stop - start, ...]. Raises OSError."""
         offset, (_, *others) = self.stored[name]
         size = math.prod(others)
         begin = offset + start * size * FLOAT32_BYTES

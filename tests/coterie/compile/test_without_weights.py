@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from coterie.compile.errors import MalformedUpload
 from coterie.compile.program import export_module
-from coterie.compile.upload import load_hollow, load_upload
+from coterie.compile.upload import load_upload, load_without_weights
 
 
 class Model(nn.Module):
@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_parameters_have_no_numbers_until_their_rows_are_read(path: Path) -> None:
-    whole, hollow = load_upload(path).state_dict, load_hollow(path)
+    whole, hollow = load_upload(path).state_dict, load_without_weights(path)
     assert {"first.bias", "head.weight", "head.bias", "norm.weight", "norm.bias"} <= hollow.stored.keys()
     for name in hollow.stored:
         assert hollow.program.state_dict[name].is_meta
@@ -52,7 +52,7 @@ def test_parameters_have_no_numbers_until_their_rows_are_read(path: Path) -> Non
 
 
 def test_what_is_no_range_of_bytes_of_its_own_is_there_as_usual(path: Path) -> None:
-    whole, hollow = load_upload(path).state_dict, load_hollow(path)
+    whole, hollow = load_upload(path).state_dict, load_without_weights(path)
     there = whole.keys() - hollow.stored.keys()
     assert {"first.weight", "tied.weight", "turned", "scale", "norm.running_mean"} <= there
     for name in there:
@@ -60,7 +60,7 @@ def test_what_is_no_range_of_bytes_of_its_own_is_there_as_usual(path: Path) -> N
 
 
 def test_the_program_is_the_same(path: Path) -> None:
-    hollow, whole = load_hollow(path), load_upload(path)
+    hollow, whole = load_without_weights(path), load_upload(path)
     assert hollow.program.graph_module.code == whole.graph_module.code
     assert hollow.program.graph_signature == whole.graph_signature
 
@@ -68,4 +68,4 @@ def test_the_program_is_the_same(path: Path) -> None:
 def test_a_damaged_archive_is_refused(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(MalformedUpload):
-        load_hollow(path)
+        load_without_weights(path)

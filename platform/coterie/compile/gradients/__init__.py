@@ -1,1 +1,1 @@
-"""Gradients in operators that ONNX has, where PyTorch computes them with operators of their own."""
+"""Gradients in operators that ONNX has, where PyTorch computes them with special operators."""

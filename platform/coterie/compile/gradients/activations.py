@@ -12,7 +12,7 @@ from torch import Tensor
 LINEAR = 2 * math.sqrt(2 / math.pi)
 CUBIC = 0.044715 * LINEAR
 ALL = 20.0
-"""Of this and greater numbers Mish lets all pass, as float32 can tell; and their exponential has a square."""
+"""From this number on Mish is the identity in float32; and its exponential has a finite square."""
 
 
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
@@ -30,7 +30,7 @@ def gelu_backward(gradient: Tensor, x: Tensor, *, approximate: str = "none") -> 
 
 
 def _share(x: Tensor, approximate: str) -> Tensor:
-    """Of x, what passes."""
+    """The factor of x."""
     if approximate == "tanh":
         return torch.sigmoid(x * (x * x * CUBIC + LINEAR))
     return torch.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
@@ -56,7 +56,7 @@ def mish_backward(gradient: Tensor, x: Tensor) -> Tensor:
 
 
 def _share_of_mish(x: Tensor) -> Tensor:
-    """tanh(log(1 + e^x)) without the logarithm, for which runtimes take longer than for all the rest."""
+    """tanh(log(1 + e^x)) without the logarithm, for which runtimes take longer than for everything else."""
     power = torch.exp(torch.clamp(x, max=ALL))
     grown = power * (power + 2)
     return grown / (grown + 2)

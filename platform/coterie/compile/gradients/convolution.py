@@ -22,9 +22,9 @@ from coterie.compile.sizes import at_most
 aten = torch.ops.aten
 
 MAX_PATCH_FLOATS = 1 << 19
-"""Patches of more are cut in parts of the batch. Measured on 1 MB of second-level cache: 2 MB are still quick."""
+"""More patches are cut in parts of the batch. Measured on 1 MB of second-level cache: 2 MB are still fast."""
 MAX_SHARED_FLOATS = 5 << 17
-"""Patches of up to so many are cut at once, where the convolution is made of the same (`passes.shared_patches`)."""
+"""Up to so many patches are cut at once, where the convolution uses the same ones (`passes.shared_patches`)."""
 
 
 def convolution_backward(
@@ -40,7 +40,7 @@ def convolution_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Gradients for input, weight and bias, those that `output_mask` asks for."""
+    """Gradients for input, weight and bias, those selected by `output_mask`."""
     want_input, want_weight, want_bias = output_mask
     geometry = Geometry(stride, padding, dilation)
     for_input = for_weight = for_bias = None
@@ -58,7 +58,7 @@ def convolution_backward(
 
 
 def _left_over(x: Tensor, weight: Tensor, gradient: Tensor, geometry: Geometry) -> list[int]:
-    """What a strided convolution left over at the end of each axis."""
+    """The input that a strided convolution does not reach at the end of each axis."""
     return [
         size - ((places - 1) * stride - 2 * padding) - dilation * (kernel - 1) - 1
         for size, places, kernel, stride, padding, dilation in zip(
@@ -94,7 +94,7 @@ def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, 
     seen = _seen(big, weight.shape[2:], small.shape[2:], geometry)
     left = seen.reshape(batch * groups, big.shape[1] // groups * taps, -1)
     right = small.reshape(batch * groups, small.shape[1] // groups, -1)
-    # Patches come first, because runtimes copy the transposed factor, and they are the larger.
+    # Patches come first, because runtimes copy the transposed factor, and they are the larger one.
     product = torch.bmm(left, right.transpose(1, 2))
     # [groups, channels · taps, filters]
     total = over_first(product.reshape(batch, groups, *product.shape[1:]))
@@ -102,17 +102,17 @@ def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, 
 
 
 def _seen(big: Tensor, kernel: Sequence[int], places: Sequence[int], geometry: Geometry) -> Tensor:
-    """What each tap of the kernel sees at each of `places`, [batch · channels, taps, *places]."""
+    """The inputs of each tap of the kernel at each of `places`, [batch · channels, taps, *places]."""
     if math.prod(kernel) == 1 and not any(geometry.padding):
         if all(step == 1 for step in geometry.stride):
             return big
-        if len(kernel) == 2:  # pools of one pixel are the quickest way to leave the others out
+        if len(kernel) == 2:  # pools of one pixel are the fastest way to skip the others
             return torch.nn.functional.avg_pool2d(big, 1, list(geometry.stride))
     return _cropped(patches(big, kernel, geometry), places)
 
 
 def _cropped(x: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Without what a transposed convolution that padded its output by a stride or more makes too much."""
+    """Without the excess of a transposed convolution that padded its output by a stride or more."""
     for axis, size in enumerate(sizes, start=2):
         if x.shape[axis] != size:
             x = x.narrow(axis, 0, size)

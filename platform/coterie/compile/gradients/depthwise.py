@@ -1,8 +1,8 @@
 """Weight gradient of depthwise convolution as a few matrix products for each channel.
 
 A row of an image, convolved by a row of a kernel, is the row times a banded matrix. The gradient of that matrix is a
-product over all rows of all samples; its bands, summed, are the gradient of the taps. That computes more than is asked,
-by the ratio of image width to kernel width, and is several times quicker than anything that visits single taps.
+product over all rows of all samples; its bands, summed, are the gradient of the taps. That computes more than needed,
+by the ratio of image width to kernel width, and is several times faster than visiting single taps.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ WIDEST = 64
 
 
 def is_narrow_depthwise(big: Tensor, weight: Tensor, groups: int) -> bool:
-    """Whether each channel is convolved by itself, in images that are not wide."""
+    """Whether each channel is convolved separately, in images that are not wide."""
     return (
         weight.dim() == 4
         and groups > 1
@@ -38,7 +38,7 @@ def depthwise_weight_gradient(
     rows, columns = small.shape[2:]
     by_channel = small.transpose(0, 1).reshape(channels, batch * rows, columns)
     reach = (rows - 1) * stride[0] + 1
-    # Of a strided convolution some rows at the end may be seen by no tap, or some taps see beyond the padding.
+    # Of a strided convolution some rows at the end may be read by no tap, or some taps reach beyond the padding.
     after = max(0, reach + (weight.shape[2] - 1) * dilation[0] - padding[0] - big.shape[2])
     padded = torch.nn.functional.pad(big.transpose(0, 1), (0, 0, padding[0], after))
     products = []
@@ -51,7 +51,7 @@ def depthwise_weight_gradient(
 
 
 def band(taps: int, width: int, places: int, stride: int, padding: int, dilation: int) -> Tensor:
-    """Which of `width` pixels each tap sees at each of `places`: zeros and ones [taps, width · places]."""
+    """Which of `width` pixels each tap reads at each of `places`: zeros and ones [taps, width · places]."""
     pixel = torch.arange(width).reshape(1, width, 1)
     seen = (torch.arange(places) * stride - padding).reshape(1, 1, places)
     offset = (torch.arange(taps) * dilation).reshape(taps, 1, 1)

@@ -1,4 +1,4 @@
-"""Normalisation by layer and by group, forward and backward, in as few passes over the elements as there can be.
+"""Normalisation by layer and by group, forward and backward, in as few passes over the elements as possible.
 
 The gradient starts from the same deviations from the mean as the forward pass, so that they are computed once.
 Formulas: Ba, Kiros and Hinton 2016 (arXiv 1607.06450); Wu and He 2018 (arXiv 1803.08494).
@@ -36,7 +36,7 @@ def native_layer_norm_backward(
     bias: Optional,
     output_mask: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    """Gradients for x, weight and bias, those that `output_mask` asks for."""
+    """Gradients for x, weight and bias, those selected by `output_mask`."""
     axes, others = _last(shape), list(range(x.dim() - len(shape)))
     normal = (x - mean) * scale
     for_x = for_weight = for_bias = None
@@ -78,7 +78,7 @@ def native_group_norm_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    """Gradients for x, weight and bias, those that `output_mask` asks for."""
+    """Gradients for x, weight and bias, those selected by `output_mask`."""
     size = channels // groups * places
     off = x.reshape(batch, groups, size) - mean.unsqueeze(2)
     given = gradient.reshape(batch, channels, places)
@@ -109,7 +109,7 @@ def _last(shape: Sequence[int]) -> list[int]:
 
 
 def _by_channel(scale: Tensor, weight: Optional, channels: int) -> Tensor:
-    """By what each channel of each sample is multiplied, [batch, channels, 1]."""
+    """The factor of each channel of each sample, [batch, channels, 1]."""
     batch, groups = scale.shape
     each = scale.reshape(batch, groups, 1)
     if weight is None:

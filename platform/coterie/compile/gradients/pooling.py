@@ -12,7 +12,7 @@ aten = torch.ops.aten
 
 
 class Windows(NamedTuple):
-    """Where pooling windows lie along one axis."""
+    """The pooling windows along one axis."""
 
     axis: int
     size: int
@@ -24,7 +24,7 @@ class Windows(NamedTuple):
     dilation: int = 1
 
     def but_last_tap(self, x: Tensor) -> Sequence[Tensor]:
-        """What each tap of the windows but the last sees of `x`, at each place; minus infinity beyond the borders."""
+        """The inputs of each tap of the windows except the last, at each place; minus infinity beyond the borders."""
         if self.axis == x.dim() - 1 and self.kernel > 1:
             seen = self.seen()[: self.kernel - 1].flatten(0, 1)
             beyond = torch.where(seen.sum(dim=1) > 0, 0.0, -math.inf)
@@ -36,22 +36,22 @@ class Windows(NamedTuple):
         return [aten.slice(padded, self.axis, start, start + reach, self.stride) for start in starts]
 
     def spread(self, shares: Sequence[Tensor]) -> Tensor:
-        """The sum of what each tap gives to the element it saw."""
+        """The sum of the taps' `shares` at the element that each read."""
         if self.axis == shares[0].dim() - 1:
             return torch.cat(list(shares), dim=self.axis) @ self.seen().flatten(0, 1)
         return self._interleave(shares)
 
     def seen(self) -> Tensor:
-        """Which element each tap sees at each place, as zeros and ones [kernel, places, size]."""
+        """Which element each tap reads at each place, as zeros and ones [kernel, places, size]."""
         starts = (torch.arange(self.places) * self.stride - self.padding).reshape(1, -1, 1)
         taps = (torch.arange(self.kernel) * self.dilation).reshape(-1, 1, 1)
         return (starts + taps == torch.arange(self.size)).to(torch.float32)
 
     def _interleave(self, shares: Sequence[Tensor]) -> Tensor:
-        """Spreads rows.
+        """Scatter rows. Places a stride apart form a separate grid; a tap adds to one such grid, shifted by whole
+        places.
 
-        Those a stride apart form a grid of their own; a tap adds to one such grid, shifted by whole places. The grids
-        are interleaved at the end, so that nothing is scattered.
+        The grids are interleaved at the end, so that no scatter operator is needed.
         """
         side = math.ceil(self._end / self.stride)
         grids: dict[int, Tensor] = {}
@@ -69,7 +69,7 @@ class Windows(NamedTuple):
 
     @property
     def _end(self) -> int:
-        """Where the last window ends in the padded input; in ceil_mode it may overhang."""
+        """Where the last window ends in the padded input; in ceil_mode it may extend beyond."""
         return (self.places - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
 
     @property
@@ -82,7 +82,7 @@ class Windows(NamedTuple):
         return torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1 - self.axis) + [before, after], value=value)
 
     def members(self) -> Tensor:
-        """Whether a window holds an element, as zeros and ones [places, size]."""
+        """Whether a window contains an element, as zeros and ones [places, size]."""
         pixels, (starts, ends) = torch.arange(self.size), self._bounds()
         return (pixels >= starts).to(torch.float32) * (pixels < ends).to(torch.float32)
 

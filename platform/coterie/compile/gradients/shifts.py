@@ -1,7 +1,7 @@
-"""The weight gradient of a convolution without strides, in one or two dimensions, as one product of all taps.
+"""The weight gradient of a convolution without strides, in one or two dimensions, as one product for all taps.
 
-An image is one row of pixels, of which a tap sees all from a constant distance on. Copies end to end, read in rows that
-are longer than a copy by a shift, are shifted copies.
+An image is one row of pixels, which a tap reads from a constant offset on. Copies end to end, read in rows that are
+longer than a copy by a shift, are shifted copies.
 """
 
 import itertools
@@ -17,12 +17,12 @@ from coterie.compile.gradients.sums import over_first
 
 
 class Limits(NamedTuple):
-    """Where one product of shifts is quicker than patches, measured."""
+    """Measured limits within which one product of shifts is faster than patches."""
 
     fewest_channels: int
-    """Products of few rows are slow."""
+    """Products with few rows are slow."""
     most_waste: float
-    """Places of the image with its margin by those without."""
+    """The image's places with its margin, divided by those without."""
 
 
 MANY_TAPS = 16
@@ -31,7 +31,7 @@ LIMITS_OF_MANY = Limits(fewest_channels=4, most_waste=2.5)
 
 
 def is_quicker_by_shifts(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry) -> bool:
-    """Whether it can be computed so, and patches would take longer."""
+    """Whether it can be computed so, and patches would be slower."""
     taps = math.prod(weight.shape[2:])
     if taps == 1 or len(geometry.stride) > 2 or any(step != 1 for step in geometry.stride):
         return False
@@ -52,7 +52,7 @@ def weight_gradient_by_shifts(big: Tensor, small: Tensor, weight: Tensor, geomet
     framed = [places + end for places, end in zip(small.shape[2:], ends, strict=True)]
     after = [want - padding - size for want, padding, size in zip(framed, geometry.padding, big.shape[2:], strict=True)]
     image = _padded(big, list(zip(geometry.padding, after, strict=True))).flatten(2)
-    # Zeros where the rows of the image have their margin, and no more at the end.
+    # Zeros where the rows of the image have their margin, and none at the end.
     gradient = _padded(small, [(0, 0), (0, ends[-1])] if len(kernel) == 2 else [(0, 0)]).flatten(2)
     step = geometry.dilation[-1]
     length = image.shape[2] + step
@@ -63,7 +63,7 @@ def weight_gradient_by_shifts(big: Tensor, small: Tensor, weight: Tensor, geomet
 
 
 def _ends(weight: Tensor, geometry: Geometry) -> list[int]:
-    """How far the last tap is from the first, for each axis."""
+    """The distance between the first and the last tap, for each axis."""
     return [dilation * (size - 1) for size, dilation in zip(weight.shape[2:], geometry.dilation, strict=True)]
 
 
@@ -75,7 +75,7 @@ def _padded(x: Tensor, margins: Sequence[tuple[int, int]]) -> Tensor:
 def _advanced(image: Tensor, copies: int, step: int) -> Tensor:
     """Copy i without its first i · `step` numbers, [batch, channels · copies, length + step].
 
-    What is at the ends of the rows is of the next copy, and meets zeros.
+    The ends of the rows contain numbers of the next copy, which are multiplied by zeros.
     """
     tail = image.new_zeros(*image.shape[:2], copies * step)
     return torch.cat([image] * copies + [tail], dim=2).reshape(image.shape[0], -1, image.shape[2] + step)

@@ -1,4 +1,6 @@
-"""Gradient of a slice: zeros around it, joined, so that the slices of one tensor can be joined with each other."""
+"""Gradient of a slice: it is joined with zeros, so that the gradients of several slices can be joined with each
+other.
+"""
 
 from collections.abc import Sequence
 
@@ -30,7 +32,7 @@ def _from_the_front(start: int, whole: int) -> int:
 def _amid_zeros(gradient: Tensor, sizes: Sequence[int], axis: int, start: int) -> Tensor:
     counts = (start, sizes[axis] - (start + gradient.shape[axis]))
     if not all(isinstance(count, int) for count in counts):
-        # Zeros of a size that is 0 for some lengths of samples would be asked whether it is.
+        # Zeros of a size that is 0 for some lengths of samples would specialise the size.
         padded: Tensor = torch.ops.aten.constant_pad_nd(gradient, [0, 0] * (len(sizes) - 1 - axis) + list(counts))
         return padded
     around = [gradient.new_zeros([*sizes[:axis], count, *sizes[axis + 1 :]]) for count in counts]

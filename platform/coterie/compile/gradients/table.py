@@ -1,4 +1,4 @@
-"""What tracing takes apart: everything outside the core of ATen, and the gradients that ONNX does not know."""
+"""The decompositions used for tracing: everything outside the core of ATen, and gradients that ONNX lacks."""
 
 import functools
 from collections.abc import Callable, Mapping

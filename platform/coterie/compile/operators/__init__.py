@@ -1,1 +1,1 @@
-"""How ATen operators become ONNX operators: one function each, in a table a module."""
+"""How ATen operators become ONNX operators: one function each, in one table per module."""

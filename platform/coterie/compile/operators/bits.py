@@ -1,4 +1,4 @@
-"""Operators on the bits of whole numbers, and on masks, whose bit is one."""
+"""Operators on the bits of integers, and on booleans, which have one bit."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def bitwise_not(call: Call) -> str:
 
 @TABLE.lowers("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", "__lshift__.Tensor", "__lshift__.Scalar")
 def shift_left(call: Call) -> str:
-    """Times a power of two; ONNX shifts numbers without a sign alone."""
+    """Times a power of two; ONNX shifts only unsigned integers."""
     return call.emit.op("Mul", call["self"], _power_of_two(call))
 
 

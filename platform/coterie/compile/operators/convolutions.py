@@ -1,8 +1,8 @@
 """Convolution, plain and transposed.
 
-onnxruntime makes a plain convolution from as many copies of its input as the kernel has taps, and a transposed one by
-way of as many copies of its output. Without strides each is the other with the kernel turned round, so that the copies
-can be of what has fewer channels.
+onnxruntime computes a plain convolution from as many copies of its input as the kernel has taps, and a transposed one
+from as many copies of its output. Without strides each is the other with the kernel flipped, so that the smaller number
+of channels can be copied.
 """
 
 from coterie.compile.call import Call, OperatorTable
@@ -60,7 +60,7 @@ def _is_quicker_the_other_way(call: Call) -> bool:
 
 
 def _margins(call: Call) -> list[int]:
-    """How far the turned kernel reaches beyond the input, for each axis."""
+    """How far the flipped kernel reaches beyond the input, for each axis."""
     kernel = [int(size) for size in call.tensor("weight").shape[2:]]
     moves = zip(kernel, call.ints("dilation"), call.ints("padding"), strict=True)
     return [dilation * (size - 1) - padding for size, dilation, padding in moves]

@@ -1,6 +1,6 @@
 """Depthwise convolution of narrow images as a matrix product for each channel and row of the kernel.
 
-onnxruntime convolves each channel of each sample by itself, one row of a matrix product at a time. A row of pixels
+onnxruntime convolves each channel of each sample separately, one row of a matrix product at a time. A row of pixels
 convolved by a row of the kernel is also a product with a banded matrix, and all rows of all samples share it.
 """
 
@@ -9,11 +9,11 @@ import numpy as np
 from coterie.compile.call import Call
 
 WIDTHS_OF_KERNEL = 6
-"""Wasted work grows with the width of the image and the stride: quicker up to 16 pixels for 3 taps, 32 for 5."""
+"""Wasted work grows with the width of the image and the stride: faster up to 16 pixels for 3 taps, 32 for 5."""
 
 
 def is_quicker_by_rows(call: Call) -> bool:
-    """Whether each channel is convolved by itself, by a kernel that is not much narrower than the image."""
+    """Whether each channel is convolved separately, by a kernel that is not much narrower than the image."""
     weight, groups = call.tensor("weight"), call.whole("groups")
     x = call.tensor("input")
     return (
@@ -26,14 +26,14 @@ def is_quicker_by_rows(call: Call) -> bool:
 
 
 def depthwise(call: Call) -> str:
-    """[batch, channels, height, width], as the call's shape says."""
+    """[batch, channels, height, width], in the shape of the call's result."""
     emit, transposed = call.emit, bool(call.arguments["transposed"])
     x, kernel = call.tensor("input"), [int(size) for size in call.tensor("weight").shape[2:]]
     channels, (height, width), (rows, columns) = int(x.shape[1]), x.shape[2:], (int(size) for size in call.shape[2:])
     stride, padding, dilation = (call.ints(name) for name in ("stride", "padding", "dilation"))
     image = emit.op("Transpose", call["input"], perm=[1, 0, 2, 3])
     if transposed:
-        # Rows a stride apart and the kernel upside down make a plain convolution of it.
+        # Rows a stride apart and the kernel upside down make it a plain convolution.
         image, height = _apart(call, image, int(height), stride[0])
         before, step = (kernel[0] - 1) * dilation[0] - padding[0], 1
     else:
@@ -58,12 +58,12 @@ def depthwise(call: Call) -> str:
 
 
 def _matrices(call: Call, kernel: list[int], width: int, columns: int) -> tuple[str, ...]:
-    """For each row of the kernel, [channels, width, columns]: which pixels make which, and by which weight."""
+    """For each row of the kernel, [channels, width, columns]: the weight of each input pixel in each output pixel."""
     emit = call.emit
     (stride, padding, dilation) = (call.ints(name)[1] for name in ("stride", "padding", "dilation"))
     tap = np.arange(kernel[1]).reshape(-1, 1, 1) * dilation
     pixel, place = np.arange(width).reshape(1, -1, 1), np.arange(columns).reshape(1, 1, -1)
-    # A transposed convolution spreads a pixel over what a plain one would gather into it.
+    # A transposed convolution scatters a pixel to where a plain one would gather from.
     big, small = (place, pixel) if call.arguments["transposed"] else (pixel, place)
     seen = (big == small * stride - padding + tap).astype(np.float32).reshape(kernel[1], -1)
     channels = int(call.tensor("weight").shape[0])

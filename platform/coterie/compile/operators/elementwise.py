@@ -60,7 +60,7 @@ def _logical(onnx_name: str) -> Callable[[Call], str]:
 
 
 def _common_dtype(call: Call) -> torch.dtype:
-    """What PyTorch compares in; ONNX compares equal dtypes only."""
+    """The dtype in which PyTorch compares; ONNX compares equal dtypes only."""
     other = call.arguments["other"]
     dtype = torch.result_type(call.tensor("self"), other if isinstance(other, (int, float)) else call.tensor("other"))
     return torch.int64 if dtype in (torch.bool, torch.uint8, torch.int8) else dtype
@@ -155,7 +155,7 @@ def gelu(call: Call) -> str:
 
 @TABLE.lowers("threshold_backward.default")
 def threshold_gradient(call: Call) -> str:
-    """A sigmoid so steep that it is a step, and a product: half as much again as quick as a comparison and a choice."""
+    """A steep sigmoid as a step function, and a product: half as much again as fast as a comparison and a selection."""
     if call.number("threshold") != 0:
         above = call.emit.op("Greater", call["self"], call["threshold"])
         return call.emit.op("Where", above, call["grad_output"], call.emit.scalar(0, call.dtype))

@@ -1,4 +1,4 @@
-"""Functions of each element that ONNX has under its own name, or that take a few of its operators."""
+"""Elementwise functions that ONNX has under another name, or that take a few of its operators."""
 
 import math
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def remainder_of_dividend(call: Call) -> str:
 
 @TABLE.lowers("remainder.Tensor", "remainder.Scalar")
 def remainder_of_divisor(call: Call) -> str:
-    """With the sign of the divisor; ONNX knows that for whole numbers alone."""
+    """With the sign of the divisor; ONNX has that for integers only."""
     emit, number, divisor = call.emit, call["self"], call["other"]
     if not call.dtype.is_floating_point:
         return emit.op("Mod", number, divisor)
@@ -82,7 +82,7 @@ def remainder_of_divisor(call: Call) -> str:
 
 @TABLE.lowers("floor_divide.default", "div.Tensor_mode", "div.Scalar_mode")
 def divide_to_whole(call: Call) -> str:
-    """Rounded down or towards zero; ONNX divides whole numbers towards zero."""
+    """Rounded down or towards zero; ONNX divides integers towards zero."""
     emit, number, divisor = call.emit, call["self"], call["other"]
     mode = call.arguments.get("rounding_mode", "floor")
     if mode is None or not call.dtype.is_floating_point:
@@ -102,7 +102,7 @@ def hypotenuse(call: Call) -> str:
 
 @TABLE.lowers("atan2.default")
 def angle(call: Call) -> str:
-    """atan(y/x), half a turn further where x is negative; the angle of the origin is nothing."""
+    """atan(y/x), half a turn further where x is negative; NaN at the origin."""
     emit, y, x = call.emit, call["self"], call["other"]
 
     def scalar(value: float) -> str:

@@ -19,7 +19,7 @@ def embedding(call: Call) -> str:
     assert isinstance(table, Node)
     if str(table.target) != "coterie.dequantise.default":
         return emit.op("Gather", call["weight"], places, axis=0)
-    # Of a frozen table only the rows that are looked up become float32.
+    # Of a frozen table only the rows that are read become float32.
     code, scale = (call.values[node] for node in table.all_input_nodes)
     assert isinstance(code, str) and isinstance(scale, str)
     rows = emit.cast(emit.op("Gather", code, places, axis=0), torch.float32)
@@ -69,7 +69,7 @@ def _scatter(call: Call, source: str, reduction: str = "none") -> str:
 
 @TABLE.lowers("index.Tensor", "_unsafe_index.Tensor")
 def index(call: Call) -> str:
-    """By whole numbers along any axes; the others stay whole."""
+    """By integers along any axes; the others stay whole."""
     given = _indices(call)
     if len(given) == 1:
         ((axis, node),) = given.items()
@@ -81,7 +81,7 @@ def index(call: Call) -> str:
 
 @TABLE.lowers("index_put.default", "_unsafe_index_put.default")
 def index_put(call: Call) -> str:
-    """Writes, or adds, by whole numbers along any axes."""
+    """Writes, or adds, by integers along any axes."""
     given, target = _indices(call), call.tensor("self")
     order, back = _orders(given, target.dim())
     rows = [*_index_shape(given), *(target.shape[axis] for axis in order[len(given) :])]
@@ -110,9 +110,10 @@ def _indices(call: Call) -> Mapping[int, Node]:
 
 
 def _orders(given: Mapping[int, Node], rank: int) -> tuple[list[int], list[int]]:
-    """How to permute so that the indexed axes come first, and how to permute what is read then into PyTorch's order.
+    """The permutation that puts the indexed axes first, and the permutation of the gathered result into PyTorch's
+    order.
 
-    There, indexed axes that are neighbours are replaced where they stand; others come first.
+    There, adjacent indexed axes are replaced in place; others come first.
     """
     axes = sorted(given)
     kept = [axis for axis in range(rank) if axis not in given]
@@ -131,7 +132,7 @@ def _permuted(call: Call, value: str, order: Sequence[int]) -> str:
 
 
 def _index_shape(given: Mapping[int, Node]) -> list[Size]:
-    """What the indices broadcast to."""
+    """The broadcast shape of the indices."""
     shapes = [tuple(meta(node).shape) for node in given.values()]
     wide = max(len(shape) for shape in shapes)
     columns = zip(*((1,) * (wide - len(shape)) + shape for shape in shapes), strict=True)
@@ -139,7 +140,7 @@ def _index_shape(given: Mapping[int, Node]) -> list[Size]:
 
 
 def _places(call: Call, given: Mapping[int, Node]) -> str:
-    """int64 [*what the indices broadcast to, number of indexed axes]."""
+    """int64 [*broadcast shape of the indices, number of indexed axes]."""
     emit, shape = call.emit, _index_shape(given)
     columns = []
     for axis in sorted(given):

@@ -25,7 +25,7 @@ def biased_matrix_product(call: Call) -> str:
 
 
 def _untransposed(call: Call, name: str) -> tuple[str, int]:
-    """The matrix behind a transposition, and whether there is one: a product transposes as it reads."""
+    """The matrix before a transposition, and whether there is one: a product transposes as it reads."""
     node = call.arguments[name]
     if isinstance(node, Node) and str(node.target) in ("aten.permute.default", "aten.t.default"):
         source = node.args[0]
@@ -44,7 +44,7 @@ def batched_matrix_product(call: Call) -> str:
 
 
 def _unexpanded(call: Call, name: str) -> str:
-    """The one matrix behind a stack of equal ones: a product repeats it as it reads."""
+    """The single matrix before an expansion to a stack: a product repeats it as it reads."""
     node = call.arguments[name]
     if isinstance(node, Node) and str(node.target) == "aten.expand.default":
         source = node.args[0]

@@ -1,10 +1,10 @@
 """Random numbers that are a function of the input ``seed`` and of where they are drawn.
 
-ONNX's own generators take no seed as an input, and every runtime has another. Ours is arithmetic on whole numbers below
+ONNX's own generators take no seed as an input, and differ between runtimes. Ours uses arithmetic on integers below
 2**52 in double precision, which no runtime rounds: each element's number is squared modulo a prime, twice, with
 constants that differ by operator and by seed (counter-based generators: Salmon et al. 2011, doi
 10.1145/2063384.2063405; quadratic maps: Blum, Blum and Shub 1986, doi 10.1137/0215025). It is meant for dropout, not
-for secrets.
+for cryptography.
 """
 
 import hashlib
@@ -24,25 +24,25 @@ HALF = 2**26
 PRIME = 2**25 - 39
 """The sum of two smaller numbers has a square below 2**52."""
 SPREAD = 12_345_701
-"""Between the numbers of neighbours, modulo PRIME."""
+"""The difference between neighbouring elements' numbers, modulo PRIME."""
 DRAWS = ("aten.bernoulli.p", "aten.rand.default", "aten.rand_like.default", "aten.native_dropout.default")
 
 
 def draws_noise(module: GraphModule) -> bool:
-    """Whether a graph draws at random."""
+    """Whether a graph draws random numbers."""
     return any(str(node.target) in DRAWS for node in module.graph.nodes)
 
 
 @TABLE.lowers("bernoulli.p")
 def bernoulli(call: Call) -> str:
-    """One with probability p: what dropout keeps."""
+    """One with probability p: the mask of dropout."""
     below = call.emit.scalar(float(call.number("p")) * PRIME, torch.float64)
     return call.emit.cast(call.emit.op("Less", _numbers(call), below), call.dtype)
 
 
 @TABLE.lowers("native_dropout.default")
 def dropout(call: Call) -> tuple[str, str]:
-    """What is kept, scaled up by what is dropped, and the mask; attention drops this way."""
+    """The kept elements, scaled up, and the mask; attention uses this form of dropout."""
     emit, share = call.emit, 1 - float(call.number("p"))
     if not call.arguments["train"] or share == 0:
         raise NotImplementedError("it drops nothing, or everything")
@@ -59,7 +59,7 @@ def random_like(call: Call) -> str:
 
 
 def _numbers(call: Call) -> str:
-    """A whole number below PRIME for each element, in double precision."""
+    """An integer below PRIME for each element, in double precision."""
     emit, sizes = call.emit, call.shape
     keys = _keys(call)
     rows, columns = (sizes[0], math.prod(sizes[1:])) if len(sizes) > 1 else (1, math.prod(sizes))

@@ -1,4 +1,4 @@
-"""Operators that put elements in order."""
+"""Operators that sort elements."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def order(call: Call) -> str:
 
 @TABLE.lowers("median.dim")
 def median(call: Call) -> tuple[str, ...]:
-    """The lower of the two in the middle, as PyTorch has it."""
+    """The lower of the two middle elements, as in PyTorch."""
     return _last(call, (_length(call) + 1) // 2)
 
 
@@ -41,7 +41,7 @@ def _length(call: Call) -> int:
 
 
 def _top(call: Call, count: int, *, largest: bool) -> tuple[str, ...]:
-    """Values and places."""
+    """Values and indices."""
     return call.emit.ops(
         "TopK", 2, call.raw("self"), call.emit.ints([count]), axis=call.whole("dim"), largest=int(largest)
     )

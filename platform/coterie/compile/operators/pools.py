@@ -25,7 +25,7 @@ def average_pool(call: Call) -> str:
 
 @TABLE.lowers("max_pool2d_with_indices.default")
 def max_pool_with_places(call: Call) -> tuple[str, ...]:
-    """Second come the greatest values again, which the gradient compares with."""
+    """The second result is the maxima again, with which the gradient compares."""
     for part in call.node.users:
         if part.args[1] == 1 and any("with_indices_backward" not in str(user.target) for user in part.users):
             raise NotImplementedError("indices of a pool, used otherwise than in its gradient")
@@ -37,8 +37,8 @@ def max_pool_with_places(call: Call) -> tuple[str, ...]:
 def max_pool_gradient(call: Call) -> str:
     """Each window's gradient goes to its first greatest element; the windows tile the image.
 
-    An element that equals its window's greatest is marked with its place, counted from the end of the image, so that
-    the greatest mark of a window is that of the first such element.
+    An element equal to its window's greatest is marked with its place, counted from the end of the image, so that the
+    greatest mark of a window is that of the first such element.
     """
     emit, kernel = call.emit, pair(call.ints("kernel_size"))
     height, width = (int(size) for size in call.result.shape[-2:])
@@ -61,7 +61,7 @@ def max_pool_gradient(call: Call) -> str:
 
 
 def _pool(call: Call, onnx_name: str, **attributes: int | list[int]) -> str:
-    """Plane by plane: with its channels, onnxruntime would move the image into blocks of channels and back."""
+    """Plane by plane: with its channels, onnxruntime would reorder the image into blocks of channels and back."""
     kernel, padding = pair(call.ints("kernel_size")), pair(call.ints("padding"))
     emit, size = call.emit, [int(edge) for edge in call.tensor("self").shape[-2:]]
     pooled = emit.op(

@@ -1,4 +1,4 @@
-"""Operators that sum, average, compare along axes."""
+"""Operators that reduce axes: sums, means, extremes."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from coterie.compile.call import Call, OperatorTable
 TABLE = OperatorTable()
 
 FLOAT_COUNTS = 1 << 24
-"""The greatest number up to which float32 has all whole numbers."""
+"""The greatest number up to which float32 represents all integers."""
 REDUCTIONS = {
     "sum": "ReduceSum",
     "mean": "ReduceMean",
@@ -37,7 +37,7 @@ def _reduce(call: Call, onnx_name: str, value: str, axes: list[int], *, keep: bo
 
 
 def _counts_few(call: Call) -> bool:
-    """Whether it counts what is true, and float32 can count so far: runtimes take ten times as long for integers."""
+    """Whether it counts true elements, and float32 can count so far: runtimes take ten times as long for integers."""
     tensor = call.tensor("self")
     return tensor.dtype == torch.bool and statically_known_true(tensor.numel() <= FLOAT_COUNTS)
 

@@ -1,4 +1,4 @@
-"""Operators that move, cut, join and make tensors."""
+"""Operators that permute, slice, join and create tensors."""
 
 import sys
 
@@ -28,7 +28,7 @@ def reshape(call: Call) -> Lowered:
 
 @TABLE.lowers("as_strided.default")
 def contiguous(call: Call) -> Lowered:
-    """PyTorch uses it to tidy the memory of what is contiguous already; ONNX knows no strides."""
+    """PyTorch uses it to change the layout of memory; ONNX has no strides."""
     expected = torch.empty(call.shape, device="meta").stride()
     if (
         call.arguments["storage_offset"]
@@ -43,7 +43,7 @@ def contiguous(call: Call) -> Lowered:
 
 
 def target_shape(call: Call, shape: tuple[Size, ...]) -> str:
-    """ONNX infers one size itself, which does for the batch or the length."""
+    """ONNX infers one size, which suffices for the batch or the length."""
     if sum(not isinstance(size, int) for size in shape) > 1:
         return call.emit.shape(shape)
     return call.emit.ints([size if isinstance(size, int) else -1 for size in shape])
@@ -74,12 +74,12 @@ def expand(call: Call) -> str:
     if same_sizes(here, call.shape):
         return call["self"]
     grown = len(call.shape) - len(here)
-    # A 1 keeps the size that is there, so that a batch that stays needs no computed shape.
-    wanted = [
+    # A 1 keeps the existing size, so that an unchanged batch needs no computed shape.
+    target_sizes = [
         1 if axis >= grown and same_sizes([here[axis - grown]], [size]) else size
         for axis, size in enumerate(call.shape)
     ]
-    return call.emit.op("Expand", call["self"], call.emit.shape(wanted))
+    return call.emit.op("Expand", call["self"], call.emit.shape(target_sizes))
 
 
 @TABLE.lowers("repeat.default")
@@ -208,7 +208,7 @@ def eye(call: Call) -> str:
 
 @TABLE.lowers("triu_indices.default", "tril_indices.default")
 def triangle(call: Call) -> str:
-    """Rows and columns of what is above, or below, a diagonal, [2, elements]."""
+    """Rows and columns of the elements above, or below, a diagonal, [2, elements]."""
     find = np.triu_indices if "triu" in str(call.node.target) else np.tril_indices
     places = find(call.whole("row"), call.whole("offset"), call.whole("col"))
     return call.emit.constant(np.stack(places).astype(NUMPY_TYPES[call.dtype]))
@@ -216,7 +216,7 @@ def triangle(call: Call) -> str:
 
 @TABLE.lowers("slice_scatter.default")
 def slice_scatter(call: Call) -> str:
-    """Into zeros, as in the gradient of a slice, or into any tensor: what is outside the slice stays."""
+    """Into zeros, as in the gradient of a slice, or into any tensor: elements outside the slice keep their values."""
     axis = axis_of(call.whole("dim"), call.result.dim())
     size, step = call.result.shape[axis], call.whole("step")
     start, end = call.size("start", default=0), call.size("end", default=sys.maxsize)
@@ -229,27 +229,27 @@ def slice_scatter(call: Call) -> str:
         return call["src"]
     if step != 1:
         return _written_in_steps(call, axis, rows, size)
-    before, after = (_kept(call, axis, *bounds) for bounds in ((0, int(rows[0])), (int(rows[-1]) + 1, size)))
+    before, after = (_unchanged(call, axis, *bounds) for bounds in ((0, int(rows[0])), (int(rows[-1]) + 1, size)))
     return call.emit.op("Concat", *before, call["src"], *after, axis=axis)
 
 
 def _written_between(call: Call, axis: int, start: Size) -> str:
-    """The source amid what stays, where it is not known how much that is."""
+    """The source between the unchanged parts, where their sizes are not known."""
     emit, ints = call.emit, call.emit.ints
     if call.whole("step") != 1 or not isinstance(start, int) or start < 0:
         raise NotImplementedError("it writes into steps of an axis of dynamic size: write all of it, with torch.where")
     last = emit.shape([start + call.tensor("src").shape[axis]])
-    before = _kept(call, axis, 0, start)
+    before = _unchanged(call, axis, 0, start)
     after = emit.op("Slice", call["self"], last, ints([sys.maxsize]), ints([axis]))
     return emit.op("Concat", *before, call["src"], after, axis=axis)
 
 
 def _written_in_steps(call: Call, axis: int, rows: NDArray[np.int64], size: int) -> str:
-    """The source with gaps between its rows, wherever the target is written to."""
+    """The source with gaps between its rows, at the places in the target that are written."""
     emit, ints, step = call.emit, call.emit.ints, call.whole("step")
     gapped = emit.op("Unsqueeze", call["src"], ints([axis + 1]))
     gapped = emit.op("Pad", gapped, ints([0, step - 1]), "", ints([axis + 1]))
-    # A 0 keeps the size that is there.
+    # A 0 keeps the existing size.
     spread = emit.op("Reshape", gapped, emit.shape([*[0] * axis, len(rows) * step, *call.shape[axis + 1 :]]))
     start = int(rows[0])
     room = size - start - len(rows) * step
@@ -270,11 +270,11 @@ def select_scatter(call: Call) -> str:
         raise NotImplementedError("a row of the batch")
     index = axis_of(call.whole("index"), size)
     row = call.emit.op("Unsqueeze", call["src"], call.emit.ints([axis]))
-    before, after = (_kept(call, axis, *bounds) for bounds in ((0, index), (index + 1, size)))
+    before, after = (_unchanged(call, axis, *bounds) for bounds in ((0, index), (index + 1, size)))
     return row if not before and not after else call.emit.op("Concat", *before, row, *after, axis=axis)
 
 
-def _kept(call: Call, axis: int, start: int, end: int) -> tuple[str, ...]:
+def _unchanged(call: Call, axis: int, start: int, end: int) -> tuple[str, ...]:
     if start == end:
         return ()
     ints = call.emit.ints

@@ -1,1 +1,1 @@
-"""Rewritings of a program that leave its results as they are and make its train step faster: one idea a module."""
+"""Rewrites of a program that do not change its results and make its train step faster: one idea a module."""

@@ -1,7 +1,7 @@
-"""Blocks under ``torch.autocast`` that change nothing become part of the graph around them; others are refused.
+"""Blocks under ``torch.autocast`` that have no effect are inlined into the surrounding graph; others are refused.
 
-PyTorch exports such a block as a graph of its own. One that is switched off, or for another device than the processor,
-computes here in float32 as if it were not there.
+PyTorch exports such a block as a separate graph. One that is disabled, or for another device than the CPU, computes
+here in float32 as if it were not there.
 """
 
 import operator
@@ -20,9 +20,9 @@ BLOCK = torch.ops.higher_order.wrap_with_autocast
 
 
 def without_autocast(program: ExportedProgram, owner: str = "") -> ExportedProgram:
-    """Rewrites `program`, and gives it back. Raises UnsupportedOperator where a block computes in half precision.
+    """Rewrite `program` in place, and return it.
 
-    Errors take `owner` for the path of the whole.
+    Raises UnsupportedOperator where a block computes in half precision; errors take `owner` for the path of the whole.
     """
     module = program.graph_module
     for block in module.graph.find_nodes(op="call_function", target=BLOCK):
@@ -50,6 +50,6 @@ def without_autocast(program: ExportedProgram, owner: str = "") -> ExportedProgr
 
 
 def _place(inner: GraphModule, block: Node) -> SourceLocation:
-    """That of the first operator within, which has a line."""
+    """The location of the first operator within that has a line."""
     operators = (node for node in inner.graph.nodes if node.op == "call_function" and "stack_trace" in node.meta)
     return place_of(next(operators, block))

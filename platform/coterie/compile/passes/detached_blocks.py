@@ -1,6 +1,6 @@
-"""Blocks under ``torch.no_grad`` become part of the graph around them, detached.
+"""Blocks under ``torch.no_grad`` are inlined into the surrounding graph, detached.
 
-PyTorch exports such a block as a graph of its own, which nothing else in a program is.
+PyTorch exports such a block as a separate graph, which nothing else in a program is.
 """
 
 import operator
@@ -14,7 +14,7 @@ BLOCK = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
 def detached_blocks(program: ExportedProgram) -> ExportedProgram:
-    """Rewrites `program`, and gives it back. What has a gradient within a block again stays as it is."""
+    """Rewrite `program` in place, and return it. Nested blocks with gradients stay as they are."""
     module = program.graph_module
     for block in module.graph.find_nodes(op="call_function", target=BLOCK):
         enabled, inner, *operands = block.args

@@ -7,9 +7,10 @@ from coterie.compile.passes.copying import copy_graph
 
 
 def made_on(program: GraphModule, device: torch.device) -> GraphModule:
-    """A copy of `program` whose operators make their tensors on `device`: exported ones name the device of the export.
+    """A copy of `program` whose operators create their tensors on `device`: exported ones name the device of the
+    export.
 
-    It shares the tensors that it holds with `program`.
+    It shares its stored tensors with `program`.
     """
     copy = copy_graph(program)
     for part in copy.modules():

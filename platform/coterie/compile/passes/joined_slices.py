@@ -1,4 +1,4 @@
-"""Sums of slices amid zeros, as gradients of slices are, become one concatenation where the slices do not overlap."""
+"""Sums of slices amid zeros, such as gradients of slices, become one concatenation where the slices do not overlap."""
 
 import itertools
 from typing import NamedTuple
@@ -16,7 +16,7 @@ ZEROS = {aten.full.default, aten.zeros.default, aten.new_zeros.default}
 
 
 class Piece(NamedTuple):
-    """What is not zero between two places along the axis."""
+    """The non-zero part between two places along the axis."""
 
     start: int
     end: int

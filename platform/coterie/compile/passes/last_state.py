@@ -1,6 +1,6 @@
-"""The last of a recurrent layer's states is taken from where the layer gives it by itself.
+"""The last state of a recurrent layer is taken from the layer's output of that name.
 
-So that the gradient does not come by way of zeros for all other steps.
+Otherwise the gradient would pass through zeros for all other steps.
 """
 
 import operator
@@ -16,7 +16,7 @@ from coterie.compile.whole_layers import SHAPES
 aten = torch.ops.aten
 
 LAST_OPTIONS = 2
-"""The last arguments of a layer are `bidirectional` and `batch_first`."""
+"""The last two arguments of a layer are `bidirectional` and `batch_first`."""
 
 
 def last_state(program: GraphModule) -> GraphModule:
@@ -35,7 +35,7 @@ def last_state(program: GraphModule) -> GraphModule:
 
 
 def _layer_whose_last_step(node: Node) -> Node | None:
-    """The layer of which `node` selects the last step, if it runs forwards alone."""
+    """The layer of which `node` selects the last step, if it runs forwards only."""
     if node.target is not aten.select.int:
         return None
     states, axis, index = node.args

@@ -26,7 +26,7 @@ ELEMENTWISE = {
 
 
 def late_expand(module: GraphModule) -> None:
-    """Moves each expansion behind the elementwise operators that use it; where they broadcast anyway, it is dropped."""
+    """Move each expansion behind the elementwise operators that use it; where they broadcast anyway, drop it."""
     for node in module.graph.nodes:
         if node.target in ELEMENTWISE:
             _expand_after(node)
@@ -60,7 +60,7 @@ def _unexpanded(node: Node) -> Node:
 
 
 def _broadcast(shapes: Iterable[Sequence[Size]]) -> Sequence[Size]:
-    """The shape of what is computed of tensors of these `shapes`, in which only sizes that are fixed at 1 differ."""
+    """The shape of the result of tensors of these `shapes`, in which only sizes fixed at 1 differ."""
     found: list[Size] = []
     for shape in shapes:
         found = [*[1] * (len(shape) - len(found)), *found]

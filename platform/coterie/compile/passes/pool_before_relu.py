@@ -1,6 +1,6 @@
 """Pool first, then rectify: the same values and gradients, with a fraction of the elements to rectify.
 
-Both are monotone, so they commute. Where elements tie that rectifying made equal, their gradient is zero either way.
+Both are monotone, so they commute. Where elements tie because they were rectified, their gradient is zero either way.
 """
 
 import torch
@@ -20,13 +20,13 @@ def pool_before_relu(program: GraphModule) -> GraphModule:
     module = copy_graph(program)
     for pool in module.graph.nodes:
         rectifier = pool.args[0] if pool.target in POOLS else None
-        if isinstance(rectifier, Node) and rectifier.target in RECTIFIERS and _nobody_else_sees(rectifier):
+        if isinstance(rectifier, Node) and rectifier.target in RECTIFIERS and _is_only_user(rectifier):
             _swap(rectifier, pool)
     return module
 
 
-def _nobody_else_sees(rectifier: Node) -> bool:
-    """Whether only the pool uses the result; one that rectifies in place shows it to all who use what it is given."""
+def _is_only_user(rectifier: Node) -> bool:
+    """Whether only the pool uses the result; an in-place ReLU shows it to every user of its input."""
     (source,) = rectifier.all_input_nodes
     return len(rectifier.users) == 1 and (rectifier.target is aten.relu.default or len(source.users) == 1)
 

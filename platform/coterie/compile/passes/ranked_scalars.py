@@ -1,4 +1,4 @@
-"""A scalar takes the rank of what it meets, where that ends in an axis of size 1.
+"""A scalar takes the rank of the other operand, where that ends in an axis of size 1.
 
 onnxruntime aligns shapes from their ends and would visit such elements one by one: the weights of a 1 × 1 convolution,
 times the learning rate, took 40 µs instead of 1.

@@ -1,7 +1,7 @@
-"""A convolution whose gradient cuts patches of its input is a product with the same patches.
+"""A convolution whose gradient cuts patches of its input becomes a product with the same patches.
 
-Cutting them is half the work of a convolution, and is done once instead of twice. One that gives fewer channels than it
-takes stays, because it is quicker as a transposed one.
+Cutting them is half the work of a convolution, and is done once instead of twice. A convolution with fewer output than
+input channels stays, because it is faster as a transposed one.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def shared_patches(module: GraphModule) -> None:
 
 
 def _moves(convolution: Node) -> list[Argument] | None:
-    """Kernel, stride, padding and dilation, as `PATCHES` takes them; none of one that stays, or of any length."""
+    """Kernel, stride, padding and dilation, as `PATCHES` takes them; None for one that stays, or of any length."""
     x, weight, _, stride, padding, dilation, transposed, *_ = convolution.args
     assert isinstance(x, Node) and isinstance(weight, Node)
     given, taken = convolution.meta["val"].shape, x.meta["val"].shape
@@ -36,7 +36,7 @@ def _moves(convolution: Node) -> list[Argument] | None:
 
 
 def _multiply(convolution: Node, patches: Node) -> None:
-    """Put a product of the weights and what they saw in the place of `convolution`."""
+    """Replace `convolution` by a product of the weights and the patches."""
     _, weight, bias, *_, groups = convolution.args
     assert isinstance(weight, Node) and isinstance(groups, int)
     shape = list(convolution.meta["val"].shape)
@@ -58,7 +58,7 @@ def _view(node: Node, shape: Sequence[int]) -> Node:
 
 
 def _call(operator: Callable[..., torch.Tensor], first: Node, second: Argument) -> Node:
-    """A node that calls `operator`, with what it gives as metadata."""
+    """A node that calls `operator`, with its result as metadata."""
     node = first.graph.call_function(operator, (first, second))
     given = (argument.meta["val"] if isinstance(argument, Node) else argument for argument in node.args)
     node.meta = {**first.meta, "val": operator(*given)}

@@ -1,4 +1,4 @@
-"""Sizes as arguments of the nodes that a rewriting adds."""
+"""Sizes as arguments of nodes that a rewrite adds."""
 
 from collections.abc import Sequence
 

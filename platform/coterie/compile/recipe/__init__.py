@@ -51,7 +51,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_recipe(raw: object) -> Recipe:
-    """The recipe that JSON stands for: each choice as ``{"kind": name, **settings}``; what is left out has its default.
+    """Parse a recipe: each choice as ``{"kind": name, **settings}``; omitted settings have their defaults.
 
     Raises WireError ``recipe.invalid``.
     """

@@ -1,4 +1,4 @@
-"""Choice `loss` of a recipe: what training makes small. One module a kind; its mathematics are in `compile.losses`."""
+"""Choice `loss` of a recipe: what training minimises. One module a kind; its mathematics are in `compile.losses`."""
 
 from coterie_learning.kinds import Kind
 from coterie_wire.bundle import Task, TensorSpec
@@ -9,13 +9,13 @@ class Loss(Kind, frozen=True):
 
     @property
     def task(self) -> Task:
-        """What the output of its models is."""
+        """The kind of its models' output."""
         raise NotImplementedError
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
-        """What one sample's target must be for a model with this `output`; None where they do not fit together."""
+        """The spec of one sample's target for a model with this `output`; None where they do not fit together."""
         raise NotImplementedError
 
-    def wanted(self) -> str:
-        """What output it takes, for people."""
+    def expected_output(self) -> str:
+        """The outputs that it takes, for people."""
         raise NotImplementedError

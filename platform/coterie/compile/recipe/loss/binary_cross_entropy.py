@@ -14,5 +14,5 @@ class BinaryCrossEntropy(Loss, frozen=True, tag="binary_cross_entropy"):
     def target(self, output: TensorSpec) -> TensorSpec | None:
         return TensorSpec("target", "float32", output.shape) if len(output.shape) == 1 else None
 
-    def wanted(self) -> str:
+    def expected_output(self) -> str:
         return "logits [batch, labels]"

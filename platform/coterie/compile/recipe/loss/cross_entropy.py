@@ -33,7 +33,7 @@ class CrossEntropy(Loss, frozen=True, tag="cross_entropy"):
             return None
         return TensorSpec("target", "int64", ()) if fits else None
 
-    def wanted(self) -> str:
+    def expected_output(self) -> str:
         weights = (
             "" if self.class_weights is None else f", as many as there are class weights: {len(self.class_weights)}"
         )

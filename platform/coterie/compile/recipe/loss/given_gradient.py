@@ -18,5 +18,5 @@ class GivenGradient(Loss, frozen=True, tag="given_gradient"):
     def target(self, output: TensorSpec) -> TensorSpec | None:
         return TensorSpec("target", "float32", output.shape)
 
-    def wanted(self) -> str:
+    def expected_output(self) -> str:
         return "numbers [batch, ...]"

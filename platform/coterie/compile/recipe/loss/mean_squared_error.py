@@ -14,5 +14,5 @@ class MeanSquaredError(Loss, frozen=True, tag="mean_squared_error"):
     def target(self, output: TensorSpec) -> TensorSpec | None:
         return TensorSpec("target", "float32", output.shape)
 
-    def wanted(self) -> str:
+    def expected_output(self) -> str:
         return "numbers [batch, ...]"

@@ -25,5 +25,5 @@ class NextToken(Loss, frozen=True, tag="next_token"):
     def target(self, output: TensorSpec) -> TensorSpec | None:
         return TensorSpec("target", "int64", output.shape[:1]) if len(output.shape) == 2 else None
 
-    def wanted(self) -> str:
+    def expected_output(self) -> str:
         return "logits [batch, length, vocabulary]"

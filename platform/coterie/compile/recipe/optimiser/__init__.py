@@ -9,11 +9,11 @@ class Optimiser(Kind, frozen=True):
     """What it remembers of each parameter begins as zeros and stays on the device."""
 
     def state(self) -> Sequence[str]:
-        """What it remembers of each parameter, by role."""
+        """Its state for each parameter, by role."""
         raise NotImplementedError
 
     def scalars(self) -> Sequence[str]:
-        """The numbers that it takes beside the learning rate."""
+        """The scalars that it takes beside the learning rate."""
         raise NotImplementedError
 
     def is_curved(self, name: str) -> bool:  # noqa: ARG002 - most know slopes alone

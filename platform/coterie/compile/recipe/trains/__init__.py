@@ -1,4 +1,4 @@
-"""Choice `trains` of a recipe: which parameters are trained and travel, and which are frozen. One module a kind."""
+"""Choice `trains` of a recipe: which parameters are trained and uploaded, and which are frozen. One module a kind."""
 
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -24,5 +24,5 @@ class Trains(Kind, frozen=True):
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether one of `patterns` is that of `name`."""
+    """Whether one of `patterns` matches `name`."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""All parameters that the module itself lets train."""
+"""All parameters with ``requires_grad``."""
 
 from coterie.compile.recipe.trains import Trains
 
