@@ -1,1 +1,1 @@
-"""Pure jobs in a process of their own, with limits on time, memory and files, that dies with its parent."""
+"""Pure jobs in separate processes, with limits on time, memory and files, that end with their parent."""

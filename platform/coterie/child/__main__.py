@@ -30,13 +30,15 @@ from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_json
 
 GC_THRESHOLDS = (50_000, 20, 50)
-"""A compilation makes millions of objects, few of them garbage: by default a sixth of its time is spent on searches."""
+"""A compilation creates millions of objects, few of them garbage: by default a sixth of its time goes into
+collections.
+"""
 
 
 def main(module: str) -> None:
-    """Do the job that `module` declares as ``JOB``; an error that it doesn't declare ends in a traceback."""
+    """Do the job that `module` declares as ``JOB``; an undeclared error ends in a traceback."""
     source = sys.stdin.buffer
-    # Libraries print as they please: standard output becomes standard error, the protocol gets a descriptor of its own.
+    # Libraries may print: standard output becomes standard error, and the protocol gets its own descriptor.
     with os.fdopen(os.dup(1), "wb") as lines:
         os.dup2(2, 1)
         start = from_json(source.readline(), Start)
@@ -83,7 +85,7 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
 
 
 def _loaded(work: str) -> Callable[[msgspec.Struct, ReportProgress], msgspec.Struct]:
-    """Without a search for garbage among half a million objects that stay, and with few from then on."""
+    """The function `work`, imported without garbage collections, of which there are few from then on."""
     gc.disable()
     found: Callable[[msgspec.Struct, ReportProgress], msgspec.Struct] = load_work(work)
     gc.freeze()

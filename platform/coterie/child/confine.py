@@ -1,4 +1,4 @@
-"""What a child process does to itself before it touches its job: limits, no network, no files of others."""
+"""How a child process confines itself before it starts its job: limits, no network, no files of others."""
 
 import ctypes
 import fcntl
@@ -26,26 +26,28 @@ LOOPBACK = b"lo"
 PARENT_DIED = 113
 
 OWN_NETWORK = (socket.AF_INET, socket.AF_INET6, 16)
-"""The families of sockets that reach nobody from a network of one's own; 16: netlink, which names its interfaces."""
+"""The families of sockets that reach nobody from a separate network; 16: netlink, which names its interfaces."""
 NO_CUT = "being cut off from the network"
 NO_FILTER = "being kept from other programs' sockets"
 NO_FENCE = "being kept from the platform's other files"
 
 
 def never_confined() -> tuple[str, ...]:
-    """What this system lets no child do to itself, as in "it runs without …"; `try_confinement` finds out the rest."""
+    """The confinements that this system does not support, as in "it runs without …"; `try_confinement` finds
+    further ones.
+    """
     if sys.platform != "linux":
         return (NO_CUT, NO_FENCE)
     return (
         *(() if landlock.version() else (NO_FENCE,)),
-        *(() if seccomp.known_machine() else (NO_FILTER,)),
+        *(() if seccomp.is_supported() else (NO_FILTER,)),
     )
 
 
 def confine(start: Start) -> tuple[str, ...]:
-    """Apply the limits of `start` to this process; call it while there is a single thread.
+    """Apply the limits of `start` to this process; called while there is a single thread.
 
-    What the system did not allow, as in "it ran without …"; nothing: all was done.
+    Returns what the system did not allow, as in "it ran without …"; empty: everything was applied.
     """
     missing: list[str] = []
     if sys.platform == "linux":
@@ -76,9 +78,9 @@ def confine(start: Start) -> tuple[str, ...]:
 
 
 def close_sockets(libc: ctypes.CDLL, *, is_cut: bool, loopback: bool) -> Sequence[str]:
-    """Open no socket from now on that reaches anybody; what that was not allowed for, as in "it ran without …".
+    """Open no socket from now on that reaches anybody; returns what was not allowed, as in "it ran without …".
 
-    Where the process could not leave the network it opens none at all, unless it needs `loopback`.
+    Where the process could not leave the network it opens no sockets at all, unless it needs `loopback`.
     """
     if is_cut:
         return () if seccomp.restrict_sockets(libc, allowed=OWN_NETWORK) else (NO_FILTER,)
@@ -86,19 +88,21 @@ def close_sockets(libc: ctypes.CDLL, *, is_cut: bool, loopback: bool) -> Sequenc
 
 
 def cut_off(unshare: Callable[[int], int]) -> bool:
-    """Leave every network by `unshare`, the system call. False: containers may forbid it."""
-    # Without root it takes a user namespace.
+    """Leave every network by the system call `unshare`. False: containers may forbid it."""
+    # Without root it needs a user namespace.
     return unshare(CLONE_NEWNET) == 0 or unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
 
 
 def raise_loopback() -> None:
-    """Let this process and its children talk to each other, by an interface that nobody else is at. netdevice(7)."""
+    """Let this process and its children communicate, by an interface that no other process can reach. netdevice(7)."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", LOOPBACK, IFF_UP))
 
 
 def give_up_capabilities(libc: ctypes.CDLL) -> None:
-    """Be an ordinary process, also where root runs the platform: who may trace others reads their memory. capset(2)."""
+    """Drop all capabilities, also where root runs the platform: tracing others gives access to their memory.
+    capset(2).
+    """
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     none = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, of 64 bits each
     if libc.capset(header, none):

@@ -1,4 +1,4 @@
-"""How a child process fails besides the job's own errors."""
+"""How a child process fails, apart from the job's own errors."""
 
 from coterie.core.errors import CoterieError, ErrorKind
 

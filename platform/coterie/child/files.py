@@ -1,4 +1,4 @@
-"""Which files a job needs: its arguments say so by their types, and this process by what it has loaded."""
+"""Which files a job needs: those that its arguments name by their types, and the code that this process has loaded."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ import msgspec
 
 
 class FileAccess(Enum):
-    """What a job does with a file that an argument names."""
+    """The access of a job to a file that an argument names."""
 
     READ = "read"
     WRITE = "write"
@@ -19,20 +19,20 @@ class FileAccess(Enum):
 ReadPath = Annotated[str, FileAccess.READ]
 """The absolute path of a file, or of a directory with all that is in it."""
 WritePath = Annotated[str, FileAccess.WRITE]
-"""The absolute path of a directory to read and write in, or of a file to write: its directory is written in."""
+"""The absolute path of a directory to read and write in, or of a file to write: its directory is writable."""
 
 
 class Files(NamedTuple):
-    """Absolute paths; a directory stands for all that is in it."""
+    """Absolute paths; a directory includes everything in it."""
 
     read: tuple[str, ...]
     written: tuple[str, ...]
     listed: tuple[str, ...]
-    """Directories whose names alone are read."""
+    """Directories of which only the names of entries are read."""
 
 
 def files_of(arguments: msgspec.Struct) -> Files:
-    """What a child needs besides the system's files and Python's: those of its job, and the code of ours."""
+    """The files of a child besides the system's and Python's: those of its job, and our own code."""
     found: dict[FileAccess, set[str]] = {use: set() for use in FileAccess}
     _gather(arguments, type(arguments), found)
     written = {path if Path(path).is_dir() else str(Path(path).parent) for path in found[FileAccess.WRITE]}
@@ -44,7 +44,7 @@ def files_of(arguments: msgspec.Struct) -> Files:
 
 
 def _loaded_from(roots: Iterable[Path]) -> set[str]:
-    """The packages that this process has loaded from directories that may hold other things too, such as a state."""
+    """The packages that this process has loaded from directories that may contain other things too, such as a state."""
     parents = set(map(str, roots))
     found = set[str]()
     for name, module in list(sys.modules.items()):

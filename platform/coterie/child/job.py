@@ -1,4 +1,4 @@
-"""The words between a process and the child that does a job for it: declaration, limits and lines of JSON."""
+"""The protocol between a process and the child that does a job for it: declaration, limits and lines of JSON."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="line"):
-    """How far a job is: `done` of `total` parts of `stage`, with figures such as ``{"loss": 0.3}``."""
+    """The progress of a job: `done` of `total` parts of `stage`, with figures such as ``{"loss": 0.3}``."""
 
     stage: str
     done: int = 0
@@ -28,19 +28,19 @@ ReportProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class ChildJob(Generic[A, R]):
-    """A pure job. Bytes go by files whose paths stand in arguments and result; everything else is in the structs.
+    """A pure job. Bytes are passed in files whose paths are in arguments and result; everything else is in the structs.
 
-    Stands as ``JOB`` in a module that imports nothing heavy; `work` is imported in the child alone.
+    It is ``JOB`` in a module that imports nothing heavy; `work` is imported in the child only.
     """
 
     module: str
-    """Where this declaration stands: ``__name__``."""
+    """Module of this declaration: ``__name__``."""
     work: str
     """``package.module:function``, a ``Callable[[A, ReportProgress], R]``."""
     arguments: type[A]
     result: type[R]
     errors: tuple[type[CoterieError], ...] = ()
-    """What `work` raises for its caller; raised again in the parent."""
+    """Errors of `work` for its caller; raised again in the parent."""
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class ChildJob(Generic[A, R]):
 
 
 def load_work(work: str) -> Callable[[A, ReportProgress], R]:
-    """The function that ``package.module:function`` names; its module is imported now, with all that it needs."""
+    """The function that ``package.module:function`` names; its module is imported now."""
     module, _, name = work.partition(":")
     found: Callable[[A, ReportProgress], R] = getattr(importlib.import_module(module), name)
     return found
@@ -67,37 +67,40 @@ class Limits:
     """Largest file that it may write."""
     threads: int = 1
     confined: bool = False
-    """True: cut off from every network, and from all files but the system's, Python's and those that the arguments name
-    as `ReadPath` or `WritePath`, where the system lets an ordinary process do that (Linux: user namespaces, seccomp,
-    Landlock).
+    """True: cut off from every network, and from all files except the system's, Python's and those that the
+    arguments name as `ReadPath` or `WritePath`, where the system lets an ordinary process do that (Linux: user
+    namespaces, seccomp, Landlock).
     """
     loopback: bool = False
-    """Its processes talk to each other by the loopback interface; all others are refused sockets where the system does
-    not let them have a network of their own."""
+    """Its processes communicate over the loopback interface; all others are refused sockets where the system does
+    not allow a separate network.
+    """
     network: bool = False
-    """It talks to other hosts, by sockets of the internet's families alone: nothing cuts it off, the rest holds."""
+    """It communicates with other hosts, by internet sockets only: it is not cut off from networks, the other limits
+    apply.
+    """
 
 
 class Start(msgspec.Struct, frozen=True):
-    """First line to the child. Its standard input then stays open; its end means that the parent has died."""
+    """First line to the child. Its standard input then stays open; end of file means that the parent has died."""
 
     parent_pid: int
     memory_bytes: int
     cpu_s: int
     file_bytes: int
     files: Files | None
-    """All that it may open besides the system's and Python's, and no network; None: it is not confined."""
+    """All files that it may open besides the system's and Python's, without network; None: it is not confined."""
     loopback: bool
-    """Whether its processes talk to each other by sockets."""
+    """Whether its processes communicate by sockets."""
     network: bool
-    """Whether they talk to other hosts."""
+    """Whether they communicate with other hosts."""
     arguments: msgspec.Raw
     traced: bool = False
-    """Whether the parent wants to hear how long what took."""
+    """Whether the parent wants durations."""
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed", tag_field="line"):
-    """How long a part of the child's work took, in nanoseconds of Unix time."""
+    """The duration of a part of the child's work, in nanoseconds of Unix time."""
 
     name: str
     began_ns: int
@@ -126,7 +129,7 @@ class NoRoom(msgspec.Struct, frozen=True, tag="disk_full", tag_field="line"):
 
 
 class Unconfined(msgspec.Struct, frozen=True, tag="unconfined", tag_field="line"):
-    """First line from a child that could not do to itself all that it was asked to."""
+    """First line from a child that could not apply all requested confinements."""
 
     missing: tuple[str, ...]
     """As in "it ran without …"."""

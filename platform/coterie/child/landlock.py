@@ -1,7 +1,7 @@
-"""Linux Landlock: this process and its children open no files but those they are given, for good.
+"""Linux Landlock: this process and its children can open only the given files from now on.
 
-Kernel documentation, userspace-api/landlock. Rights that a kernel does not know yet are left out; without Landlock
-nothing is restricted, and the caller says so.
+Kernel documentation, userspace-api/landlock. Rights that a kernel does not know yet are omitted; without Landlock
+nothing is restricted, and the caller reports it.
 """
 
 import ctypes
@@ -14,26 +14,26 @@ from pathlib import Path
 from coterie.child.files import Files
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""System calls, by the numbers that all architectures give them."""
+"""System calls, by their numbers on all architectures."""
 VERSION = 1
 PATH_BENEATH = 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
 CHANGE_DIR = sum(1 << bit for bit in range(4, 13))
-"""Remove and make entries of any kind."""
+"""Remove and create entries of any kind."""
 REFER, TRUNCATE, IOCTL_DEV = (1 << bit for bit in range(13, 16))
 READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | CHANGE_DIR | REFER | TRUNCATE
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 SINCE = {1: EXECUTE | READ | WRITE_FILE | CHANGE_DIR, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
-"""Rights by the version that brought them."""
+"""Rights by the version that introduced them."""
 ABSTRACT_SOCKETS, SIGNALS = 1, 2
 SCOPES_SINCE = 6
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 """Programs and libraries."""
 FACTS = (
-    "/proc",  # of other processes only what is public: Landlock forbids to trace them
+    "/proc",  # of other processes only public information: Landlock forbids tracing them
     "/sys",
     "/etc/ld.so.cache",
     "/etc/localtime",
@@ -57,7 +57,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Which version of Landlock the kernel has; 0: none, or it is switched off."""
+    """The kernel's version of Landlock; 0: none, or it is disabled."""
     if sys.platform != "linux":
         return 0
     found: int = ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(VERSION))
@@ -65,10 +65,10 @@ def version() -> int:
 
 
 def restrict_files(files: Files, *, own: str, devices: Path = Path("/dev")) -> bool:
-    """Open nothing from now on but `files`, the system's, Python's, what is in `own`, and GPUs among `devices`.
+    """Open nothing from now on but `files`, the system's, Python's, those in `own`, and GPUs among `devices`.
 
-    Nor does the process signal others than those that it starts, where the kernel can forbid that. It must have given
-    up new privileges. False: the system does not allow it, and nothing is restricted.
+    Where the kernel supports it, the process cannot signal processes other than its children. It must have given up new
+    privileges. False: the system does not allow it, and nothing is restricted.
     """
     known = version()
     if known == 0:
@@ -78,7 +78,7 @@ def restrict_files(files: Files, *, own: str, devices: Path = Path("/dev")) -> b
     handled = sum(rights for since, rights in SINCE.items() if since <= known)
     scoped = ABSTRACT_SOCKETS | SIGNALS if known >= SCOPES_SINCE else 0
     attributes = _Ruleset(handled, 0, scoped)
-    size = ctypes.sizeof(attributes) if scoped else 8  # older kernels know the first field alone
+    size = ctypes.sizeof(attributes) if scoped else 8  # older kernels know the first field only
     ruleset = libc.syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
@@ -99,7 +99,7 @@ def restrict_files(files: Files, *, own: str, devices: Path = Path("/dev")) -> b
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int) -> None:
-    """Allow what is there; what is not there yet lies in a directory that is allowed. Raises OSError."""
+    """Allow existing paths; one that does not exist yet is in an allowed directory. Raises OSError."""
     for path in paths:
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -115,9 +115,9 @@ def _allow(libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int) -
 
 
 def _names_of_threads() -> tuple[str, ...]:
-    """Where CUDA writes the names of its threads, /proc/PID/task/TID/comm: else it does not begin (error 304).
+    """Where CUDA writes the names of its threads, /proc/PID/task/TID/comm: otherwise it fails at start (error 304).
 
-    Who is not root may write there in all processes, so that those which a child starts can: of others' files the
-    system gives nothing away. Root could change the kernel's settings in /proc/sys, and names its own threads alone.
+    A process without root may write there in all processes, so that those of its children can: the system protects
+    others' files. Root could change the kernel's settings in /proc/sys, and gets its own threads only.
     """
     return ("/proc",) if os.geteuid() else ("/proc/self/task",)

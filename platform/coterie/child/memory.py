@@ -1,4 +1,4 @@
-"""The most memory that this process has held, and what it does with large pieces of it."""
+"""Peak memory of this process, and how it frees large blocks."""
 
 import ctypes
 import resource
@@ -12,7 +12,7 @@ LARGE_BYTES = 1 << 18
 
 
 def peak_memory_bytes() -> int:
-    """Of this program alone: what a process that started it held before is not counted, as `getrusage` would."""
+    """Of this program only: memory of the process that started it is not counted, unlike by `getrusage`."""
     if sys.platform == "linux":
         (peak,) = (line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM:"))
         return int(peak.split()[1]) << 10
@@ -20,9 +20,10 @@ def peak_memory_bytes() -> int:
 
 
 def give_large_back() -> None:
-    """From now on, give what is free of pieces of a quarter of a MiB or more back to the system (glibc; else nothing).
+    """From now on, return freed blocks of a quarter of a MiB or more to the system (glibc; otherwise does nothing).
 
-    By itself glibc does so until the first large piece is free, then keeps all up to its size, for speed: 32 MiB each.
+    By default glibc does so until the first large block is freed, then keeps all up to its size, for speed: 32 MiB
+    each.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,4 +1,4 @@
-"""The parent's side: start a child, follow its lines, and see to it that nothing of it is left."""
+"""The parent's side: start a child, read its lines, and make sure that no process of it is left."""
 
 import logging
 import os
@@ -49,7 +49,7 @@ EXIT_S = 10.0
 """How long a child that has closed its lines may take to exit, so that its status can be read."""
 OUTPUT_CHARACTERS = 2000
 OF_GPUS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
-"""Variables that say which GPUs a process has, and where their drivers are: containers tell the last one."""
+"""Variables that select a process's GPUs, and locate their drivers: containers set the last one."""
 
 
 def run_child(
@@ -61,12 +61,12 @@ def run_child(
     on_unconfined: ReportUnconfined | None = None,
     cancel: threading.Event | None = None,
 ) -> R:
-    """Do `job` in a process of its own and give its result; the calling thread waits.
+    """Do `job` in a separate process and return its result; the calling thread waits.
 
-    Progress arrives in the calling thread. An exception raised by `on_progress` ends the child; so does setting
-    `cancel`, within 0.2 s. Where the system does not let the child confine itself as its limits ask, it says so to
-    `on_unconfined`, and to the log. Paths in `arguments` must be absolute: the child works in a temporary directory of
-    its own. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
+    Progress is reported in the calling thread. An exception raised by `on_progress` ends the child; so does setting
+    `cancel`, within 0.2 s. Where the system does not let the child confine itself as its limits require, it is reported
+    to `on_unconfined`, and logged. Paths in `arguments` must be absolute: the child works in its own temporary
+    directory. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
     try:
         with span(f"child {job.name}"):
@@ -79,13 +79,13 @@ def run_child(
 
 @dataclass(frozen=True)
 class _Listeners:
-    """Whom a child's lines are for."""
+    """The receivers of a child's lines."""
 
     job: str
     on_progress: ReportProgress | None
     on_unconfined: ReportUnconfined | None
 
-    def tell(self, line: Progress | Unconfined) -> None:
+    def dispatch(self, line: Progress | Unconfined) -> None:
         if isinstance(line, Unconfined):
             logger.warning("%s runs without %s: the system does not allow it", self.job, " and ".join(line.missing))
             if self.on_unconfined is not None:
@@ -136,7 +136,7 @@ def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, lim
         traced=is_traced(),
         arguments=msgspec.Raw(msgspec.json.encode(arguments)),
     )
-    with suppress(BrokenPipeError):  # It died at once; its status tells why.
+    with suppress(BrokenPipeError):  # It died at once; its status has the reason.
         process.stdin.write(msgspec.json.encode(start) + b"\n")
         process.stdin.flush()
 
@@ -171,7 +171,7 @@ def _follow(
             continue
         if not isinstance(line, Progress | Unconfined):
             return line
-        listeners.tell(line)
+        listeners.dispatch(line)
 
 
 def _read(stdout: IO[bytes], lines: queue.Queue[bytes]) -> None:
@@ -181,7 +181,7 @@ def _read(stdout: IO[bytes], lines: queue.Queue[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
-    """Leave nothing of the child: its whole group is killed."""
+    """Kill the child's whole process group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -223,7 +223,7 @@ def _tail(output: IO[bytes]) -> str:
 
 
 def _environment(directory: str, limits: Limits) -> Mapping[str, str]:
-    """Nothing of the parent's environment, which may hold secrets, but which GPUs it has."""
+    """Nothing of the parent's environment, which may contain secrets, except the selection of GPUs."""
     return {
         "PYTHONPATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry),
         "PATH": os.defpath,

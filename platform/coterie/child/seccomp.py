@@ -1,7 +1,7 @@
-"""Linux seccomp: this process and its children open no sockets but of some families, for good.
+"""Linux seccomp: this process and its children can open sockets of some families only, from now on.
 
 seccomp(2), and the kernel documentation, userspace-api/seccomp_filter. It needs no root and no namespaces, which many
-containers and some distributions forbid. `io_uring` goes with the sockets: it can open them past the filter.
+containers and some distributions forbid. `io_uring` is blocked with the sockets: it can open them past the filter.
 """
 
 import ctypes
@@ -15,9 +15,9 @@ from typing import NamedTuple
 PR_SET_SECCOMP = 22
 MODE_FILTER = 2
 IO_URING_SETUP = 425
-"""By the number that all architectures give it."""
+"""By its number on all architectures."""
 X32 = 0x40000000
-"""From this number on an x86-64 process asks by the numbers of another interface."""
+"""From this number on an x86-64 process uses the numbers of another interface."""
 
 LOAD, JUMP_EQUAL, JUMP_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 """Classic BPF: load a word, jump where it is the same, jump where it is no less, end."""
@@ -27,7 +27,7 @@ KILL, REFUSE, ALLOW = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
 
 
 class Machine(NamedTuple):
-    """What the kernel calls it, and the number of `socket`."""
+    """The kernel's name of an architecture, and the number of `socket` there."""
 
     audit: int
     socket: int
@@ -40,18 +40,18 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def known_machine() -> bool:
-    """Whether there is a filter for this machine."""
+def is_supported() -> bool:
+    """Whether there is a filter for this architecture."""
     return sys.platform == "linux" and platform.machine() in MACHINES
 
 
 def restrict_sockets(libc: ctypes.CDLL, *, allowed: Collection[int]) -> bool:
-    """Refuse every `socket` but of the families `allowed` (EACCES). The process must have given up new privileges.
+    """Refuse every `socket` except of the families `allowed` (EACCES). The process must have given up new privileges.
 
-    Pairs of connected sockets are made by another call, and remain. False: the system does not allow it, and nothing is
-    restricted.
+    Pairs of connected sockets are created by another call, and remain allowed. False: the system does not allow it, and
+    nothing is restricted.
     """
-    if not known_machine():
+    if not is_supported():
         return False
     content = ctypes.create_string_buffer(_filter(MACHINES[platform.machine()], sorted(allowed)))
     instructions = (len(content) - 1) // 8
@@ -60,7 +60,7 @@ def restrict_sockets(libc: ctypes.CDLL, *, allowed: Collection[int]) -> bool:
 
 
 def _filter(machine: Machine, allowed: list[int]) -> bytes:
-    """Instructions of eight bytes: code, how far to jump where it is so and where not, and a number."""
+    """Instructions of eight bytes: code, jump offsets if true and if false, and a number."""
     refuse_socket = [(JUMP_EQUAL, len(allowed) - place, 0, family) for place, family in enumerate(allowed)]
     found = [
         (LOAD, 0, 0, MACHINE_AT),

@@ -1,4 +1,4 @@
-"""Job `trial`: a child that does nothing but confine itself, to find out how far the system lets it."""
+"""Job `trial`: a child that only confines itself, to find out how far the system allows it."""
 
 import msgspec
 
@@ -15,12 +15,12 @@ LIMITS = Limits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, confined=True)
 
 
 def do_nothing(arguments: Empty, report: ReportProgress) -> Empty:  # noqa: ARG001 - as each job's work
-    """Be confined."""
+    """Does nothing."""
     return Empty()
 
 
 def try_confinement() -> tuple[str, ...]:
-    """What jobs on programs of others are not confined by here, as in "it runs without …".
+    """Confinements that this system cannot apply to jobs that run users' programs, as in "it runs without …".
 
     Raises what `run_child` does.
     """

@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from coterie.cli.failures import failures_shown
-from coterie.cli.output import JSON, print_json, print_rows, tell
+from coterie.cli.output import JSON, print_json, print_result, print_rows
 from coterie_learning.custom_kinds import sign_off, withdraw
 from coterie_learning.plan import offered_kinds
 
@@ -42,7 +42,7 @@ def kinds(context: click.Context, as_json: bool) -> None:
 def allow(distribution: str, as_json: bool) -> None:
     """Sign DISTRIBUTION off: its kinds are loaded, and run with the rights of the platform."""
     sign_off(distribution)
-    tell({"distribution": distribution, "allowed": True}, TAKES_EFFECT, as_json=as_json)
+    print_result({"distribution": distribution, "allowed": True}, TAKES_EFFECT, as_json=as_json)
 
 
 @kinds.command("withdraw", short_help="Load the kinds of a package no more.")
@@ -52,4 +52,4 @@ def allow(distribution: str, as_json: bool) -> None:
 def withdraw_(distribution: str, as_json: bool) -> None:
     """Load the kinds of DISTRIBUTION no more. Finish the federations whose plans name one of them before."""
     withdraw(distribution)
-    tell({"distribution": distribution, "allowed": False}, TAKES_EFFECT, as_json=as_json)
+    print_result({"distribution": distribution, "allowed": False}, TAKES_EFFECT, as_json=as_json)

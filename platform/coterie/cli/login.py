@@ -9,7 +9,7 @@ import msgspec
 
 from coterie.cli.connection import Connection, Session, chosen_transport
 from coterie.cli.failures import Failed, failures_shown
-from coterie.cli.output import JSON, tell
+from coterie.cli.output import JSON, print_result
 from coterie.core.login import FILE, Login
 from coterie_wire.structs import from_json
 
@@ -48,7 +48,7 @@ def login(url: str, token_stdin: bool, as_json: bool) -> None:
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(chosen))
     draft.replace(FILE)
-    tell({"url": chosen.url, "operator": person}, f"You are {who} at {chosen.url}.", as_json=as_json)
+    print_result({"url": chosen.url, "operator": person}, f"You are {who} at {chosen.url}.", as_json=as_json)
 
 
 @click.command(short_help="Forget the platform and its token.")
@@ -58,4 +58,4 @@ def logout(as_json: bool) -> None:
     """Forget the platform and its token; the token stays valid until somebody revokes it."""
     was_kept = FILE.exists()
     FILE.unlink(missing_ok=True)
-    tell({"was_kept": was_kept}, "The token is no longer kept here.", as_json=as_json)
+    print_result({"was_kept": was_kept}, "The token is no longer kept here.", as_json=as_json)

@@ -21,10 +21,10 @@ def print_json(content: bytes) -> None:
     click.echo(msgspec.json.format(content or b"null", indent=2))
 
 
-def tell(told: object, *sentences: str, as_json: bool) -> None:
-    """`told` as JSON where that is asked for, else `sentences`, one a line."""
+def print_result(result: object, *sentences: str, as_json: bool) -> None:
+    """Print `result` as JSON where `as_json` is set, else `sentences`, one a line."""
     if as_json:
-        print_json(msgspec.json.encode(told))
+        print_json(msgspec.json.encode(result))
         return
     for sentence in sentences:
         click.echo(sentence)

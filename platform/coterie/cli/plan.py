@@ -129,7 +129,7 @@ def plan(
     except (CoterieError, WireError) as error:
         raise Failed(error.code, str(error)) from error
     if not is_alone(json_file):
-        for line in told(found):
+        for line in describe(found):
             click.echo(line)
     if plot is not None:
         from coterie.simulation.plot import proposals_figure  # only now: it takes a second to import
@@ -147,7 +147,7 @@ def _write(path: Path, write: Callable[[], object]) -> None:
         raise Failed("cli.cannot_write", f"{path} cannot be written: {error.strerror}.") from error
 
 
-def told(found: Proposals) -> Iterator[str]:
+def describe(found: Proposals) -> Iterator[str]:
     """What was looked for, then each proposal in three lines: what it changes, its figures, why."""
     goal, reach = found.goal, sum(one.reaches_goal for one in found.proposals)
     wanted = [f"accuracy {goal.accuracy:.3f} within {in_words(goal.within_s)}"]

@@ -65,10 +65,10 @@ def recipe(
     first = untrained(chosen, plan, seed=seed)
     trial = RecipeTrial(chosen, seed=seed, people=list(taking_part.values()), new=new, plan=plan, first=first)
     with ProgressLine.wanted(sys.stderr.isatty()) as line:
-        found = trial.run(rounds=rounds or expected.rounds, report=line.tell)
+        found = trial.run(rounds=rounds or expected.rounds, report=line.show)
         as_shipped = data is None and people is None and rounds is None
         worth = (
-            worth_of_pretraining(chosen, seed=seed, rounds=expected.rounds, report=line.tell) if as_shipped else None
+            worth_of_pretraining(chosen, seed=seed, rounds=expected.rounds, report=line.show) if as_shipped else None
         )
     console.print(score_table(chosen, found.scores, expected if as_shipped else None))
     console.print(f"An update: {found.update_bytes:,} bytes. Models of their own answer on {found.personal_share:.0%}.")

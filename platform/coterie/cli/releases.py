@@ -12,7 +12,7 @@ import msgspec
 
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.local import STATE
-from coterie.cli.output import JSON, print_json, print_rows, tell
+from coterie.cli.output import JSON, print_json, print_result, print_rows
 from coterie.cli.state import need_state
 from coterie.releases.repository import KeyFolder, Release, Repository, Role, read_key
 
@@ -58,7 +58,7 @@ def init(
         raise click.UsageError(f"{threshold} of {root_keys} keys cannot sign.")
     folder = KeyFolder(keys, _passphrase(passphrase_file, is_new=True))
     Repository(repository).create(folder, root_keys=root_keys, threshold=threshold, now=_now())
-    tell(
+    print_result(
         {"repository": str(repository), "keys": str(keys)},
         f"{repository} is begun; its keys are in {keys}: keep copies, and keep root's apart from each other.",
         f"Where the platform runs, `coterie releases publish {repository}` has devices find it.",
@@ -85,7 +85,7 @@ def add(
     """Sign the release whose agent is one of WHEELS; the others are what it needs that devices may lack."""
     folder = KeyFolder(keys, _passphrase(passphrase_file))
     release = Repository(repository).add(wheels, folder, now=_now(), notes=notes)
-    tell(release, f"agent {release.version} is in {repository}: {_told(release)}", as_json=as_json)
+    print_result(release, f"agent {release.version} is in {repository}: {_describe(release)}", as_json=as_json)
 
 
 @releases.command(short_help="Offer a release no more.")
@@ -98,7 +98,7 @@ def add(
 def withdraw(repository: Path, version: str, keys: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Offer VERSION no more; devices that have it keep it."""
     Repository(repository).withdraw(version, KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
-    tell({"version": version}, f"agent {version} is offered no more.", as_json=as_json)
+    print_result({"version": version}, f"agent {version} is offered no more.", as_json=as_json)
 
 
 @releases.command(short_help="Have the platform pass a repository on.")
@@ -116,7 +116,7 @@ def publish(repository: Path, state: Path | None, as_json: bool) -> None:
 
     files, size_bytes = publishing.publish(Repository(repository), now=_now())
     expiries = Repository(repository).expiries()
-    tell(
+    print_result(
         {"files": files, "size_bytes": size_bytes, "until": expiries},
         f"{files} files, {size_bytes} bytes, are new to the platform; devices find {_until(expiries)}",
         as_json=as_json,
@@ -143,12 +143,12 @@ def refresh(repository: Path | None, state: Path | None, online: Path, as_json: 
     key = read_key(online, None)
     if repository is not None:
         Repository(repository).refresh(key, now=_now())
-        _tell_until(Repository(repository).expiries(), as_json=as_json)
+        _print_expiry(Repository(repository).expiries(), as_json=as_json)
         return
     _set_up(state)
     from coterie.releases.publishing import refresh_published
 
-    _tell_until(refresh_published(key, now=_now()), as_json=as_json)
+    _print_expiry(refresh_published(key, now=_now()), as_json=as_json)
 
 
 @releases.command(short_help="Sign root and targets anew, before they expire.")
@@ -160,7 +160,7 @@ def refresh(repository: Path | None, state: Path | None, online: Path, as_json: 
 def renew(repository: Path, keys: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Sign root and targets as they are, for another year and half a year."""
     Repository(repository).renew(KeyFolder(keys, _passphrase(passphrase_file)), now=_now())
-    _tell_until(Repository(repository).expiries(), as_json=as_json)
+    _print_expiry(Repository(repository).expiries(), as_json=as_json)
 
 
 @releases.command(short_help="Put another key in a key's place.")
@@ -175,7 +175,7 @@ def rotate(repository: Path, role: Role, keys: Path, passphrase_file: Path | Non
     folder = KeyFolder(keys, _passphrase(passphrase_file))
     Repository(repository).rotate(role, folder, now=_now())
     newest = folder.newest(role)
-    tell({"role": role, "key": str(newest)}, f"{newest} signs from now on.", as_json=as_json)
+    print_result({"role": role, "key": str(newest)}, f"{newest} signs from now on.", as_json=as_json)
 
 
 @releases.command(short_help="What is in a repository, and until when it holds.")
@@ -193,7 +193,7 @@ def show(repository: Path | None, state: Path | None, as_json: bool) -> None:
         if as_json:
             print_json(msgspec.json.encode({"releases": held, "until": expiries}))
             return
-        print_rows(("version", "files"), [{"version": one.version, "files": _told(one)} for one in held])
+        print_rows(("version", "files"), [{"version": one.version, "files": _describe(one)} for one in held])
         click.echo(_until(expiries))
 
 
@@ -222,12 +222,12 @@ def _set_up(state: Path | None) -> None:
     django.setup()
 
 
-def _told(release: Release) -> str:
+def _describe(release: Release) -> str:
     return f"{len(release.wheels)} wheels, {release.size_bytes} bytes"
 
 
-def _tell_until(expiries: Mapping[str, datetime], *, as_json: bool) -> None:
-    tell({"until": expiries}, _until(expiries), as_json=as_json)
+def _print_expiry(expiries: Mapping[str, datetime], *, as_json: bool) -> None:
+    print_result({"until": expiries}, _until(expiries), as_json=as_json)
 
 
 def _until(expiries: Mapping[str, datetime]) -> str:

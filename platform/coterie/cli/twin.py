@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from coterie.cli.failures import Failed, failures_shown
-from coterie.cli.output import JSON, Fields, print_json, print_rows, tell
+from coterie.cli.output import JSON, Fields, print_json, print_result, print_rows
 from coterie.cli.resources import connected, find_federation
 from coterie.simulation.errors import MalformedFile
 from coterie.simulation.scenario import read_toml
@@ -57,7 +57,9 @@ def twin(
             export.write_bytes(connection.request("GET", f"{path}/twin/", query={"days": str(days)}))
         except OSError as error:
             raise Failed("cli.cannot_write", f"{export} cannot be written: {error.strerror}.") from error
-        tell({"file": str(export), "days": days}, f"{export} has the fleet's last {days:g} days.", as_json=as_json)
+        print_result(
+            {"file": str(export), "days": days}, f"{export} has the fleet's last {days:g} days.", as_json=as_json
+        )
         return
     if forecasts:
         content = connection.request("GET", f"{path}/forecasts/")

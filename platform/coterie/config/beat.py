@@ -1,4 +1,4 @@
-"""The clock that sends periodic work: it goes on when the system's clock is set back, and is seen while it goes."""
+"""The scheduler of periodic work: it continues when the system's clock is set back, and records heartbeats."""
 
 import logging
 import threading
@@ -19,12 +19,12 @@ RESTART_S = 1.0
 
 
 class Scheduler(beat.Scheduler):
-    """Celery's own, in memory, with a pulse. A schedule that a file keeps would wait for a clock that was set back."""
+    """Celery's own, in memory, with a heartbeat. A schedule stored in a file would wait if the clock were set back."""
 
     _pulse_at = float("-inf")
 
     def tick(self, *_: object, **__: object) -> float:
-        """Send one task that is due; the seconds until the next."""
+        """Send one due task; returns the seconds until the next."""
         LIFE.show("tick")
         wait_s: float = super().tick()
         if time.monotonic() - self._pulse_at >= EVERY_S:
@@ -33,35 +33,35 @@ class Scheduler(beat.Scheduler):
         return wait_s
 
     def adjust(self, n: float, drift: float = 0.0) -> float:  # noqa: ARG002 - Celery's signature
-        """Seconds until an entry is looked at again: as many as there are until it is due.
+        """Seconds until an entry is checked again: as many as there are until it is due.
 
-        Celery looks ten milliseconds earlier, and then over and over without a pause, a hundredth of a core.
+        Celery checks ten milliseconds earlier, and then repeatedly without a pause, which costs a hundredth of a core.
         """
         return n
 
     def schedules_equal(self, old_schedules: object, new_schedules: object) -> bool:  # noqa: ARG002 - Celery's signature
-        """Whether the schedule is the one of the tick before: it is of the settings, and never changes.
+        """Always true: the schedule is part of the settings and never changes.
 
-        To compare all its entries at each tick was a fifth of what an idle platform does.
+        Comparing all its entries at each tick would be a fifth of the work of an idle platform.
         """
         return old_schedules is not None
 
     def record_pulse(self) -> None:
-        """Let others see that it goes."""
+        """Record a heartbeat."""
         record_pulse(datetime.now(UTC))
 
 
 class RestingScheduler(Scheduler):
-    """That of embedded mode, which leaves out what rests, and everything while its disk is full."""
+    """The scheduler of embedded mode, which skips resting tasks, and all tasks while its disk is full."""
 
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Producer | None = None) -> None:
-        """Send a task whose time has come; none could write on a full disk, and each would say so."""
+        """Send a due task, unless it rests; none could write on a full disk, and each would log that."""
         if not RESTS.is_on(str(entry.task)) and DISK not in AWAY:
             super().apply_entry(entry, producer=producer)
 
 
 class Beat:
-    """The clock as a thread of the server, which is started again when it ends by itself."""
+    """The scheduler as a thread of the server, restarted when it ends by itself."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -70,12 +70,12 @@ class Beat:
         self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
 
     def start(self) -> None:
-        """Begin to send; returns at once."""
-        record_pulse(datetime.now(UTC))  # whoever asks before the first tick is not told that nothing goes
+        """Start; returns at once."""
+        record_pulse(datetime.now(UTC))  # a check before the first tick must not report a missing heartbeat
         self._thread.start()
 
     def stop(self) -> None:
-        """Send nothing any more."""
+        """Stop sending tasks."""
         self._stopping.set()
         self._service.stop()
 
@@ -89,5 +89,5 @@ class Beat:
             self._stopping.wait(RESTART_S)
 
     def _make(self) -> beat.Service:
-        # It looks at its schedule at least each second: nobody waits longer for its end.
+        # It checks its schedule at least each second: nobody waits longer for its end.
         return beat.Service(self._app, max_interval=1, scheduler_cls=RestingScheduler)

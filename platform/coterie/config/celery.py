@@ -19,7 +19,7 @@ app.set_default()
 @signals.worker_init.connect
 @signals.beat_init.connect
 def refuse_other_schema(**_: object) -> None:
-    """End before anything is done with tables that are not this code's; embedded mode's server looks itself."""
+    """Exit before anything is done with tables of another version; embedded mode's server checks that itself."""
     from coterie.config.schema import OtherSchema, refuse_other  # Django's database layer is ready only now
 
     if settings.EMBEDDED:
@@ -32,7 +32,7 @@ def refuse_other_schema(**_: object) -> None:
 
 @signals.worker_init.connect
 def watch_worker(**_: object) -> None:
-    """Show it to whoever watches; embedded mode's server shows itself."""
+    """Record a worker's sign of life; embedded mode's server does that itself."""
     from coterie.config.monitoring.begin import begin_monitoring  # its models need Django set up
     from coterie.config.tracing import begin_tracing
 
@@ -43,7 +43,7 @@ def watch_worker(**_: object) -> None:
 
 @signals.beat_init.connect
 def watch_beat(**_: object) -> None:
-    """The same of a clock, which shows the platform as a whole while it is the one that acts."""
+    """The same for a scheduler, which exports the platform's figures while it is the active one."""
     from coterie.config.leader import LEADERSHIP
     from coterie.config.monitoring.begin import begin_monitoring
 
@@ -53,7 +53,7 @@ def watch_beat(**_: object) -> None:
 
 @signals.celeryd_after_setup.connect
 def take_tasks_of_this_host(instance: WorkController, **_: object) -> None:
-    """Of which other machines' workers take none."""
+    """Take the tasks of this host's own queue, from which other hosts' workers take none."""
     from coterie.config.own_queue import take_from_own_queue  # its models need Django set up
 
     take_from_own_queue(instance.app)
@@ -61,7 +61,7 @@ def take_tasks_of_this_host(instance: WorkController, **_: object) -> None:
 
 @signals.worker_ready.connect
 def register_this_host(**_: object) -> None:
-    """Have this machine take workers of training jobs for as long as a Celery worker runs on it."""
+    """Register this machine for workers of training jobs as long as a Celery worker runs on it."""
     from coterie.cluster.this_host import Presence
 
     Presence().begin()

@@ -1,4 +1,4 @@
-"""The database of each mode, as Django wants it described."""
+"""The database of each mode, in the form of Django's settings."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ def sqlite(path: Path) -> Mapping[str, object]:
         "NAME": path,
         "CONN_MAX_AGE": 0,
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": SQLITE_PRAGMAS},
-        # A file also in tests: several threads cannot share a database in memory without sharing its one connection.
+        # A file also in tests: several threads cannot share an in-memory database without sharing its one connection.
         "TEST": {"NAME": path.with_name("test.sqlite3")},
     }
 

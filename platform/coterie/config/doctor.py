@@ -1,4 +1,4 @@
-"""What a support engineer would ask first of a platform, asked by itself: each check says what it found."""
+"""Checks of a platform, as a support engineer would make first: each returns its findings."""
 
 import resource
 import secrets
@@ -35,7 +35,7 @@ DESCRIPTORS = 11_000
 
 
 class Finding(NamedTuple):
-    """What one check found."""
+    """The result of one check."""
 
     about: str
     state: State
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> Iterator[Finding]:
-    """All checks, one after the other; one that fails keeps none of the others back."""
+    """Run all checks, one after the other; one that fails does not stop the others."""
     for about, check in CHECKS.items():
         try:
             if about in ON_ROWS and not _tables_are_ours():

@@ -1,34 +1,34 @@
-"""The clock of a platform of many processes, where several beats may run and one acts."""
+"""The scheduler of a platform of many processes, where several beats may run and one is active."""
 
 import logging
 
 from redis import RedisError
 
 from coterie.config.beat import Scheduler
-from coterie.config.leader import ASKED_EVERY_S, LEADERSHIP
+from coterie.config.leader import LEADERSHIP, RETRY_S
 from coterie.config.monitoring.liveness import LIFE
 
 logger = logging.getLogger(__name__)
 
 
 class ElectedScheduler(Scheduler):
-    """Sends what is due while this process holds the lock, and goes on while Redis is away."""
+    """Sends due tasks while this process holds the lock, and continues while Redis is away."""
 
     def tick(self, *_: object, **__: object) -> float:
-        """Send one task that is due, if this is the beat that acts; the seconds until the next look."""
+        """Send one due task, if this is the active beat; returns the seconds until the next check."""
         if LEADERSHIP.holds():
-            return min(super().tick(), ASKED_EVERY_S)
+            return min(super().tick(), RETRY_S)
         LIFE.show("tick")
-        return ASKED_EVERY_S
+        return RETRY_S
 
     def record_pulse(self) -> None:
-        """The next one comes in seconds, and without it periodic work counts as late."""
+        """Record a heartbeat; a lost one is followed by the next within seconds."""
         try:
             super().record_pulse()
         except RedisError:
             logger.warning("the pulse of periodic work could not be written", exc_info=True)
 
     def close(self) -> None:
-        """Let another act."""
+        """Release the lock, so that another beat becomes active."""
         super().close()
         LEADERSHIP.resign()

@@ -13,7 +13,7 @@ START_S = 20.0
 
 
 class EmbeddedWorker:
-    """A worker that performs tasks on a pool of threads, and the clock that enqueues the sweeps."""
+    """A worker that performs tasks on a pool of threads, and the scheduler that sends periodic work."""
 
     def __init__(self, app: Celery) -> None:
         self._ready = threading.Event()
@@ -28,7 +28,7 @@ class EmbeddedWorker:
         self._beat = Beat(app)
 
     def start(self) -> None:
-        """Return when tasks are being performed. Raises RuntimeError when that does not come about."""
+        """Return when tasks are being performed. Raises RuntimeError when the worker does not start."""
         state.should_stop = None
         be_patient(True)
         self._thread.start()
@@ -37,7 +37,7 @@ class EmbeddedWorker:
         self._beat.start()
 
     def stop(self, *, within_s: float) -> bool:
-        """Take no more tasks and finish those that run; False when some still ran after `within_s` seconds."""
+        """Take no more tasks and finish those that run; False when some still run after `within_s` seconds."""
         self._beat.stop()
         state.should_stop = EX_OK  # type: ignore[assignment]  # declared None, meant for an exit code
         be_patient(False)

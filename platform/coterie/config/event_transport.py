@@ -5,7 +5,7 @@ from queue import Empty
 
 from kombu.transport import memory, virtual
 
-WHEN_PENDING_S = 0.005  # nothing tells when an acknowledgement frees room to prefetch, so look again soon
+WHEN_PENDING_S = 0.005  # no event tells when an acknowledgement frees room to prefetch, so check again soon
 
 _arrived = threading.Event()
 _patient = threading.Event()
@@ -13,13 +13,13 @@ _patient.set()
 
 
 def be_patient(patient: bool) -> None:
-    """Whether consumers wait for messages; while a worker stops they look and go."""
+    """Set whether consumers wait for messages; while a worker stops they return at once."""
     (_patient.set if patient else _patient.clear)()
     _arrived.set()
 
 
 class Channel(memory.Channel):
-    """A channel that announces what is put on its queues."""
+    """A channel that announces messages put on its queues."""
 
     def _put(self, queue: str, message: dict[str, object], **kwargs: object) -> None:
         super()._put(queue, message, **kwargs)
@@ -27,7 +27,7 @@ class Channel(memory.Channel):
 
 
 class Transport(memory.Transport):
-    """The transport whose one consumer sleeps until a message arrives."""
+    """A transport whose single consumer sleeps until a message arrives."""
 
     Channel = Channel
     global_state = virtual.BrokerState()

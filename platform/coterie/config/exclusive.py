@@ -1,4 +1,4 @@
-"""What one platform at a time may hold: an address, and a state directory."""
+"""Resources that one platform at a time may hold: an address, and a state directory."""
 
 import fcntl
 import os

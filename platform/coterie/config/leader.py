@@ -1,7 +1,7 @@
-"""Of several beats one acts: the one that holds a lock of the database, for as long as its session there lives.
+"""Of several beats one is active: the one that holds a lock of the database, for as long as its session there lives.
 
-The server gives the lock up when the session ends: at once when the process is killed, and after `SILENCE_S` when its
-machine can no longer be reached. Two that acted for a moment would do no harm, since what beat sends may be done twice.
+The server releases the lock when the session ends: at once when the process is killed, and after `SILENCE_S` when its
+machine can no longer be reached. Two active beats for a moment would do no harm, since their tasks may be done twice.
 """
 
 import logging
@@ -17,44 +17,44 @@ logger = logging.getLogger(__name__)
 
 LOCK_NUMBER = 0x636F746572696502
 """Of the advisory lock: the platform's name, and a number."""
-ASKED_EVERY_S = 2.0
+RETRY_S = 2.0
 SILENCE_S = 20
 
 
 class Leadership:
-    """Whether this process is the beat that acts."""
+    """Whether this process is the active beat."""
 
     def __init__(self) -> None:
         self._session: psycopg.Connection[tuple[object, ...]] | None = None
         self._leads = False
-        self._asked_at = float("-inf")
+        self._tried_at = float("-inf")
 
     def holds(self) -> bool:
-        """As found out within the last seconds; a database that does not answer makes no leader."""
-        if time.monotonic() - self._asked_at >= ASKED_EVERY_S:
-            leads = self._ask()
+        """Whether it leads, as checked within the last seconds; without an answer of the database nobody leads."""
+        if time.monotonic() - self._tried_at >= RETRY_S:
+            leads = self._try_lock()
             if leads != self._leads:
                 logger.warning("this beat %s", "acts from now on" if leads else "no longer acts")
-            self._leads, self._asked_at = leads, time.monotonic()
+            self._leads, self._tried_at = leads, time.monotonic()
         return self._leads
 
     def found(self) -> bool:
-        """As last found out; from any thread."""
+        """The last result of `holds`; may be read from any thread."""
         return self._leads
 
     def resign(self) -> None:
-        """Let another act."""
+        """Release the lock."""
         self._leads = False
         if self._session is not None:
             with suppress(psycopg.Error):
                 self._session.close()
             self._session = None
 
-    def _ask(self) -> bool:
+    def _try_lock(self) -> bool:
         try:
             if self._session is None:
                 self._session = _session()
-            # Asking while one holds it counts up, which the end of the session undoes as a whole.
+            # Locking again while one holds it counts up; the end of the session releases everything.
             query = "SELECT 1" if self._leads else "SELECT pg_try_advisory_lock(%s)"
             row = self._session.execute(query, None if self._leads else [LOCK_NUMBER]).fetchone()
         except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""The memory of a server that runs for months: rare collections, few arenas, and what is free goes back."""
+"""Memory settings of a server that runs for months: rare collections, few arenas, and free memory is returned."""
 
 import ctypes
 import gc
@@ -8,22 +8,23 @@ import time
 # Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
 GC_THRESHOLDS = (50_000, 50, 100)
 ARENAS = 2
-"""Of the C library. It makes up to eight for each core, one for each thread that meets another, and keeps what each
-needed at most; numbers above that bring nothing where one thread runs Python at a time."""
+"""Of the C library. It creates up to eight per core, one for each of several concurrent threads, and each keeps its
+peak size; more arenas bring nothing where one thread runs Python at a time.
+"""
 M_ARENA_MAX = -8
 """Its name in glibc's <malloc.h>."""
 GIVE_BACK_EVERY_S = 60.0
 
 
 def bound_arenas() -> None:
-    """Before the first thread starts (glibc; elsewhere nothing happens)."""
+    """Call before the first thread starts (glibc; otherwise does nothing)."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_ARENA_MAX, ARENAS)
 
 
 def settle() -> None:
-    """Leave what is loaded by now out of collections, make them rare, and give free memory back from now on."""
+    """Exclude loaded objects from collections, make collections rare, and return free memory regularly from now on."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -32,15 +33,15 @@ def settle() -> None:
 
 
 def give_back() -> None:
-    """Collect what has become garbage among objects that are old, and give free memory back to the system.
+    """Collect old garbage, and return free memory to the system.
 
-    Requests that fail leave cycles of exceptions and frames; those that a collection meets alive count as old, which
-    the thresholds hardly ever look at. Where none was met since the last time, nothing is collected.
+    Requests that fail leave cycles of exceptions and frames; those that survive a collection become old, and the
+    thresholds hardly ever collect old objects. Where there were none since the last time, nothing is collected.
     """
     if any(gc.get_count()[1:]):
         gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:  # glibc's; by itself it returns only what is free at the end of its heap
+    if trim is not None:  # glibc's; by default it returns only what is free at the end of its heap
         trim(0)
 
 

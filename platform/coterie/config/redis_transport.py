@@ -1,7 +1,7 @@
-"""Celery's broker in Redis, whose workers go on when it has been away.
+"""Celery's broker in Redis, whose workers continue after an outage.
 
-kombu 5.7 closes the channel of a lost connection twice. The second time it gives tasks that were under way back, on a
-connection whose address is gone by then, and ends the worker by an AttributeError instead of connecting anew.
+kombu 5.7 closes the channel of a lost connection twice. The second time it returns unfinished tasks, on a connection
+whose address is gone by then, and ends the worker by an AttributeError instead of reconnecting.
 """
 
 from kombu.transport import redis
@@ -9,7 +9,7 @@ from redis.exceptions import ConnectionError as Away
 
 
 class Channel(redis.Channel):
-    """A channel that says that its connection was lost as all of it does."""
+    """A channel that reports a lost connection as all of its other methods do."""
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, object]:
         """Raises Away."""

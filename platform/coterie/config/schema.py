@@ -1,4 +1,4 @@
-"""Whether the tables are those of this code: older code on newer tables would write what nobody expects."""
+"""Checks that the tables are those of this code: older code on newer tables would write unexpected values."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -8,15 +8,15 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 Change = tuple[str, str]
-"""A migration by the label of its app and its name."""
+"""A migration: the label of its app and its name."""
 
 
 class OtherSchema(Exception):
-    """The database was used by a version of Coterie from whose tables this one cannot go on."""
+    """The database was used by a version of Coterie with tables that this one cannot migrate."""
 
 
 def refuse_other() -> None:
-    """Return if this code knows all changes made to the tables, and can make the others. Raises OtherSchema."""
+    """Check that this code knows all changes made to the tables, and can make the others. Raises OtherSchema."""
     applied = MigrationRecorder(connections[DEFAULT_DB_ALIAS]).applied_migrations()
     if unknown := unknown_changes(applied):
         raise OtherSchema(

@@ -13,7 +13,7 @@ from coterie.config.exclusive import bind, port
 
 
 def main(given: argparse.Namespace) -> None:
-    """Serve where `options` say until a signal ends it."""
+    """Serve as `options` say until a signal ends it."""
     memory.bound_arenas()
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
@@ -37,7 +37,7 @@ def main(given: argparse.Namespace) -> None:
 
 
 def options(arguments: Sequence[str], *, prog: str) -> argparse.Namespace:
-    """Where to listen; read before there is a state. Exits where they do not fit."""
+    """Where to listen; parsed before there is a state. Exits where they are invalid."""
     parser = argparse.ArgumentParser(prog=prog, description="Run one web process of a platform in scaled mode.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=port, default=8000, help="(default: %(default)s)")

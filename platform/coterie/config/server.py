@@ -40,7 +40,7 @@ FINISH_TASKS_S = 3.0
 
 
 class Server(BoundedServer):
-    """Uvicorn that tells when it answers."""
+    """Uvicorn that reports when it answers."""
 
     def __init__(
         self, config: uvicorn.Config, options: ServerOptions, lifeline: socket.socket, tls: ServerTls | None
@@ -50,7 +50,7 @@ class Server(BoundedServer):
         self._lifeline = lifeline
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer requests, and say so."""
+        """Start answering requests, and report it."""
         await super().startup(sockets)
         self._lifeline.send(b"r")
         options = self._options
@@ -59,24 +59,24 @@ class Server(BoundedServer):
 
 
 def main() -> None:
-    """Serve until a signal ends it or the supervisor has gone."""
+    """Serve until a signal ends it or the supervisor has ended."""
     faulthandler.enable()  # says where, when native code ends the process
     gc.disable()  # until all is loaded: nothing of that is garbage
     memory.bound_arenas()
     options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
-    django.setup()  # which finds the system's own temporary directory first
+    django.setup()  # which looks for the system's own temporary directory first
     _use_own_temporary(Path(options.state) / "temporary")
     _prepare(options)
     if not _serve(options, lifeline):
-        # Tasks that still run would hold the exit up. Their rows say that they run, and the sweep takes them up again.
+        # Tasks that still run would delay the exit. Their rows say that they run, and the sweep resumes them.
         remove_directory(settings.SPOOL)
         os._exit(0)
 
 
 def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
-    """True when everything has come to its end, False when tasks still run."""
+    """True when everything has ended, False when tasks still run."""
     from coterie.cluster.this_host import Presence
     from coterie.config.celery import app
     from coterie.config.embedded_worker import EmbeddedWorker
@@ -112,7 +112,7 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
 
 
 def _use_own_temporary(directory: Path) -> None:
-    """Keep temporary files with the state, and begin without those that a killed server left behind."""
+    """Keep temporary files in the state directory, and delete those of a killed server."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     tempfile.tempdir = str(directory)
@@ -136,7 +136,7 @@ def _prepare(options: ServerOptions) -> None:
 
 
 def _finish_key_rotation() -> None:
-    """Sign with the next key where a kill came between its statement and its use."""
+    """Finish a rotation of the signing key that a kill interrupted between its statement and its use."""
     from coterie.fleet.signing_keys import use_written_key
 
     if use_written_key():
@@ -160,8 +160,8 @@ def _see_to_first_operator(options: ServerOptions, password_file: Path) -> None:
 
 
 def _end_with_supervisor(lifeline: socket.socket) -> None:
-    """The supervisor never writes; reading ends when it has gone, however it went."""
-    with suppress(ConnectionResetError):  # what it has not read of ours when it goes comes back as a reset
+    """Exit with the supervisor: it never writes, so reading returns when it has ended, for whatever reason."""
+    with suppress(ConnectionResetError):  # output of ours that it has not read by then comes back as a reset
         while lifeline.recv(1):
             pass
     os._exit(ORPHANED)

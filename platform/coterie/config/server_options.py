@@ -1,15 +1,17 @@
-"""What the supervisor hands to its server; apart from both, because the supervisor stays light without Django."""
+"""The options that the supervisor passes to its server; a separate module, because the supervisor does not load
+Django.
+"""
 
 import msgspec
 
 from coterie.config.announce import Style
 
 REFUSED = 4
-"""Exit status of a server that another start will not help; standard error says why."""
+"""Exit status of a server for which a restart is pointless; standard error has the reason."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True):
-    """One server's share of what `coterie up` was told and opened."""
+    """A server's share of the options and descriptors of `coterie up`."""
 
     listener_fd: int
     lifeline_fd: int

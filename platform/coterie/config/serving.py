@@ -1,4 +1,4 @@
-"""How the server of either mode is set up: uvicorn with protocols that keep within bounds."""
+"""The server of either mode: uvicorn with bounded protocols."""
 
 import asyncio
 import atexit
@@ -22,13 +22,13 @@ from coterie_wire.messages import MAX_MESSAGE_BYTES
 
 CLOSE_CONNECTIONS_S = 2
 TICKS_AT_ONCE = 5
-"""Of uvicorn's, which counts tenths of a second and does what is for each second at each tenth of them."""
+"""Of uvicorn's ticks, which are tenths of a second; work for each second is done at each tenth of them."""
 
 
 class BoundedServer(uvicorn.Server):
-    """Uvicorn on a loop that tells once when the system has no descriptor left for another connection.
+    """Uvicorn that logs once when the system has no descriptor left for another connection.
 
-    It ends without sending all devices to the other processes at the same time.
+    It shuts down without sending all devices to the other processes at the same time.
     """
 
     def __init__(self, config: uvicorn.Config, tls: ServerTls | None = None) -> None:
@@ -36,34 +36,34 @@ class BoundedServer(uvicorn.Server):
         self._tls = tls
 
     async def main_loop(self) -> None:
-        """As uvicorn's, whose ten looks a second whether it shall end were a seventh of what an idle platform does."""
+        """As uvicorn's, whose ten checks a second for shutdown were a seventh of an idle platform's work."""
         counter = 0
         while not await self.on_tick(counter):
             counter = (counter + TICKS_AT_ONCE) % (10 * TICKS_AT_ONCE)
             await asyncio.sleep(TICKS_AT_ONCE / 10)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer requests."""
-        asyncio.get_running_loop().set_exception_handler(tell_of_failure)
+        """Start answering requests."""
+        asyncio.get_running_loop().set_exception_handler(log_failure)
         self._following = asyncio.create_task(LIFE.follow_loop())
         if self._tls is not None:
             self._keeping = asyncio.create_task(self._tls.keep_current())
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the sockets, then take no more connections.
+        """Close the sockets, then accept no more connections.
 
-        Little by little, where other processes answer meanwhile; a second signal hurries it.
+        Gradually, where other processes answer meanwhile; a second signal hurries it.
         """
         await ENDING.close_sockets(is_hurried=lambda: settings.EMBEDDED or self.force_exit)
         await super().shutdown(sockets)
 
 
-def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # Any: as asyncio declares it
-    """Log what failed in the loop.
+def log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # Any: as asyncio declares it
+    """Log a failure in the loop.
 
     asyncio accepts as many connections at once as may wait, before any is counted, and logs each that has no descriptor
-    with a traceback; it tries again a second later.
+    with a traceback; it retries a second later.
     """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
@@ -73,10 +73,10 @@ def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
 
 
 def server_config(tls: ServerTls | None = None) -> uvicorn.Config:
-    """The platform on uvicorn.
+    """The configuration of uvicorn for the platform.
 
-    Makes this process's spool, which goes with it, and lets the process open as many files as the system allows. Raises
-    OSError where the spool cannot be made.
+    Creates this process's spool, which is removed with it, and lets the process open as many files as the system
+    allows. Raises OSError where the spool cannot be created.
     """
     make_directory(settings.SPOOL)
     atexit.register(remove_directory, settings.SPOOL)
@@ -90,10 +90,10 @@ def server_config(tls: ServerTls | None = None) -> uvicorn.Config:
         http=cast(Any, guarded(connections, LIMITS)),
         ws=cast(Any, guarded_sockets(connections, LIMITS)),
         ssl_context_factory=None if tls is None else lambda _config, _default: tls.context,
-        lifespan="off",  # uvicorn swallows what fails in its shutdown; what starts and stops does so around it instead
+        lifespan="off",  # uvicorn swallows failures in its shutdown; start and end are handled around it instead
         ws_max_size=2 * MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False,  # it doubles the memory of a socket, and messages are small
-        proxy_headers=False,  # it would believe everybody on this machine; the door asks whom the operator trusts
+        proxy_headers=False,  # it would trust everyone on this machine; the gateway uses the operator's trusted proxies
         access_log=False,
         log_config=None,
         server_header=False,

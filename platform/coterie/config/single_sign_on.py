@@ -10,7 +10,7 @@ from coterie.core.acting import OperatorRole
 
 
 def provider_of(env: Env) -> Provider | None:
-    """None: operators sign in with passwords and links alone. Raises ImproperlyConfigured."""
+    """The provider; None: operators sign in with passwords and links only. Raises ImproperlyConfigured."""
     if not env.oidc_issuer:
         return None
     if find_spec("mozilla_django_oidc") is None:

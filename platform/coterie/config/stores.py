@@ -1,4 +1,4 @@
-"""Where bytes lie, from the environment: in a directory of the state, or in an object storage."""
+"""Where bytes are stored, by the environment: in a directory of the state, or in an object storage."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from coterie.config.env import Env
 
 
 def stored_in(folder: str, env: Env, state: Path) -> dict[str, object]:
-    """The entry of Django's ``STORAGES`` for what belongs in `folder`."""
+    """The entry of Django's ``STORAGES`` for the contents of `folder`."""
     if not env.s3_bucket:
         return {
             "BACKEND": "coterie.storage.files.DurableFileSystemStorage",

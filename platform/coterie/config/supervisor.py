@@ -1,6 +1,7 @@
-"""Keeps the server of embedded mode running, and takes it along when it ends itself.
+"""Keeps the server of embedded mode running, and ends it when it ends itself.
 
-``python -m coterie.config.supervisor OPTIONS``: `coterie up` turns itself into it once it holds the port and the state.
+``python -m coterie.config.supervisor OPTIONS``: `coterie up` replaces itself by it once it holds the port and the
+state.
 """
 
 import os
@@ -18,14 +19,14 @@ from coterie.config.server_options import REFUSED, ServerOptions
 from coterie_wire.structs import from_json
 
 STOP_S = 10.0
-"""How long a server that was asked to stop may take."""
+"""How long a server may take to stop."""
 RESTART_S = 0.2
 MAX_RESTART_S = 5.0
 NEVER_READY_LIMIT = 3
 
 
 class SupervisorOptions(msgspec.Struct, frozen=True):
-    """What `coterie up` was told and opened."""
+    """The options and descriptors of `coterie up`."""
 
     listener_fd: int
     lock_fd: int
@@ -36,7 +37,9 @@ class SupervisorOptions(msgspec.Struct, frozen=True):
 
 
 class Supervisor:
-    """One server after the other on one listening socket, so that clients wait through a restart instead of failing."""
+    """Runs one server after the other on one listening socket, so that clients wait during a restart instead of
+    failing.
+    """
 
     def __init__(self, options: SupervisorOptions) -> None:
         self._options = options
@@ -44,7 +47,7 @@ class Supervisor:
         self._stopping = threading.Event()
 
     def run(self) -> int:
-        """Supervise until SIGTERM, SIGINT or too many failures; the exit status."""
+        """Supervise until SIGTERM, SIGINT or too many failures; returns the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         style = self._options.style
@@ -64,12 +67,12 @@ class Supervisor:
         return 0
 
     def _run_server(self) -> tuple[int, bool]:
-        """The status with which one server ended, and whether it had been ready."""
+        """The exit status of one server, and whether it had been ready."""
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 self._server = self._start_server(theirs.fileno())
-            if self._stopping.is_set():  # a signal came before there was a server to pass it to
+            if self._stopping.is_set():  # a signal arrived before there was a server to pass it to
                 self._server.terminate()
             status = self._server.wait()
             ours.setblocking(False)
@@ -90,9 +93,9 @@ class Supervisor:
         )
         return subprocess.Popen(
             [sys.executable, "-m", "coterie.config.server", msgspec.json.encode(options).decode()],
-            # The lock passes on: it must outlive this process as long as its server does.
+            # The lock is inherited: it must outlive this process as long as its server does.
             pass_fds=[given.listener_fd, lifeline_fd, given.lock_fd],
-            start_new_session=True,  # Ctrl-C reaches the supervisor alone
+            start_new_session=True,  # Ctrl-C reaches the supervisor only
         )
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What the platform does as a whole, as Celery performs it."""
+"""Periodic tasks of the platform as a whole."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,5 @@ from coterie.core.pruning import prune
 
 @shared_task(name="coterie.config.tasks.prune_history")
 def prune_history() -> None:
-    """Remove what only tells of the past; runs now and then."""
+    """Remove old history; runs periodically."""
     prune(now=timezone.now())

@@ -1,4 +1,4 @@
-"""TLS that the platform's own server speaks, where no proxy does: it asks devices for their certificates."""
+"""TLS of the platform's own server, where no proxy ends it: it requests devices' certificates."""
 
 import asyncio
 import logging
@@ -16,10 +16,11 @@ from coterie.core.errors import CoterieError
 
 logger = logging.getLogger(__name__)
 NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
-"""OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``: the platform knows when a certificate ends, and tells its device, where
-asyncio would cut the connection without a word."""
-LOOK_EVERY_S = 60.0
-"""How soon a renewed certificate of the server is used, and another authority of devices trusted."""
+"""OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``: the platform checks when a certificate ends, and tells its device, where
+asyncio would close the connection without an explanation.
+"""
+REFRESH_EVERY_S = 60.0
+"""How soon a renewed certificate of the server is used, and a new authority of devices trusted."""
 
 
 class ServerTls:
@@ -33,15 +34,15 @@ class ServerTls:
         self._read_at: tuple[int, ...] = ()
         self._load()
         if settings.DEVICE_CERTIFICATES != "off":
-            # Optional: who enrols, a device whose certificate has expired, and browsers come without one.
+            # Optional: enrolling devices, those with an expired certificate, and browsers come without one.
             self.context.verify_mode = ssl.CERT_OPTIONAL
             self.context.verify_flags |= NO_CHECK_TIME
 
-    def look(self) -> None:
-        """Use the server's certificate anew where its files have changed, and trust authorities that came.
+    def refresh(self) -> None:
+        """Reload the server's certificate if its files have changed, and trust new authorities.
 
-        One that is gone from the list stays trusted by this process: whoever it certifies must be a device's all the
-        same. Raises OSError, DatabaseError or CoterieError.
+        A removed authority stays trusted by this process: certificates are compared with their devices in any case.
+        Raises OSError, DatabaseError or CoterieError.
         """
         self._load()
         if settings.DEVICE_CERTIFICATES != "off":
@@ -50,17 +51,17 @@ class ServerTls:
             self.context.load_verify_locations(cadata=trusted_authorities(now=datetime.now(UTC)))
 
     async def keep_current(self) -> None:
-        """Look from time to time; what fails is logged, and tried again."""
+        """Refresh it periodically; failures are logged, and retried."""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(REFRESH_EVERY_S)
             try:
-                await sync_to_async(self._look_and_close)()
+                await sync_to_async(self._refresh_and_close)()
             except (OSError, DatabaseError, InterfaceError, CoterieError) as error:
                 logger.error("the server's certificates cannot be read anew: %s", error)
 
-    def _look_and_close(self) -> None:
+    def _refresh_and_close(self) -> None:
         try:
-            self.look()
+            self.refresh()
         finally:
             connection.close()
 
@@ -73,15 +74,15 @@ class ServerTls:
 
 
 def read_tls(prog: str) -> ServerTls | None:
-    """What the settings want; None: a proxy ends TLS. Exits, so that another start does not help, where it cannot be.
+    """The configured TLS; None: a proxy ends TLS. Exits with REFUSED where it cannot be used.
 
-    Django must be set up, and its tables there.
+    Django must be set up, and its tables must exist.
     """
     if settings.TLS_CERTIFICATE is None:
         return None
     try:
         tls = ServerTls(settings.TLS_CERTIFICATE, settings.TLS_KEY)
-        tls.look()
+        tls.refresh()
     except (OSError, DatabaseError, InterfaceError, CoterieError) as error:
         logger.error("%s: cannot speak TLS with %s: %s", prog, settings.TLS_CERTIFICATE, error)
         sys.exit(REFUSED)

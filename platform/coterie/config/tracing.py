@@ -1,6 +1,6 @@
-"""Sends spans to an OpenTelemetry collector, where the settings say so (ADR 73).
+"""Exports spans to an OpenTelemetry collector, where the settings say so (ADR 73).
 
-Everything else, as where to and how many, the SDK reads from the standard ``OTEL_*`` variables.
+Everything else, such as the endpoint and sampling, the SDK reads from the standard ``OTEL_*`` variables.
 """
 
 import atexit
@@ -30,7 +30,7 @@ SERVICE = "coterie"
 def begin_tracing(process: str) -> None:
     """Send this process's spans from now on, under the service ``coterie-PROCESS`` unless ``OTEL_SERVICE_NAME`` is set.
 
-    Nothing happens without ``COTERIE_TELEMETRY=otlp``. Raises ImproperlyConfigured where the extra is not installed.
+    Does nothing without ``COTERIE_TELEMETRY=otlp``. Raises ImproperlyConfigured where the extra is not installed.
     """
     if settings.TELEMETRY != "otlp":
         return
@@ -42,7 +42,7 @@ def begin_tracing(process: str) -> None:
 
 
 def end_tracing(tracing: "OpenTelemetry") -> None:
-    """Send what is left, and no more."""
+    """Send pending spans, and no more."""
     send_spans_to(None)
     tracing.close()
 
@@ -51,7 +51,7 @@ class OpenTelemetry:
     """A `coterie.core.tracing.Tracer` on the SDK."""
 
     def __init__(self, processor: "SpanProcessor", *, process: str) -> None:
-        # What the environment says of the resource goes before what is given here only where it is merged last.
+        # The environment's resource attributes take precedence over those given here only if they are merged last.
         given = Resource({"service.name": f"{SERVICE}-{process}"})
         detected = Resource.create()
         named = not str(detected.attributes["service.name"]).startswith("unknown_service")
@@ -80,17 +80,17 @@ class OpenTelemetry:
                 raise
 
     def add(self, name: str, *, began_ns: int, ended_ns: int) -> None:
-        """One that another process has timed."""
+        """Add a span that another process has timed."""
         self._tracer.start_span(name, start_time=began_ns).end(end_time=ended_ns)
 
     def traceparent(self) -> str | None:
-        """The running span's name for others."""
+        """The running span's ``traceparent`` for other processes."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier)
         return carrier.get("traceparent")
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send pending spans."""
         self._provider.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""``coterie up``: the whole platform with one command; none of Django's, which would load every app first."""
+"""``coterie up``: the whole platform with one command; not one of Django's, which would load every app first."""
 
 import argparse
 import errno
@@ -18,7 +18,7 @@ NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def main(given: argparse.Namespace) -> None:
-    """Supervise the server that `options` describe until it is told to stop."""
+    """Supervise the server that `options` describe until it is stopped."""
     try:
         listener = bind(given.host, given.port)
     except OSError as error:
@@ -45,7 +45,7 @@ def main(given: argparse.Namespace) -> None:
 
 
 def options(arguments: Sequence[str], *, prog: str) -> argparse.Namespace:
-    """Where to listen and what to tell; read before there is a state. Exits where they do not fit."""
+    """Where to listen and what to print; parsed before there is a state. Exits where they are invalid."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Run the platform in embedded mode: SQLite and files in one directory, no server to install.",

@@ -1,4 +1,4 @@
-"""Every address that Django answers; devices speak to the gateway beside it (asgi.py)."""
+"""Every address that Django answers; devices use the gateway beside it (asgi.py)."""
 
 from django.conf import settings
 from django.contrib import admin

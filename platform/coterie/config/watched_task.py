@@ -1,4 +1,4 @@
-"""Every background task, counted and named in the log lines that it writes."""
+"""Counts every background task, and adds its fields to the log lines that it writes."""
 
 import logging
 import time
@@ -57,7 +57,7 @@ class WatchedTask(AnyTask):
     abstract = True
 
     def __call__(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as Celery declares it
-        """Perform the task; what it is given by name (a federation, a merge) is told by its log lines.
+        """Perform the task; its named arguments (a federation, a merge) are fields of its log lines.
 
         Periodic work that returns seconds rests for so long.
         """
@@ -81,8 +81,9 @@ class WatchedTask(AnyTask):
                 SEEN.show()
 
     def _traced(self, about: Mapping[str, str]) -> AbstractContextManager[object]:
-        """A span, as a part of what has sent the task. The sweeps, of which there are several a second, have none:
-        what they find to do has."""
+        """A span, a child of the one that sent the task. The sweeps, of which there are several a second, have
+        none: the tasks that they send do.
+        """
         sent_by = getattr(self.request, "traceparent", None)
         if sent_by is None and self.name in settings.PERIODIC_TASKS:
             return nullcontext()

@@ -60,7 +60,7 @@ def _check(given: argparse.Namespace, line: ProgressLine) -> Checked:
     kinds = {choice.slot: kind for choice in CHOICES if (kind := getattr(given, choice.slot)) is not None}
 
     def show(progress: Progress) -> None:
-        line.tell(f"{progress.stage} ({progress.done + 1} of {progress.total})")
+        line.show(f"{progress.stage} ({progress.done + 1} of {progress.total})")
 
     return check_programs(
         device=given.model,

@@ -19,8 +19,8 @@ class ProgressLine:
         """On standard error, if it is wanted."""
         return cls(sys.stderr if wanted else None)
 
-    def tell(self, text: str) -> None:
-        """Show `text` in place of what was there."""
+    def show(self, text: str) -> None:
+        """Show `text` in place of the earlier text."""
         if self._stream is not None and text != self._shown:
             self._stream.write("\r" + text[:WIDTH].ljust(len(self._shown[:WIDTH])))
             self._stream.flush()

@@ -41,7 +41,7 @@ def check(
         )
 
         def show(reported: Progress) -> None:
-            line.tell(f"{reported.stage} ({reported.done + 1} of {reported.total})")
+            line.show(f"{reported.stage} ({reported.done + 1} of {reported.total})")
 
         try:
             return check_programs(

@@ -151,7 +151,7 @@ class Federation:
         with ProgressLine.wanted(progress) as line:
             while True:
                 found = next((one for one in self.rounds() if one.number == number), None)
-                line.tell(str(found) if found else f"round {number} is not planned yet")
+                line.show(str(found) if found else f"round {number} is not planned yet")
                 if found is not None and found.is_over:
                     return found
                 self._rest.pause()

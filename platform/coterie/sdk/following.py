@@ -11,13 +11,13 @@ ENDED = ("succeeded", "failed", "cancelled")
 def follow(rest: Rest, job: Job, line: ProgressLine) -> None:
     """Wait for `job`, and tell how far it is. Raises JobFailed."""
     while job.state not in ENDED:
-        line.tell(stage_of(job))
+        line.show(stage_of(job))
         rest.pause()
         job = rest.get(f"jobs/{job.id}/", Job)
     if job.state != "succeeded":
         code = job.error_code or f"cloud_training.{job.state}"
         raise JobFailed(code, job.error_sentence or f"The {job.kind} was {job.state}.")
-    line.tell(f"{job.kind} is done")
+    line.show(f"{job.kind} is done")
 
 
 def stage_of(job: Job) -> str:

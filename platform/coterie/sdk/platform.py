@@ -78,7 +78,7 @@ class Platform:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coterie-export-")))
             models = {"device": device, "cloud": cloud}
             paths = write_programs(directory, models, example, length=length, loss=loss, target=target, tell=line.tell)
-            line.tell(f"uploading {decimal(sum(path.stat().st_size for path in paths.values()))}")
+            line.show(f"uploading {decimal(sum(path.stat().st_size for path in paths.values()))}")
             fields = {
                 "name": name,
                 "labels": list(labels),
@@ -90,9 +90,9 @@ class Platform:
             while pair.state == "checking":
                 self._rest.pause()
                 job = next(iter(self._jobs(pair, "preflight")), None)
-                line.tell(stage_of(job) if job else "waiting for the pre-flight")
+                line.show(stage_of(job) if job else "waiting for the pre-flight")
                 pair = self.pair(pair.id)
-            line.tell(f"{name} is {pair.state}")
+            line.show(f"{name} is {pair.state}")
         if pair.state == "rejected":
             raise Rejected(pair.reason_code, pair.reason_sentence, pair.reason_fields)
         return pair
@@ -237,10 +237,10 @@ class Platform:
         with ProgressLine.wanted(progress) as line:
             found = self._rest.post("evaluations/", Evaluation, body)
             while not found.is_over:
-                line.tell(str(found))
+                line.show(str(found))
                 self._rest.pause()
                 found = self._rest.get(f"evaluations/{found.id}/", Evaluation)
-            line.tell(str(found))
+            line.show(str(found))
         if found.state != "finished":
             raise EvaluationFailed(found.reason_code, found.reason_sentence)
         return found

@@ -213,7 +213,7 @@ def _own(
             yield _Own(
                 paths["device"],
                 samples,
-                lambda told: line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds"),
+                lambda told: line.show(f"simulated {told.share:.0%}, {told.rounds} rounds"),
                 paths.get("cloud"),
                 None if cloud_data is None else beside,
             )

@@ -125,7 +125,7 @@ def test_network_is_cut_off() -> None:
             run_child(JOB, Arguments("network", port), limits=Limits(confined=True))
 
 
-@pytest.mark.skipif(not seccomp.known_machine(), reason="there is no filter for this machine")
+@pytest.mark.skipif(not seccomp.is_supported(), reason="there is no filter for this machine")
 @pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_PACKET, socket.AF_VSOCK])
 def test_a_confined_child_opens_no_socket_of_other_programs(family: int) -> None:
     with pytest.raises(Crashed, match="PermissionError"):
@@ -149,7 +149,7 @@ if libc.syscall(425, 8, ctypes.create_string_buffer(256)) < 0:
 """
 
 
-@pytest.mark.skipif(not seccomp.known_machine(), reason="there is no filter for this machine")
+@pytest.mark.skipif(not seccomp.is_supported(), reason="there is no filter for this machine")
 @pytest.mark.parametrize(
     ("loopback", "told"),
     [
@@ -167,7 +167,7 @@ def test_where_nobody_may_leave_the_network_sockets_are_refused(loopback: bool, 
 def test_what_a_trial_finds_is_what_the_system_does_not_allow() -> None:
     missing = try_confinement()
     assert set(never_confined()) <= set(missing)
-    if landlock.version() and seccomp.known_machine():
+    if landlock.version() and seccomp.is_supported():
         assert missing == ()
 
 

@@ -28,7 +28,7 @@ print(list(obstacles()))
 """
 
 
-@pytest.mark.skipif(landlock.version() == 0 or not seccomp.known_machine(), reason="this kernel cannot confine it")
+@pytest.mark.skipif(landlock.version() == 0 or not seccomp.is_supported(), reason="this kernel cannot confine it")
 def test_what_a_process_may_not_do_is_named(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-c", CONFINED, str(tmp_path)],

@@ -7,7 +7,7 @@ def test_what_is_told_is_written_over_what_was_there() -> None:
     stream = StringIO()
     with ProgressLine(stream) as line:
         for text in ("compiling", "compiling", "done"):
-            line.tell(text)
+            line.show(text)
     assert stream.getvalue() == "\rcompiling\rdone     \n"
 
 
@@ -17,4 +17,4 @@ def test_nothing_told_leaves_no_line() -> None:
         pass
     assert stream.getvalue() == ""
     with ProgressLine.wanted(False) as line:
-        line.tell("unseen")
+        line.show("unseen")

@@ -1,1 +1,1 @@
-"""What operators' monitoring reads of a process: metrics, signs of life, and log lines that programs parse."""
+"""What monitoring reads of a process: metrics, liveness, and log lines that programs parse."""

@@ -1,4 +1,4 @@
-"""Starts what is to be seen of a process, where the settings give it a port."""
+"""Starts a process's monitoring endpoint, where the settings give it a port."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ from coterie.config.monitoring.liveness import LIFE, Sign
 
 
 def begin_monitoring(by: Sign, *, leads: Callable[[], bool]) -> None:
-    """Serve metrics and signs of life; the figures of the platform as a whole while it `leads`.
+    """Serve metrics and liveness; also the figures of the platform as a whole while `leads` is true.
 
-    Nothing happens without ``COTERIE_METRICS_PORT``. Raises OSError where another process has the port.
+    Does nothing without ``COTERIE_METRICS_PORT``. Raises OSError where another process has the port.
     """
     if settings.METRICS_PORT:
         LIFE.watch(by)

@@ -1,4 +1,4 @@
-"""One port of a process for those who watch it: ``/metrics`` and ``/livez``. Nothing else of the platform is there."""
+"""A process's port for monitoring: ``/metrics`` and ``/livez``. It serves nothing else of the platform."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +9,7 @@ from coterie.config.monitoring.liveness import Liveness
 from coterie.core.metrics import REGISTRY
 
 ASKED_S = 5.0
-"""Who sends no request for so long is left."""
+"""Seconds after which a connection without a request is closed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -26,7 +26,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, b"there are /metrics and /livez\n", "text/plain; charset=utf-8")
 
     def log_message(self, format: str, *values: object) -> None:
-        """Who is watched is no news."""
+        """Requests for metrics are not logged."""
 
     def _answer(self, status: int, body: bytes, content_type: str) -> None:
         self.send_response(status)
@@ -40,14 +40,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Who breaks off has gone."""
+        """Aborted connections are not logged."""
 
 
 def watched(life: Liveness, *, host: str, port: int) -> int:
-    """Serve for as long as the process lives, from a thread of its own; the port. Raises OSError.
-
-    Port 0: one that is free.
-    """
+    """Serve in a separate thread as long as the process lives; returns the port. Raises OSError. Port 0: a free one."""
     handler = type("Handler", (_Handler,), {"life": life})
     server = _Server((host, port), handler)
     threading.Thread(target=server.serve_forever, name="monitoring", daemon=True).start()

@@ -1,6 +1,6 @@
-"""Figures of the platform as a whole, from the database: shown by one process, the beat that acts.
+"""Figures of the platform as a whole, from the database: exported by one process, the active beat.
 
-Each process shows whether the database answers it: while it answers nobody, no beat acts.
+Each process exports whether the database answers it: while it does not answer, no beat is active.
 """
 
 import threading
@@ -26,13 +26,13 @@ from coterie.registry.models import Blob
 from coterie.rounds.models import Round
 
 KEPT_S = 15.0
-"""However often somebody asks, the database is asked no oftener."""
+"""Seconds between two queries, however often figures are requested."""
 BROKER_S = 2.0
 """How long the broker may take to answer."""
 
 
 class PlatformFigures(Collector):
-    """Whether the database answers, and gauges of the whole platform where `shown` says so of this process."""
+    """Whether the database answers, and gauges of the whole platform where `shown` returns true in this process."""
 
     def __init__(self, shown: Callable[[], bool]) -> None:
         self._shown = shown
@@ -42,7 +42,7 @@ class PlatformFigures(Collector):
         self._read_at = float("-inf")
 
     def collect(self) -> Iterator[Metric]:
-        """As they were within the last `KEPT_S`; no figures while the database does not answer."""
+        """The figures, at most `KEPT_S` old; none while the database does not answer."""
         whole = self._shown()
         yield GaugeMetricFamily("coterie_leader", "Whether this process sends periodic work.", value=float(whole))
         with self._lock:
@@ -51,12 +51,12 @@ class PlatformFigures(Collector):
             yield from self._kept
 
     def describe(self) -> list[Metric]:
-        """Nothing before it is asked for: the database may be away while the process starts."""
+        """Nothing before the first request: the database may be away while the process starts."""
         return []
 
 
 def show_figures(shown: Callable[[], bool]) -> None:
-    """Add them to what this process shows."""
+    """Add them to this process's metrics."""
     REGISTRY.register(PlatformFigures(shown))
 
 
@@ -96,7 +96,7 @@ def _figures(now: datetime) -> Iterator[Metric]:
 
 
 def _waiting_tasks() -> Iterator[Metric]:
-    """Nothing while the broker does not answer, nor in embedded mode, whose tasks wait in the server's memory."""
+    """Empty while the broker does not answer, and in embedded mode, whose tasks wait in the server's memory."""
     if settings.EMBEDDED:
         return
     address, queue = settings.CELERY_BROKER_URL, current_app.conf.task_default_queue

@@ -1,4 +1,4 @@
-"""Log lines as JSON objects, one a line, for what collects logs."""
+"""Log lines as JSON objects, one a line, for log collectors."""
 
 import json
 import logging

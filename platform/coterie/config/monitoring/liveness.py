@@ -1,4 +1,4 @@
-"""Whether this process still does what it is for: the loop turns, tasks end, the clock ticks."""
+"""Whether this process still works: its loop runs, tasks end, or its scheduler ticks."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ BEAT_S = 1.0
 
 
 class Liveness:
-    """When the process last gave the sign by which it is watched."""
+    """When the process last gave the sign of life that is watched."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,27 +22,27 @@ class Liveness:
         self._shown_at = time.monotonic()
 
     def watch(self, by: Sign) -> None:
-        """Judge the process by this sign from now on."""
+        """Watch this sign from now on."""
         with self._lock:
             self._watched_by, self._shown_at = by, time.monotonic()
 
     def show(self, sign: Sign) -> None:
-        """It goes on."""
+        """Record a sign."""
         if sign == self._watched_by:
             with self._lock:
                 self._shown_at = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether it shows nothing any more, though it should: whoever watches it starts it again.
+        """Whether signs are overdue, so that the process should be restarted.
 
-        Nobody is silent who has no task because nobody sends any.
+        A worker without tasks is not overdue while no tasks are being sent.
         """
         with self._lock:
             silent_s, by = time.monotonic() - self._shown_at, self._watched_by
         return silent_s > SILENT_S and not (by == "task" and is_late(datetime.now(UTC)))
 
     async def follow_loop(self) -> None:
-        """Show it for as long as the running loop turns."""
+        """Record signs for as long as the running loop runs."""
         while True:
             self.show("loop")
             await asyncio.sleep(BEAT_S)

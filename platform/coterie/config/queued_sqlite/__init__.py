@@ -1,1 +1,3 @@
-"""Django's SQLite, whose writers of this process take turns: SQLite's own waiting is a lottery that somebody loses."""
+"""Django's SQLite, where writers of this process take turns: SQLite's own waiting is unfair, and may starve one of
+them.
+"""

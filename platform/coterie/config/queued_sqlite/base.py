@@ -1,8 +1,8 @@
-"""The backend, as Django looks for it: ``ENGINE`` and ``.base``.
+"""The backend, with the names that Django expects: ``ENGINE`` and ``.base``.
 
-SQLite lets one write at a time. Who finds it locked looks again every tenth of a second, until a timeout; under load
-somebody is always quicker, so that some wait for ever: "database is locked". Here threads queue before they ask.
-What they have changed is counted when it is committed, and ends the rest of periodic work.
+SQLite allows one write at a time. A writer that finds it locked retries every tenth of a second, until a timeout; under
+load another one is always faster, so that some starve: "database is locked". Here threads queue first. Changes are
+counted when they are committed, and end the rest of periodic work.
 """
 
 import re
@@ -16,7 +16,7 @@ from coterie.config.queued_sqlite.turns import Turns
 from coterie.core.resting import CHANGES, is_unremarkable
 
 TURNS = Turns()
-"""Of this process; it has one database."""
+"""Of this process, which has one database."""
 READS = re.compile(r"\s*(SELECT|PRAGMA|EXPLAIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
 
 
@@ -54,13 +54,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._end_turn()
 
     def note_changes(self) -> None:
-        """What was changed is committed."""
+        """Count committed changes."""
         if self.has_changed:
             self.has_changed = False
             CHANGES.note()
 
     def _end_turn(self) -> None:
-        """Hand the turn on, unless the transaction is still open: SQLite may refuse to commit."""
+        """Release the turn, unless the transaction is still open: SQLite may refuse to commit."""
         in_transaction = False
         with suppress(ProgrammingError):  # it is closed
             in_transaction = self.connection is not None and self.connection.in_transaction
@@ -80,34 +80,34 @@ class QueuedCursor(base.SQLiteCursorWrapper):
         """Run a statement, in its turn if it writes. Raises OperationalError "database is locked"."""
         if not self._needs_turn(query):
             super().execute(query, params)
-            self._look_for_changes(query)
+            self._count_changes(query)
             return self
         self._take_turn()
         try:
             super().execute(query, params)
-            self._look_for_changes(query)
+            self._count_changes(query)
         finally:
             self._keep_or_give()
         return self
 
     def executemany(self, query: str, param_list: Any) -> "QueuedCursor":  # noqa: ANN401 - as sqlite3 has it
-        """The same of many rows."""
+        """The same for many rows."""
         if not self._needs_turn(query):
             super().executemany(query, param_list)
-            self._look_for_changes(query)
+            self._count_changes(query)
             return self
         self._take_turn()
         try:
             super().executemany(query, param_list)
-            self._look_for_changes(query)
+            self._count_changes(query)
         finally:
             self._keep_or_give()
         return self
 
-    def _look_for_changes(self, query: str) -> None:
-        """What a statement outside a transaction has changed is committed with it.
+    def _count_changes(self, query: str) -> None:
+        """Count the changes of a statement outside a transaction, which is committed with it.
 
-        Of one that returns rows SQLite does not know yet how many it will have changed.
+        For one that returns rows, SQLite does not know yet how many it will have changed.
         """
         returns_rows = self.description is not None and READS.match(query) is None
         if (self.rowcount > 0 or returns_rows) and not is_unremarkable():
@@ -123,7 +123,7 @@ class QueuedCursor(base.SQLiteCursorWrapper):
             raise OperationalError("database is locked: too many wait to write to it")
 
     def _keep_or_give(self) -> None:
-        """A transaction that has begun keeps the turn to its end; a single statement is over."""
+        """A transaction that has begun keeps the turn to its end; a single statement releases it."""
         if self.connection.in_transaction:
             self._wrapper.holds_turn = True
         else:

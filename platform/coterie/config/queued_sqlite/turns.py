@@ -1,11 +1,11 @@
-"""A lock that is handed on in the order in which it was asked for."""
+"""A fair lock: it is granted in the order of requests."""
 
 import threading
 from collections import deque
 
 
 class Turns:
-    """One holder at a time, which may let go in another thread."""
+    """One holder at a time; another thread may release it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -13,7 +13,7 @@ class Turns:
         self._taken = False
 
     def take(self, *, within_s: float) -> bool:
-        """Wait for one's turn; False if it did not come within `within_s` seconds."""
+        """Wait for the lock; False if it was not granted within `within_s` seconds."""
         with self._lock:
             if not self._taken:
                 self._taken = True
@@ -23,13 +23,13 @@ class Turns:
         if mine.wait(within_s):
             return True
         with self._lock:
-            if mine.is_set():  # it came while we turned away
+            if mine.is_set():  # it was granted after the timeout
                 return True
             self._waiting.remove(mine)
             return False
 
     def give(self) -> None:
-        """Hand the turn to whoever has waited longest."""
+        """Pass the lock to the longest waiting thread."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -37,6 +37,6 @@ class Turns:
                 self._taken = False
 
     def count_waiting(self) -> int:
-        """How many wait."""
+        """The number of waiting threads."""
         with self._lock:
             return len(self._waiting)
