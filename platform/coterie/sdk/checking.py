@@ -37,7 +37,7 @@ def check(
     models = {"device": device} if cloud is None else {"device": device, "cloud": cloud}
     with tempfile.TemporaryDirectory(prefix="coterie-export-") as directory, ProgressLine.wanted(progress) as line:
         paths = write_programs(
-            Path(directory), models, example, length=length, loss=loss, target=target, tell=line.tell
+            Path(directory), models, example, length=length, loss=loss, target=target, show=line.show
         )
 
         def show(reported: Progress) -> None:

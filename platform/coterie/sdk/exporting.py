@@ -27,7 +27,7 @@ def write_programs(
     length: Length | None = None,
     loss: LossFunction | None,
     target: Tensor | None,
-    tell: Callable[[str], None],
+    show: Callable[[str], None],
 ) -> Mapping[str, Path]:
     """Files of ``torch.export.save`` in `directory`: of each of `models` by its role, and of the loss, if there is one.
 
@@ -42,10 +42,10 @@ def write_programs(
     written: dict[str, Path] = {}
     try:
         for role, module in models.items():
-            tell(f"exporting the {role} model")
+            show(f"exporting the {role} model")
             written[role] = _write(export_module(module, inputs, length), directory / f"{role}.pt2")
         if loss is not None and target is not None:
-            tell("exporting the loss")
+            show("exporting the loss")
             program = export_loss(loss, _output(next(iter(models.values())), inputs), target)
             written["loss"] = _write(program, directory / "loss.pt2")
     except CoterieError as error:

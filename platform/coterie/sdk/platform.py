@@ -77,7 +77,7 @@ class Platform:
         with ProgressLine.wanted(progress) as line, ExitStack() as stack:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coterie-export-")))
             models = {"device": device, "cloud": cloud}
-            paths = write_programs(directory, models, example, length=length, loss=loss, target=target, tell=line.tell)
+            paths = write_programs(directory, models, example, length=length, loss=loss, target=target, show=line.show)
             line.show(f"uploading {decimal(sum(path.stat().st_size for path in paths.values()))}")
             fields = {
                 "name": name,

@@ -203,7 +203,7 @@ def _own(
     """The model and the samples as files, and a line of progress. Raises Rejected for what the simulator refuses."""
     with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
         models = {"device": device} if cloud is None else {"device": device, "cloud": cloud}
-        paths = write_programs(Path(directory), models, example, loss=None, target=None, tell=line.tell)
+        paths = write_programs(Path(directory), models, example, loss=None, target=None, show=line.show)
         samples, beside = Path(directory, "samples.npz"), Path(directory, "cloud.npz")
         for path, arrays in ((samples, data), (beside, cloud_data)):
             if arrays is not None:

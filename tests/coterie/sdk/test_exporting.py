@@ -31,7 +31,7 @@ class Bag(nn.Module):
 def test_samples_may_differ_in_the_length_of_an_argument(tmp_path: Path) -> None:
     example = (torch.zeros(1, 2), torch.zeros(1, 5, dtype=torch.int64))
     models = {"device": Bag(), "cloud": Bag()}
-    paths = write_programs(tmp_path, models, example, length=SENTENCES, loss=None, target=None, tell=lambda _: None)
+    paths = write_programs(tmp_path, models, example, length=SENTENCES, loss=None, target=None, show=lambda _: None)
     for role in models:
         signature = check_signature(load_upload(paths[role]), CrossEntropy())
         assert signature.length == SENTENCES
@@ -44,7 +44,7 @@ def test_a_module_is_left_in_the_mode_that_it_is_in(tmp_path: Path) -> None:
     modes = [part.training for part in module.modules()]
     targets = torch.zeros(2, dtype=torch.int64)
     paths = write_programs(
-        tmp_path, {"device": module}, torch.zeros(2, 3), loss=_surprise, target=targets, tell=lambda _: None
+        tmp_path, {"device": module}, torch.zeros(2, 3), loss=_surprise, target=targets, show=lambda _: None
     )
     assert [part.training for part in module.modules()] == modes
     operators = {str(node.target) for node in load_upload(paths["device"]).graph.nodes}
