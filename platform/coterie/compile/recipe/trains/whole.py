@@ -1,4 +1,4 @@
-"""All parameters with ``requires_grad``."""
+"""All parameters that the module itself lets train."""
 
 from coterie.compile.recipe.trains import Trains
 
