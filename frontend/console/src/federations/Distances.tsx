@@ -1,10 +1,11 @@
 import { Text } from "@mantine/core";
+import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import type { Split } from "./division";
 
-const DIGITS = 3;
+const NATS = numbers({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
 /** How far apart the models of any two groups are, and those of one among themselves. */
 export function Distances({ of: split }: { of: Split }) {
@@ -17,7 +18,7 @@ export function Distances({ of: split }: { of: Split }) {
     ...names.map((other) => ({
       header: other,
       align: "end" as const,
-      cell: (one: string) => between(one, other).toFixed(DIGITS),
+      cell: (one: string) => NATS.format(between(one, other)),
       tint: (one: string) => (farthest === 0 ? 0 : between(one, other) / farthest),
     })),
   ];

@@ -54,7 +54,7 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
       const label = cameOf(origin);
       const [made, from] = [names.get(target) ?? "", names.get(source) ?? ""];
       const ariaLabel = t`${made} came of ${from} by ${label}`;
-      return { id: `${source} ${target}`, source, target, label, ariaLabel };
+      return { id: `${source} ${target}`, source, target, ariaLabel };
     });
   }, [graph]);
   const isLevel = nodes.every((node) => node.position.y === nodes[0]?.position.y);

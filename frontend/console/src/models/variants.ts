@@ -1,8 +1,11 @@
+import { numbers } from "../components/locale";
 import { bytes, duration, percent } from "../components/units";
 import { t } from "../language/t";
 import type { Variant } from "./queries";
 
 type Form = Variant["float32"];
+
+const LOSS = numbers({ minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 
 /** A form of a version in a row of words: what it is, its size, speed and accuracy. */
 export interface FormRow {
@@ -29,7 +32,7 @@ export function rowsOf(variant: Variant): readonly FormRow[] {
 function rowOf(name: string, form: Form | null, refused: string | undefined): FormRow {
   if (form === null) return { name, size: "–", speed: "–", accuracy: "–", refused };
   const [half, most] = [duration(form.p50_us / 1e6), duration(form.p99_us / 1e6)];
-  const loss = form.loss.toPrecision(3);
+  const loss = LOSS.format(form.loss);
   return {
     name,
     size: bytes(form.size_bytes),
