@@ -20,12 +20,12 @@ app.set_default()
 @signals.beat_init.connect
 def refuse_other_schema(**_: object) -> None:
     """Exit before anything is done with tables of another version; embedded mode's server checks that itself."""
-    from coterie.config.schema import OtherSchema, refuse_other  # Django's database layer is ready only now
+    from coterie.config.schema import OtherSchema, refuse_unfinished  # Django's database layer is ready only now
 
     if settings.EMBEDDED:
         return
     try:
-        refuse_other()
+        refuse_unfinished()
     except OtherSchema as error:
         sys.exit(str(error))
 

@@ -30,6 +30,21 @@ def refuse_other() -> None:
         )
 
 
+def refuse_unfinished() -> None:
+    """Return if the tables are those of this code. Raises OtherSchema."""
+    refuse_other()
+    applied = MigrationRecorder(connections[DEFAULT_DB_ALIAS]).applied_migrations()
+    to_make = [
+        change
+        for change, migration in _migrations().items()
+        if change not in applied and not (migration.replaces and set(migration.replaces) <= set(applied))
+    ]
+    if to_make:
+        raise OtherSchema(
+            f"the tables lack {len(to_make)} changes of this version of Coterie: say `coterie migrate` first"
+        )
+
+
 def unknown_changes(applied: Collection[Change]) -> list[str]:
     """Those of the changes `applied` to the tables that this code does not know."""
     migrations = _migrations()

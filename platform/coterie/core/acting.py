@@ -81,7 +81,10 @@ class ProjectNeeded(CoterieError):
 
     code = "acting.project_needed"
     kind = ErrorKind.CONFLICT
-    sentence = "There are several projects, and this belongs to one; choose it first."
+    sentence = (
+        "There are several projects, and this belongs to one: choose it in the console, or use an API token of it, "
+        "which `coterie token create --project` makes."
+    )
 
 
 class TokenOfProject(CoterieError):

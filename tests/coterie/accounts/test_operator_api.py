@@ -65,6 +65,10 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
     assert ada.operator.tokens.get(name="narrow").scopes == ["read", "fleet"]
     with pytest.raises(CommandError, match=r"accounts\.operator_unknown"):
         call_command("token", "create", "ci", "--operator", "eve")
+    call_command("token", "create", "apart", "--operator", "ada", "--project", "1")
+    assert ada.operator.tokens.get(name="apart").project_id == 1
+    with pytest.raises(CommandError, match="there is no project 7"):
+        call_command("token", "create", "astray", "--operator", "ada", "--project", "7")
     call_command("token", "create", "old", "--operator", "ada", "--days", "-1", stdout=(out := StringIO()))
     with pytest.raises(ApiTokenInvalid):
         live_token(out.getvalue().strip(), now=ada.operator.date_joined)

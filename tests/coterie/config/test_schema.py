@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from coterie.config.schema import OtherSchema, refuse_other
+from coterie.config.schema import OtherSchema, refuse_other, refuse_unfinished
 
 pytestmark = pytest.mark.django_db
 
@@ -19,6 +19,14 @@ def test_a_change_that_this_code_does_not_know_is_named() -> None:
     MigrationRecorder(connection).record_applied("fleet", "0042_of_tomorrow")
     with pytest.raises(OtherSchema, match=r"fleet\.0042_of_tomorrow"):
         refuse_other()
+
+
+def test_a_process_does_not_start_before_all_changes_are_made() -> None:
+    refuse_unfinished()
+    MigrationRecorder(connection).record_unapplied("fleet", "0004_copies")
+    refuse_other()
+    with pytest.raises(OtherSchema, match=r"lack 1 changes.*coterie migrate"):
+        refuse_unfinished()
 
 
 def test_an_app_that_is_not_there_any_more_is_no_matter() -> None:

@@ -1,15 +1,17 @@
 """``coterie token``: API tokens for programs, made on the platform's own machine."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from coterie.accounts.command_line import ShellCommand
+from coterie.accounts.models import Project
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import issue_token
-from coterie.core.acting import Scope
+from coterie.core.acting import Scope, acting_as, current_actor
 from coterie.core.errors import CoterieError
 
 
@@ -31,23 +33,37 @@ class Command(ShellCommand):
             metavar="SCOPE",
             help=f"what it may be used for, of {', '.join(Scope)} (default: all)",
         )
+        create.add_argument(
+            "--project", type=int, metavar="ID", help="what it acts in, where there are several (default: all of them)"
+        )
         create.add_argument("--days", type=float, help="how long it is valid (default: until it is revoked)")
         super().add_arguments(create)
 
     def handle(
-        self, *, name: str, operator: str, scopes: Sequence[str], days: float | None, as_json: bool, **_: object
+        self,
+        *,
+        name: str,
+        operator: str,
+        scopes: Sequence[str],
+        project: int | None,
+        days: float | None,
+        as_json: bool,
+        **_: object,
     ) -> None:
-        """Print the secret. Raises CommandError when there is no such operator or the name is taken."""
+        """Print the secret. Raises CommandError when there is no such operator or project, or the name is taken."""
+        if project is not None and not Project.objects.filter(pk=project, archived_at=None).exists():
+            raise CommandError(f"there is no project {project}; `coterie projects list` names those that there are")
         now = timezone.now()
         expires_at = None if days is None else now + timedelta(days=days)
         try:
-            issued = issue_token(
-                operator=operator_named(operator),
-                name=name,
-                scopes=map(Scope, scopes),
-                expires_at=expires_at,
-                now=now,
-            )
+            with acting_as(replace(current_actor(), project=project)):
+                issued = issue_token(
+                    operator=operator_named(operator),
+                    name=name,
+                    scopes=map(Scope, scopes),
+                    expires_at=expires_at,
+                    now=now,
+                )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         self.report({"name": name, "secret": issued.secret}, issued.secret, as_json=as_json)
