@@ -70,14 +70,21 @@ class Setting:
         """What is known of an update; its numbers are checked as the platform checks them."""
         try:
             norm = self.contents.open(InMemory(payload), self.sent_classes(device)).extent().norm
-        except WireError:
-            return DeviceResult(device, 0)
+        except WireError as error:
+            return unusable(device, error)
         # Of a codec that loses nothing, zeros would be remembered.
         nothing = {CODEC} if self.plan.codec.exact else ()
         kept = {
             slot: encode_state(state) for slot, state in states.items() if slot not in nothing and not state.is_empty
         }
         return DeviceResult(device, samples, norm, len(payload), payload, kept)
+
+
+def unusable(device: int, error: WireError) -> DeviceResult:
+    """That of a device whose numbers cannot be used. Raises `error` where it is another, the kind's own fault."""
+    if error.code not in ("update.not_finite", "update.out_of_range"):
+        raise error
+    return DeviceResult(device, 0)
 
 
 def train_ids(samples: int, local: Local) -> Sequence[int]:

@@ -17,7 +17,7 @@ from coterie.simulation.fleet.block import Base, Block, DeviceResult, read_versi
 from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
 from coterie.simulation.fleet.draws import epoch_orders
 from coterie.simulation.fleet.in_place import InPlace
-from coterie.simulation.fleet.setting import Setting, train_ids
+from coterie.simulation.fleet.setting import Setting, train_ids, unusable
 from coterie.simulation.fleet.splits import Int64
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.update import make_update
@@ -288,6 +288,6 @@ def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, plac
             secret=derive_seed(seed, "secret"),
             broadcast=Broadcast(base.parameters, base.server, member.round),
         )
-    except WireError:
-        return DeviceResult(member.device, 0)
+    except WireError as error:
+        return unusable(member.device, error)
     return setting.found(member.device, update.payload, trained.samples[place], update.states)

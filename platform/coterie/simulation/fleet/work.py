@@ -12,7 +12,7 @@ import numpy as np
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.fleet.block import Base, Block, DeviceResult, Member, TrainedBlock, read_version
 from coterie.simulation.fleet.own_models import OWN, Own, encode_own, own_of, trained_beside
-from coterie.simulation.fleet.setting import Setting
+from coterie.simulation.fleet.setting import Setting, unusable
 from coterie.simulation.fleet.side_by_side import SideBySide
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.on_device import Rows
@@ -86,9 +86,7 @@ class Work:
         except Diverged:
             return DeviceResult(member.device, 0)
         except WireError as error:
-            if error.code != "update.not_finite":
-                raise
-            return DeviceResult(member.device, 0)
+            return unusable(member.device, error)
         found = setting.found(member.device, part.payload, part.samples, part.states)
         if not setting.plan.local.trains_personal_model():
             return found

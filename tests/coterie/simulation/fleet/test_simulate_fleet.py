@@ -23,7 +23,7 @@ from coterie.simulation.fleet.checkpoint import STATE, load
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.population import Drawn
 from coterie.simulation.fleet.profile import FleetProfile
-from coterie.simulation.fleet.setting import Setting
+from coterie.simulation.fleet.setting import Setting, unusable
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.splits import Int64
@@ -35,6 +35,7 @@ from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
 from coterie_learning.privacy import Spend
+from coterie_wire.errors import WireError
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, SAMPLES, compiled, graphs, run, samples
 
 UNIFORM = {"kind": "fed_avg", "weight_by": "uniform"}
@@ -249,6 +250,12 @@ def test_a_plan_that_diverges_says_so() -> None:
         run(rounds=2, local={"kind": "sgd", "learning_rate": 100.0, "epochs": 20}), report=unreported
     )
     assert sum(one.diverged for one in outcome.rounds) > 0
+
+
+def test_what_a_kind_sends_that_is_no_update_is_told_and_is_no_divergence() -> None:
+    assert unusable(3, WireError("update.not_finite", "infinite")) == DeviceResult(3, 0)
+    with pytest.raises(WireError, match="for"):
+        unusable(3, WireError("update.wrong_shape", "[1, 4] for [8, 4]"))
 
 
 def test_nobody_trains_before_the_night() -> None:
