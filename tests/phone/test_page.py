@@ -70,6 +70,8 @@ def test_what_an_owner_has_opened_typed_and_focused_stays_when_a_part_comes(
     expect(page.locator("#receipts details[open]")).to_have_count(1)
     page.get_by_role("button", name="Pause for a day").press("Enter")
     expect(page.get_by_role("button", name="Go on")).to_be_focused()
+    page.get_by_role("button", name="Export all that is known of it").click()
+    expect(page.get_by_role("status")).to_be_in_viewport()
     phone.complaints.clear()  # the assignment was given back
 
 

@@ -30,7 +30,9 @@ let damage: readonly Damage[] = [];
 /** What became of the device of this browser that was forgotten. */
 let forgotten: ForgetNews | null = null;
 const spoken = el("p", { role: "status" });
+let inSight: ReturnType<typeof setTimeout> | undefined;
 const drawn = new Map<string, Drawn>();
+const IN_SIGHT_MS = 10_000;
 const FOCUSABLE = "button, input, select, textarea, summary";
 const stateOf = ({ state }: Part): string => JSON.stringify(state);
 
@@ -155,6 +157,7 @@ function heard({ data }: MessageEvent<News>): void {
       const { problem, sentence, of } = data.outcome;
       note = problem === null ? sentence : `${sentence} [${problem.code}]`;
       spoken.textContent = note;
+      keepInSight();
       if (of === "join" && problem !== null) void standing(false);
       if (of === "add-text" && problem === null) sources.added();
       draw();
@@ -174,6 +177,13 @@ function heard({ data }: MessageEvent<News>): void {
       shown = data.shown;
       draw();
   }
+}
+
+/** For a while, wherever the page is scrolled to. */
+function keepInSight(): void {
+  spoken.classList.add("fresh");
+  clearTimeout(inSight);
+  inSight = setTimeout(() => spoken.classList.remove("fresh"), IN_SIGHT_MS);
 }
 
 /** As a file that the owner keeps. */
