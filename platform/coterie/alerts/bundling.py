@@ -1,6 +1,6 @@
-"""Puts the notices of a channel into messages: at once, or together when its quiet hours or its fullest hour are over.
+"""Puts the notices of a channel into messages: at once, or together after its quiet hours or its hourly limit.
 
-The one rule that holds storms back: a channel gets a few messages an hour, each with all that came until then.
+This limits storms: a channel gets a few messages an hour, each with all notices since the one before.
 """
 
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ Held = Literal["quiet", "full", "paused"]
 
 
 def why_held(channel: Channel, *, now: datetime) -> Held | None:
-    """Why a channel gets no message now: its quiet hours, as many as it takes in an hour, or it is paused."""
+    """Why a channel gets no message now: quiet hours, its hourly limit, or it is paused."""
     if not channel.is_active:
         return "paused"
     quiet = channel.quiet_hours()
@@ -31,14 +31,14 @@ def why_held(channel: Channel, *, now: datetime) -> Held | None:
 
 
 def bundle_all(*, now: datetime) -> None:
-    """Have every channel sent what waits for it."""
+    """Send every channel its held notices."""
     for channel_id in Notice.objects.filter(message=None).order_by().values_list("channel", flat=True).distinct():
         bundle(channel_id=channel_id, now=now)
 
 
 @transaction.atomic
 def bundle(*, channel_id: int, now: datetime) -> Message | None:
-    """One message of what waits for a channel; None: nothing does, or it is held."""
+    """One message with the held notices of a channel; None: there are none, or they stay held."""
     channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
     if channel is None or why_held(channel, now=now) is not None:
         return None

@@ -1,4 +1,4 @@
-"""Holds what rules see now against their open incidents: what is new begins, what is gone ends, each is told once."""
+"""Compares what rules see now with their open incidents: new ones begin, resolved ones end, each is notified once."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from coterie.core.separation import acting_in
 
 
 class Changes(NamedTuple):
-    """What an evaluation changes."""
+    """The changes of an evaluation."""
 
     begin: tuple[Sighting, ...]
     end: tuple[str, ...]
@@ -21,14 +21,14 @@ class Changes(NamedTuple):
 
 
 def changes(open_keys: Collection[str], seen: Iterable[Sighting]) -> Changes:
-    """What begins, and what ends: an open incident that is not seen. What is uncertain does neither."""
+    """Incidents to begin, and to end: an open incident that is not seen. Uncertain sightings do neither."""
     found = {sighting.key: sighting for sighting in seen}
     begin = tuple(one for one in found.values() if one.is_certain and one.key not in open_keys)
     return Changes(begin, tuple(key for key in open_keys if key not in found))
 
 
 def evaluate_rules(*, now: datetime) -> None:
-    """Look at what all rules watch for. Each rule is one transaction: a kill leaves it undone or done."""
+    """Evaluate all rules. Each rule is one transaction: a kill leaves it undone or done."""
     situations: dict[int | None, Situation] = {}
     for rule in Rule.objects.filter(is_active=True).select_related("federation"):
         with acting_in(rule.project_id):  # a rule finds what is in its project
@@ -38,7 +38,9 @@ def evaluate_rules(*, now: datetime) -> None:
 
 @transaction.atomic
 def apply(*, rule_id: int, seen: Iterable[Sighting], now: datetime) -> None:
-    """Record what was seen at `now`, unless a later look was recorded meanwhile or the rule is gone or paused."""
+    """Record what was seen at `now`, unless a later evaluation was recorded meanwhile or the rule is removed or
+    paused.
+    """
     rule = Rule.objects.select_for_update(no_key=True).filter(pk=rule_id, is_active=True).first()
     if rule is None or (rule.looked_at is not None and now < rule.looked_at <= now + SKEW):
         return

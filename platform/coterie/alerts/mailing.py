@@ -11,9 +11,9 @@ DEADLINE_S = 30.0
 
 
 def send_mail(mail: EmailMessage, *, deadline_s: float = DEADLINE_S) -> str:
-    """What was wrong; blank: the mail server has taken the mail.
+    """Send a mail; returns what was wrong, blank: the server has accepted it.
 
-    smtplib bounds each read and not all of them: a server that says a byte at a time keeps a thread, and nobody else.
+    smtplib bounds each read and not all of them: a server that sends a byte at a time blocks one thread only.
     """
     answers: SimpleQueue[str] = SimpleQueue()
 

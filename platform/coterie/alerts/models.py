@@ -13,7 +13,7 @@ from coterie.webhooks.outgoing import Outgoing, Receiver
 
 
 class Channel(Receiver, ProjectRoot):
-    """Where people are told."""
+    """Where people are notified."""
 
     class Kind(models.TextChoices):
         """By what service a channel delivers its messages."""
@@ -28,9 +28,9 @@ class Channel(Receiver, ProjectRoot):
     recipients = models.JSONField(default=list)
     """Addresses of e-mail: a list of strings."""
     url = models.CharField(max_length=1000, blank=True, editable=False)
-    """Of the others; whoever knows it can post there, so nobody is shown it."""
+    """Of the others; everyone who knows it can post there, so it is not shown."""
     place = models.CharField(max_length=300, blank=True)
-    """What is shown of `url`: its host, and the beginning of its hash."""
+    """The shown form of `url`: its host, and the beginning of its hash."""
     secret = models.CharField(max_length=100, blank=True, editable=False)
     """Signs what webhooks are sent (`coterie.webhooks.signing`); shown once."""
     quiet_from = models.TimeField(null=True, blank=True)
@@ -39,7 +39,7 @@ class Channel(Receiver, ProjectRoot):
     time_zone = models.CharField(max_length=60, default="UTC")
     """IANA's name of the zone whose clocks count, and in which messages give times."""
     is_active = models.BooleanField(default=True)
-    """One that is paused is told nothing, not even later."""
+    """A paused channel gets no notices, not even later."""
     created_at = models.DateTimeField()
 
     class Meta:
@@ -74,7 +74,7 @@ class Severity(models.TextChoices):
 
 
 class Rule(ProjectRoot):
-    """What is watched for, and which channels are told."""
+    """What is watched for, and which channels are notified."""
 
     class Kind(models.TextChoices):
         """What is looked at; all but the first two compare with `threshold`."""
@@ -102,7 +102,7 @@ class Rule(ProjectRoot):
     least = models.CharField(max_length=10, choices=Severity.choices, default=Severity.WARNING)
     """Of repairs: error, or warnings as well."""
     federation = models.ForeignKey(Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
-    """The only one that is looked at; none: all, and the whole fleet."""
+    """The only federation that is watched; none: all, and the whole fleet."""
     threshold = models.FloatField(null=True, blank=True)
     severity = models.CharField(max_length=10, choices=Severity.choices, default=Severity.WARNING)
     """Of what it finds; repairs and jobs bring their own."""
@@ -110,7 +110,7 @@ class Rule(ProjectRoot):
     """Keys of `Channel`: a list of integers, so that the audit log shows what was changed."""
     is_active = models.BooleanField(default=True)
     looked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    """When what it watches was last looked at."""
+    """When the rule was last evaluated."""
     created_at = models.DateTimeField()
 
     class Meta:
@@ -137,16 +137,16 @@ class Rule(ProjectRoot):
 
 
 class Incident(Separated):
-    """From when a rule found something until it was gone."""
+    """The time from when a rule found something until it was over."""
 
     project_path = "rule__project"
 
     rule = models.ForeignKey(Rule, on_delete=models.CASCADE, related_name="incidents")
     key = models.CharField(max_length=150)
-    """The same as long as it is the same thing."""
+    """The same as long as it is the same fault."""
     severity = models.CharField(max_length=10, choices=Severity.choices)
     sentence = models.CharField(max_length=500)
-    """As it stood when it began."""
+    """As at its beginning."""
     path = models.CharField(max_length=200, blank=True)
     """Of the REST API, of what it is about; blank: nothing of its own."""
     began_at = models.DateTimeField()
@@ -165,7 +165,7 @@ class Incident(Separated):
 
 
 class Message(Outgoing, Separated):
-    """What is sent to a channel at once: one notice, or those that came together or were held."""
+    """What is sent to a channel together: one notice, or those that arrived at the same time or were held."""
 
     project_path = "channel__project"
 
@@ -188,7 +188,7 @@ class Message(Outgoing, Separated):
 
 
 class Notice(Separated):
-    """One line of the log: what a channel is told, and by which message."""
+    """One line of the log: what a channel is notified of, and by which message."""
 
     project_path = "channel__project"
 

@@ -16,7 +16,7 @@ from coterie.webhooks.outgoing import Clock, DeliveryOutcome, Queue
 from coterie.webhooks.signing import signed_headers
 
 Mail = Callable[[EmailMessage], str]
-"""Hands a mail over and says what was wrong, as `coterie.alerts.mailing.send_mail` does."""
+"""Sends a mail and returns what was wrong, as `coterie.alerts.mailing.send_mail` does."""
 
 RETENTION = timedelta(days=90)
 """How long the log is kept."""
@@ -26,7 +26,7 @@ MESSAGES = Queue(Message, Channel, "channel")
 def send_next(*, channel_id: int, clock: Clock, call: Call, mail: Mail) -> bool:
     """Try the message to a channel that has been due longest; no transaction is open meanwhile.
 
-    False: none is due, or somebody else tries one now.
+    False: none is due, or another worker tries one now.
     """
     return MESSAGES.try_next(receiver_id=channel_id, clock=clock, send=partial(_send, call=call, mail=mail))
 

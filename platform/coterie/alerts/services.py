@@ -34,11 +34,11 @@ from coterie.webhooks.outgoing import AT_ONCE
 from coterie.webhooks.signing import new_secret
 
 Given = Mapping[str, object]
-"""Columns by name, as a request gives them; what is left out stays as it is."""
+"""Columns by name, as a request gives them; omitted ones do not change."""
 
 
 class NewChannel(NamedTuple):
-    """A channel and, of a webhook, the secret that signs its messages, which is shown this once."""
+    """A channel and, for a webhook, the secret that signs its messages, which is shown only this once."""
 
     channel: Channel
     secret: str
@@ -55,7 +55,7 @@ def create_channel(
     time_zone: str = "UTC",
     now: datetime,
 ) -> NewChannel:
-    """A way to tell people. Raises ChannelNameTaken, BadChannel, NoMailServer, AddressRefused or BadName."""
+    """Create a channel. Raises ChannelNameTaken, BadChannel, NoMailServer, AddressRefused or BadName."""
     check_permitted("alerts.create_channel")
     channel = Channel(
         name=checked_name(name),
@@ -83,7 +83,7 @@ def _keep_channel(*, channel: Channel) -> NewChannel:
 
 
 def change_channel(*, channel: Channel, given: Given) -> None:
-    """Tell others, keep other quiet hours, or pause. Raises BadChannel, NoMailServer or AddressRefused."""
+    """Change its recipients or quiet hours, or pause it. Raises BadChannel, NoMailServer or AddressRefused."""
     check_permitted("alerts.change_channel")
     for name in given:
         setattr(channel, name, given[name])
@@ -101,7 +101,7 @@ def _set_channel(*, channel: Channel, columns: Sequence[str]) -> None:
 
 @audited("alerts.remove_channel", subject="channel")
 def remove_channel(*, channel: Channel) -> None:
-    """Tell it nothing any more, and remove its log. Raises ChannelInUse."""
+    """Remove it with its log. Raises ChannelInUse."""
     Channel.objects.select_for_update(no_key=True).get(pk=channel.pk)
     rules = [rule.name for rule in Rule.objects.all() if channel.pk in rule.channels]
     if rules:
@@ -140,7 +140,7 @@ def create_rule(
     threshold: float | None = None,
     now: datetime,
 ) -> Rule:
-    """Watch for something. Raises RuleNameTaken, BadRule or BadName."""
+    """Create a rule. Raises RuleNameTaken, BadRule or BadName."""
     rule = Rule(
         name=checked_name(name),
         kind=kind,
@@ -163,7 +163,7 @@ def create_rule(
 
 @audited("alerts.change_rule", subject="rule")
 def change_rule(*, rule: Rule, given: Given) -> None:
-    """Watch for something else, tell others, or pause. Raises BadRule."""
+    """Change what is watched for or who is notified, or pause it. Raises BadRule."""
     for name in given:
         setattr(rule, name, given[name])
     _check_rule(rule)
@@ -172,18 +172,18 @@ def change_rule(*, rule: Rule, given: Given) -> None:
 
 @audited("alerts.remove_rule", subject="rule")
 def remove_rule(*, rule: Rule) -> None:
-    """Watch for it no more; what it has told stays in the log."""
+    """Remove it; its notices stay in the log."""
     rule.delete()
 
 
 def sweep(*, now: datetime) -> None:
-    """Look at what rules watch for, send what is due, whatever messages were lost, and forget what is old."""
+    """Evaluate all rules, send what is due, whatever messages were lost, and delete what is old."""
     evaluate_rules(now=now)
     bundle_all(now=now)
     with transaction.atomic():
         for channel_id in MESSAGES.waiting(now=now):
             SEND.send(channel=channel_id)
-    MESSAGES.forget(before=now - RETENTION)
+    MESSAGES.delete_old(before=now - RETENTION)
     old = Incident.objects.filter(resolved_at__lt=now - RETENTION)
     Incident.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:AT_ONCE])).delete()
 
@@ -208,7 +208,7 @@ def _check_channel(channel: Channel) -> None:
 
 
 def _check_rule(rule: Rule) -> None:
-    """Raises BadRule. The channels are held meanwhile, so that none of them is removed."""
+    """Raises BadRule. The channels are locked meanwhile, so that none of them is removed."""
     known = Channel.objects.select_for_update(no_key=True).filter(pk__in=rule.channels)
     if not known or {channel.pk for channel in known} != set(rule.channels):
         raise BadRule(problem="it needs channels, and only such as there are")

@@ -1,4 +1,6 @@
-"""The jobs of alerts: Celery only hands what is sent to threads of each target, for rounds wait for no mail server."""
+"""The jobs of alerts: Celery only passes them to threads of each target, so that rounds do not wait for a mail
+server.
+"""
 
 from collections.abc import Mapping
 
@@ -20,7 +22,7 @@ AT_ONCE = 4
 
 @shared_task(name="coterie.alerts.tasks.sweep")
 def sweep() -> None:
-    """Look at what rules watch for, and send what is due; runs all the time."""
+    """Evaluate all rules, and send what is due; runs periodically."""
     services.sweep(now=timezone.now())
 
 
@@ -38,7 +40,7 @@ def _send_next(channel: int) -> bool:
 
 
 def _call(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    connection.close()  # a pool's connection is for who uses it, not for who waits for another program
+    connection.close()  # a pool's connection is for threads that use it, not for those that wait for another program
     return call(url, body, headers, allowed_hosts=settings.WEBHOOK_HOSTS)
 
 

@@ -23,20 +23,20 @@ GOING_ON = (Federation.State.RUNNING, Federation.State.PAUSED)
 
 @dataclass(frozen=True)
 class Sighting:
-    """Something that a rule watches for; what is well is not sighted."""
+    """Something that a rule watches for; a healthy state is no sighting."""
 
     key: str
-    """The same as long as it is the same thing."""
+    """The same as long as it is the same fault."""
     severity: str
     sentence: str
     path: str
     """Of the REST API."""
     is_certain: bool = True
-    """False: nobody can tell, or nobody wants to be told, so that nothing begins and nothing ends."""
+    """False: its state is unknown or muted, so that nothing begins and nothing ends."""
 
 
 class Situation:
-    """The platform at one moment, looked at once for all rules."""
+    """The platform at one moment, read once for all rules."""
 
     def __init__(self, *, now: datetime) -> None:
         self.now = now
@@ -47,13 +47,13 @@ class Situation:
         return find_faults(now=self.now)
 
     @cached_property
-    def heard(self) -> frozenset[str]:
-        """Keys of those that nobody has muted."""
+    def unmuted_keys(self) -> frozenset[str]:
+        """Keys of the faults that are not muted."""
         return frozenset(repair.key for repair in unmuted(self.faults, now=self.now))
 
 
 def sightings(rule: Rule, situation: Situation) -> list[Sighting]:
-    """What `rule` sees; of each thing one."""
+    """The sightings of `rule`; one for each thing."""
     return list(WATCHERS[Rule.Kind(rule.kind)](rule, situation))
 
 
@@ -75,11 +75,11 @@ def _failed_jobs(_rule: Rule, situation: Situation) -> Iterator[Sighting]:
 
 def _of_fault(repair: Repair, situation: Situation) -> Sighting:
     path = next((remedy.path for remedy in repair.remedies if remedy.method == "GET"), "")
-    return Sighting(repair.key, repair.severity, repair.sentence, path, is_certain=repair.key in situation.heard)
+    return Sighting(repair.key, repair.severity, repair.sentence, path, is_certain=repair.key in situation.unmuted_keys)
 
 
 def _accuracy(rule: Rule, _situation: Situation) -> Iterator[Sighting]:
-    """A champion that nobody has measured tells nothing."""
+    """A champion without a measurement gives no sighting."""
     for federation in _federations(rule).filter(state__in=GOING_ON):
         version = champion(federation.pair_id, Role.DEVICE, federation.lineage())
         if version is None:
@@ -109,7 +109,7 @@ def _online(rule: Rule, situation: Situation) -> Iterator[Sighting]:
 
 
 def _unpublished(rule: Rule, situation: Situation) -> Iterator[Sighting]:
-    """One that has never published a round is counted from the opening of its first."""
+    """A federation that has never published a round is counted from the opening of its first."""
     hours = _threshold(rule)
     for federation in _federations(rule).filter(state=Federation.State.RUNNING):
         published = federation.rounds.filter(state=Round.State.PUBLISHED).aggregate(at=Max("finished_at"))["at"]
@@ -125,7 +125,7 @@ def _unpublished(rule: Rule, situation: Situation) -> Iterator[Sighting]:
 
 
 def _rounds_left(rule: Rule, _situation: Situation) -> Iterator[Sighting]:
-    """A plan that spends nothing has no end."""
+    """A plan without a privacy budget has no limit."""
     for federation in _federations(rule).filter(state__in=GOING_ON):
         left = rounds_left(federation, federation.parsed_plan())
         if left is None or left >= _threshold(rule):

@@ -1,4 +1,4 @@
-"""Takes questions as far as they go; anybody may ask at any time, and asking twice changes nothing."""
+"""Advances questions as far as possible; callable at any time, and repeatable without effect."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ from coterie_wire.tensor_files import OpenFile
 
 
 def sweep(*, now: datetime) -> float:
-    """Advance all that are under way; this alone is enough for each to end. Seconds for which there is none."""
+    """Advance all that are under way; this alone is enough for each to end. Returns seconds for which there is none."""
     active = list(Question.objects.filter(state__in=Question.ACTIVE).values_list("pk", flat=True))
     for key in active:
         advance_question(key=key, now=now)
@@ -34,7 +34,7 @@ def sweep(*, now: datetime) -> float:
 
 @transaction.atomic
 def advance_question(*, key: UUID, now: datetime) -> None:
-    """Take a question as far as it goes now."""
+    """Advance a question as far as possible now."""
     question = (
         Question.objects.select_for_update(of=("self",), no_key=True).select_related("sum").filter(pk=key).first()
     )
@@ -69,7 +69,7 @@ def _follow_sum(question: Question, now: datetime) -> None:
 
 
 def _answer(question: Question, sum_: SecureSum, now: datetime) -> None:
-    """Unmask the sum; what it was made of is removed."""
+    """Unmask the sum; its inputs are deleted."""
     try:
         found = _summed(question, sum_)
     except WireError as error:
@@ -88,7 +88,7 @@ def _answer(question: Question, sum_: SecureSum, now: datetime) -> None:
 
 
 def _summed(question: Question, sum_: SecureSum) -> FleetAnswer:
-    """What the survivors counted together. Raises WireError ``secure_sum.*`` or ``update.*``."""
+    """The counts of the survivors together. Raises WireError ``secure_sum.*`` or ``update.*``."""
     found, alive = members_of(sum_), survivors(sum_)
     recovered = recover(found, sum_.terms(), shared=shared(sum_), survivors=alive, revealed=revealed(sum_))
     layout = layout_of(sum_, len(found.members))

@@ -30,9 +30,9 @@ class Askable:
 
     members: int
     able: Sequence[UUID]
-    """Those whose agents know such questions and whose owners agree."""
+    """Those whose agents support such questions and whose owners agree."""
     paying: int
-    """Those of them whose budgets pay."""
+    """Those of them whose budgets suffice."""
 
 
 def askable(federation: Federation, content: Content) -> Askable:
@@ -44,7 +44,7 @@ def askable(federation: Federation, content: Content) -> Askable:
 
 
 def may_be_asked(capabilities: Mapping[str, object], content: Content) -> bool:
-    """Whether a device that reports these has an owner who agrees to such a question."""
+    """Whether a device with these capabilities has an owner who agrees to such a question."""
     offered = capabilities.get("answers")
     if offered is None:
         return False
@@ -56,8 +56,8 @@ def may_be_asked(capabilities: Mapping[str, object], content: Content) -> bool:
     )
 
 
-def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, OpenQuestion]:
-    """What each of `devices` is to answer now, by device: of several questions the oldest.
+def pending_questions(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, OpenQuestion]:
+    """The question that each of `devices` has to answer now, by device: of several questions the oldest.
 
     A device that is asked for the first time gets its part. Where no question is under way this is one query.
     """
@@ -73,7 +73,7 @@ def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, OpenQ
         left = [device for device in devices if device.pk not in found]
         known = {device.pk: parts[question.pk, device.pk] for device in left if (question.pk, device.pk) in parts}
         if question.state == Question.State.OPEN:
-            known |= _newly_asked(question, [device for device in left if device.pk not in known], now)
+            known |= _new_parts(question, [device for device in left if device.pk not in known], now)
         for device, part in known.items():
             if not part.declined_code:
                 content = msgspec.Raw(msgspec.json.encode(question.content))
@@ -82,7 +82,7 @@ def asked_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, OpenQ
 
 
 def part_of(name: str) -> Part | None:
-    """The part that a device names; None: the name is another's."""
+    """The part with this name; None: it is not one of a question."""
     try:
         key = UUID(name)
     except ValueError:
@@ -104,8 +104,8 @@ def quantiles(question: Question) -> Mapping[str, float | None]:
     return {f"{share:g}": quantile(count.edges, question.counts, share) for share in SHARES}
 
 
-def _newly_asked(question: Question, devices: Iterable[Device], now: datetime) -> Mapping[UUID, Part]:
-    """The parts of those of `devices` that may be asked and were not."""
+def _new_parts(question: Question, devices: Iterable[Device], now: datetime) -> Mapping[UUID, Part]:
+    """New parts for those of `devices` that may be asked and have none."""
     content, tag = question.parsed(), question.federation.device_tag
     able = [
         device.pk
@@ -120,7 +120,7 @@ def _newly_asked(question: Question, devices: Iterable[Device], now: datetime) -
 
 
 def _paying(devices: Sequence[UUID], federation: Federation, content: Content) -> Sequence[UUID]:
-    """Those of `devices` whose budgets, and that of the federation, pay for the answer."""
+    """Those of `devices` whose budgets, and that of the federation, suffice for the answer."""
     spend = content.spend()
     if spend is None or not devices:
         return devices

@@ -1,4 +1,4 @@
-"""The one way into the audit log: a service that operators call is `audited`, which also asks whether they may."""
+"""The only writer of the audit log: a service that operators call is `audited`, which also checks permissions."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -24,12 +24,11 @@ MAX_NAME = 200
 
 
 def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a keyword-only service run for those alone that may do `action`, and record what it changed.
+    """Let a keyword-only service run only for actors that may do `action`, and record its changes.
 
-    Permission, change and entry are one transaction.
-    Without `subject` the service makes the row and returns it, alone or as the first of a tuple. A call that changes
-    nothing leaves no entry. The service raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires in addition to its
-    own errors.
+    Permission, change and entry are one transaction. Without `subject` the service creates the row and returns it,
+    alone or as the first of a tuple. A call that changes nothing leaves no entry. The service raises NobodyActs,
+    RoleNeeded, ScopeNeeded or TokenExpires in addition to its own errors.
     """
 
     def decorate(service: Callable[P, R]) -> Callable[P, R]:
@@ -86,7 +85,7 @@ def record(
 
 
 def _find(subject: Subject | None, arguments: Mapping[str, object]) -> models.Model | None:
-    """The row as the database has it now."""
+    """The row as it is in the database now."""
     if subject is None:
         return None
     row = arguments[subject] if isinstance(subject, str) else subject(arguments)
@@ -103,7 +102,7 @@ def _made(result: object) -> models.Model:
 
 
 def _columns(row: models.Model | None) -> Columns:
-    """What people may read of a row: secrets are columns that nobody edits."""
+    """The columns of a row that people may read: columns with secrets are not editable."""
     if row is None:
         return {}
     fields = [f for f in row._meta.concrete_fields if (f.editable or f.primary_key) and f.name not in SECRET]

@@ -1,4 +1,4 @@
-"""Files are copied with a look at what arrives: whole and as named, or not at all."""
+"""Copies files with a check of the content: whole and as named, or not at all."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from coterie.core.disk import sync_directory
 DRAFT = ".draft"
 CHUNK_BYTES = 1 << 20
 Advance = Callable[[int], None]
-"""Told of so many more bytes."""
+"""Called with the number of further bytes."""
 
 
 def is_sound(path: Path, file: BackupFile) -> bool:
@@ -27,7 +27,7 @@ def is_sound(path: Path, file: BackupFile) -> bool:
 
 
 def copy_file(source: BinaryIO, target: Path, file: BackupFile, advance: Advance) -> bool:
-    """Write `source` to `target`, on the disk when this returns; False, and nothing there, if it is not `file`."""
+    """Write `source` to `target`, durably; False, and nothing there, if it is not `file`."""
     draft = write_draft(source, target, advance)
     if not is_sound(draft, file):
         draft.unlink()
@@ -38,7 +38,7 @@ def copy_file(source: BinaryIO, target: Path, file: BackupFile, advance: Advance
 
 
 def write_draft(source: BinaryIO, target: Path, advance: Advance) -> Path:
-    """A copy of `source` beside `target`, which only its user can read, on the disk when this returns."""
+    """A durable copy of `source` beside `target`, which only its user can read."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = target.with_name(target.name + DRAFT)
     draft.unlink(missing_ok=True)

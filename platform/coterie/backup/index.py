@@ -1,4 +1,4 @@
-"""What a backup consists of: an index that is written last, and the files that it names, as the state has them."""
+"""The parts of a backup: an index that is written last, and the files that it names, with their paths in the state."""
 
 import fcntl
 import os
@@ -57,7 +57,7 @@ def read_index(directory: Path) -> Index:
 
 
 def write_index(directory: Path, index: Index) -> None:
-    """Make `index` the backup's, in one step; it is on the disk when this returns."""
+    """Write `index` as the backup's, atomically and durably."""
     draft = directory / f"{INDEX}.draft"
     with draft.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(index)))
@@ -69,7 +69,7 @@ def write_index(directory: Path, index: Index) -> None:
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """The directory, for one backup at a time; made where it is not there. Raises NotABackup or BackupInUse."""
+    """Lock the directory for one backup at a time; created if needed. Raises NotABackup or BackupInUse."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (directory / LOCK).exists() and any(directory.iterdir()):
         raise NotABackup(directory=str(directory))

@@ -1,7 +1,7 @@
-"""Makes a platform of a backup, in a state directory that is empty; what was broken off half-way goes on.
+"""Creates a platform from a backup, in an empty state directory; an interrupted restoration is resumed.
 
-Nothing of the backup is believed: each file is hashed while it is copied. The database comes last, so that a directory
-with a database is a whole platform.
+The backup is not trusted: each file is hashed while it is copied. The database comes last, so that a directory with a
+database is a whole platform.
 """
 
 import os
@@ -21,7 +21,7 @@ from coterie.storage.interface import Store, store_of
 
 DATABASE = "coterie.sqlite3"
 BEGUN = "restoring"
-"""Holds the hash of the database of the backup from which the directory is being made."""
+"""Contains the hash of the database of the backup that is being restored."""
 
 
 def restore_backup(*, source: Path, state: Path, mode: str, report: Report) -> Index:
@@ -120,7 +120,7 @@ def _object_of(place: str) -> tuple[Store, str] | None:
 
 
 def _check_new(state: Path, index: Index) -> None:
-    """Raises StateExists where there is anything but what an earlier attempt with the same backup has left."""
+    """Raises StateExists where there is anything except the leftovers of an earlier attempt with the same backup."""
     if not state.is_dir() or {path.name for path in state.iterdir()} <= {"lock"}:
         return
     begun = state / BEGUN

@@ -44,7 +44,7 @@ def recipe(
     docs/how-to/recipes has a page on each.
     """
     from coterie.offline.progress import ProgressLine
-    from coterie.recipes.shipped import expected_of, known_recipe, plan_of
+    from coterie.recipes.shipped import checked_recipe, expected_of, plan_of
     from coterie.recipes.table import list_table, score_table, scores_document, verdict
     from coterie.recipes.trial import RecipeTrial, untrained, worth_of_pretraining
     from coterie_recipes import NAMES, load
@@ -53,7 +53,7 @@ def recipe(
     if name is None:
         console.print(list_table([(one, expected_of(one)) for one in map(load, NAMES)]))
         return
-    chosen = known_recipe(name)
+    chosen = checked_recipe(name)
     expected = expected_of(chosen)
     if data is not None and people is not None:
         raise click.UsageError("--people is for made-up people; --data has people of its own")

@@ -36,7 +36,7 @@ from coterie.cloud.averaging_job import (
 from coterie.cloud.root_update import root_update
 from coterie.cloud.unmasking import unmask
 from coterie.evaluation.datasets import read_model_dataset
-from coterie.evaluation.scoring import ask, open_session, read_frozen, score
+from coterie.evaluation.scoring import open_session, read_frozen, run_model, score
 from coterie_learning.cohort import Admission, admit, discounted, far_off, largest_norm, shortened, weights
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
 from coterie_learning.differences import make_difference
@@ -415,7 +415,7 @@ def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Path]
     dataset = read_model_dataset(Path(held_out.dataset), model)
     session = open_session(Path(held_out.predict).read_bytes())
     frozen = read_frozen(held_out.frozen, model)
-    answers = (ask(session, read_parameters(path, model), dataset, frozen) for path in models)
+    answers = (run_model(session, read_parameters(path, model), dataset, frozen) for path in models)
     found = [
         score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
         for answer in answers

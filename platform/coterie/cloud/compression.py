@@ -18,7 +18,7 @@ from coterie.cloud.epochs import Aim, Rows, TrainingOutcome, batches, split
 from coterie.cloud.saved_epochs import UNSAVED, Checkpoints, SavedState, Trainee, marked_as_saved, run_saved_epochs
 from coterie.cloud.writer import Writer
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
+from coterie.evaluation.scoring import Evaluation, Frozen, open_session, run_model, score_taught
 from coterie.evaluation.train_step import Batch, DeviceSteps, decode_training, encode_training
 from coterie_learning.local import StepScalars
 from coterie_learning.random import derive_seed
@@ -119,7 +119,7 @@ def compress(
         return float(np.mean(course.losses))
 
     def judge() -> Evaluation:
-        answer = ask(predict, training.parameters, held_back, student.frozen)
+        answer = run_model(predict, training.parameters, held_back, student.frozen)
         return score_taught(
             answer.output,
             held_back.labels,

@@ -1,7 +1,7 @@
-"""What follows from a failure, by its kind.
+"""The consequence of a failure, by its kind.
 
-Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): most failures are the program's or its data's, and come again however
-often a job is tried; those of machines and networks are rare, cost most, and go away.
+Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): most failures are caused by the program or its data, and are repeated
+however often a job is tried; those of machines and networks are rare, cost most, and are temporary.
 """
 
 from typing import Literal, NamedTuple
@@ -14,11 +14,11 @@ KINDS: dict[str, Kind] = {
     "training.checkpoint_lost": "host",
     "training.no_gpu": "host",
 }
-"""By error code; whatever is not here is the program's: its size, its data, its learning rate."""
+"""By error code; a code that is missing here is the program's failure: its size, its data, its learning rate."""
 MOST = 3
 """Failures in a row, without a checkpoint in between, after which a job ends."""
 FIRST_WAIT_S = 8.0
-"""Longer than a host takes to be known as lost; the wait doubles."""
+"""Longer than it takes to detect a lost host; the wait doubles."""
 
 
 class Retry(NamedTuple):
@@ -26,7 +26,7 @@ class Retry(NamedTuple):
 
     wait_s: float
     avoid_hosts: bool
-    """Rather on other hosts."""
+    """Prefer other hosts."""
 
 
 def retry_after(code: str, *, failures: int, hosts: int) -> Retry | None:

@@ -11,9 +11,9 @@ from coterie.core.durable import Stateful
 from coterie.core.lease import LEASE
 
 LOST_AFTER: timedelta = LEASE
-"""A host that has told nothing for so long is lost."""
+"""A host that was not renewed for so long is lost."""
 QUEUE = "train."
-"""Begins the name of the Celery queue of a host."""
+"""Prefix of the name of a host's Celery queue."""
 
 
 class Host(models.Model):
@@ -23,17 +23,17 @@ class Host(models.Model):
     rack = models.CharField(max_length=100, blank=True)
     """Hosts of one rack are near each other."""
     address = models.CharField(max_length=255, blank=True)
-    """Where other hosts' workers reach its own; blank: they do not, and it takes whole gangs alone."""
+    """Address at which other hosts' workers reach its own; blank: they cannot, and it takes whole gangs only."""
     launcher = models.CharField(max_length=20, default="here")
     """Who starts the workers of gangs that it leads: itself, or the scheduler of another cluster."""
     places = models.PositiveIntegerField()
     """Workers of gangs that it takes at a time."""
     cores = models.PositiveIntegerField()
     gpus = models.PositiveIntegerField()
-    """Those that its children can compute on."""
+    """GPUs that its children can compute on."""
     memory_bytes = models.PositiveBigIntegerField()
     since = models.DateTimeField()
-    """When it came, or came back."""
+    """When it was registered, or came back."""
     seen_at = models.DateTimeField()
 
     class Meta:
@@ -44,7 +44,7 @@ class Host(models.Model):
         return self.name
 
     def is_present(self, now: datetime) -> bool:
-        """Whether it was heard of a moment ago."""
+        """Whether it was renewed a moment ago."""
         return self.seen_at >= now - LOST_AFTER
 
     @property
@@ -75,9 +75,9 @@ class Gang(Stateful):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     job = models.UUIDField(unique=True)
-    """Whose workers they are."""
+    """The job that the workers belong to."""
     label = models.CharField(max_length=200)
-    """What people call the job."""
+    """Name of the job for people."""
     team = models.CharField(max_length=40, blank=True)
     priority = models.SmallIntegerField(default=0)
     ranks = models.PositiveIntegerField()
@@ -85,28 +85,28 @@ class Gang(Stateful):
     spreads = models.BooleanField()
     """Whether they may be on several hosts."""
     launcher = models.CharField(max_length=20, blank=True)
-    """Who is to start them, as hosts name it; blank: whoever has room."""
+    """Who is to start them, as hosts name it; blank: any host with room."""
     device = models.CharField(max_length=5, db_default="auto")
     """What its workers compute on, as `coterie.cluster.schedule.Device` names it."""
     small = models.BooleanField(default=False)
     """It takes seconds; every host has room for one beside its places."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     came = models.DateTimeField(db_default=Now())
-    """When it first came to wait, which is its place in the queue; whoever made room for others keeps it."""
+    """When it first began to wait, which is its place in the queue; a gang that makes room for others keeps it."""
     since = models.DateTimeField()
-    """When it came to wait, of late."""
+    """When its current wait began."""
     not_before = models.DateTimeField()
     """After a failure it waits for a while."""
     placed_at = models.DateTimeField(null=True, blank=True)
     leaves_by = models.DateTimeField(null=True, blank=True)
-    """When a gang that is to leave is stopped, whether it has saved or not."""
+    """When a leaving gang is stopped, whether it has saved or not."""
     ended_at = models.DateTimeField(null=True, blank=True)
     placements = models.PositiveIntegerField(default=0)
-    """How often it was placed; what belongs to another placement is out of date."""
+    """How often it was placed; messages of another placement are out of date."""
     failures = models.PositiveIntegerField(default=0)
-    """Since it came or was told to leave."""
+    """Since it was added or was told to leave."""
     postponements = models.PositiveIntegerField(default=0, db_default=0)
-    """How often it has waited for what it lacked, as `coterie.core.postponing` says."""
+    """How often it has waited for a missing resource, as in `coterie.core.postponing`."""
     avoids = models.JSONField(default=list, blank=True)
     """Names of hosts on which it failed."""
     place_s = models.FloatField(default=0.0)
@@ -137,9 +137,9 @@ class GangShare(models.Model):
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="shares")
     ranks = models.PositiveIntegerField()
     gpus = models.JSONField(default=list, db_default=Value([], models.JSONField()), blank=True)
-    """Numbers of the host's GPUs, one for each worker; none: they compute on cores."""
+    """Numbers of the host's GPUs, one for each worker; empty: they compute on cores."""
     joined_at = models.DateTimeField(null=True, blank=True)
-    """When its host began; a task that comes twice begins nothing."""
+    """When its host began; a task that is delivered twice begins nothing."""
 
     class Meta:
         ordering = ["id"]

@@ -1,8 +1,9 @@
-"""Which gangs start, which leave and why the others wait: a function of hosts, gangs and quotas, without a database.
+"""Decides which gangs start, which leave and why the others wait: a function of hosts, gangs and quotas, without a
+database.
 
 Jeon et al. 2019 (USENIX ATC, arXiv 1901.05758): a gang has all of its workers or none, near each other at first and
-anywhere once it has waited; a team's quota is its own, and what is idle is lent. A decision is a whole: it is computed
-and carried out at once, so that no gang ever holds a part of its workers and two of them cannot block each other.
+anywhere once it has waited; a team's quota is its own, and idle places are lent. A decision is computed and carried out
+as a whole, so that no gang ever holds a part of its workers and two of them cannot block each other.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,28 +15,28 @@ from coterie.cluster.launchers import HERE
 from coterie_wire.conditions import Reason
 
 Device = Literal["auto", "cores", "gpus"]
-"""What workers compute on. auto: one that is alone takes a GPU that is free; several share cores."""
+"""What workers compute on. auto: a single worker takes a free GPU; several share cores."""
 UNLIMITED = 1 << 30
 NAMING = frozenset({"cluster.kept_free", "cluster.over_quota", "cluster.preempting", "cluster.preempted"})
 """Reasons whose sentences name other gangs, and so perhaps jobs of other projects."""
 
 
 class Host(NamedTuple):
-    """A machine that is there."""
+    """A machine that is present."""
 
     name: str
     rack: str
     places: int
     """Workers that it takes at a time."""
     joins: bool = True
-    """Whether it takes a part of a gang whose others are elsewhere."""
+    """Whether it takes a part of a gang whose other workers are elsewhere."""
     launcher: str = HERE
     """Who starts workers: itself, or the scheduler of another cluster, which then has the GPUs."""
     gpus: int = 0
 
     @property
     def has_others_gpus(self) -> bool:
-        """Whether another scheduler has its workers' GPUs, and hands them out."""
+        """Whether another scheduler has its workers' GPUs, and assigns them."""
         return self.launcher != HERE
 
 
@@ -55,27 +56,27 @@ class Gang:
     id: str
     ranks: int
     since: float
-    """When it came to wait, of late; its patience begins then."""
+    """When its current wait began; its patience counts from then."""
     came: float = 0.0
-    """When it first came, which is its place in the queue: whoever makes room for others does not lose it."""
+    """When it first began to wait, which is its place in the queue: a gang that makes room for others keeps it."""
     label: str = ""
-    """What reasons call it; blank: its id."""
+    """Its name in reasons; blank: its id."""
     team: str = ""
     priority: int = 0
     spreads: bool = True
     """Whether its workers may be on several hosts."""
     launcher: str = ""
-    """Who is to start its workers; blank: whoever has room."""
+    """Who is to start its workers; blank: any host with room."""
     device: Device = "auto"
     small: bool = False
-    """It checks something for seconds, so every host runs one beside its places."""
+    """It runs for seconds, so every host runs one beside its places."""
     avoids: frozenset[str] = frozenset()
-    """Hosts on which it failed; it takes them where no others will do."""
+    """Hosts on which it failed; it takes them only where no others will do."""
     shares: tuple[Share, ...] = ()
-    """Where it is; none: it waits."""
+    """Its places; empty: it waits."""
     started: float = 0.0
     leaving: bool = False
-    """It was told to save a checkpoint and leave, and holds its places until it has."""
+    """It was told to save a checkpoint and leave, and holds its places until then."""
 
     @property
     def may_take_gpu(self) -> bool:
@@ -84,29 +85,31 @@ class Gang:
 
     @property
     def called(self) -> str:
-        """What reasons call it."""
+        """Its name in reasons."""
         return self.label or self.id
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds after which a gang settles for less."""
+    """Seconds after which a gang accepts less locality."""
 
     host_s: float = 60.0
-    """It then takes hosts of one rack."""
+    """It then accepts hosts of one rack."""
     rack_s: float = 300.0
-    """It then takes any."""
+    """It then accepts any hosts."""
     keep_s: float = 600.0
-    """No other gang then starts before it, small ones excepted, so that it waits no longer than those that run."""
+    """From then on no other gang starts before it, small ones excepted, so that it waits no longer than those that
+    run.
+    """
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done at once."""
+    """Changes that are carried out together."""
 
     starts: Mapping[str, tuple[Share, ...]] = field(default_factory=dict)
     leaves: Mapping[str, Reason] = field(default_factory=dict)
-    """Gangs that are told to save a checkpoint and leave, and for whom."""
+    """Gangs that are told to save a checkpoint and leave, with the reason."""
     waits: Mapping[str, Reason] = field(default_factory=dict)
 
 
@@ -119,19 +122,19 @@ class Level(IntEnum):
 
 
 Free = Mapping[str, int]
-"""Places that are free, by host."""
+"""Free places, by host."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """What is free by host: places, and the numbers of GPUs."""
+    """Free places by host, and the numbers of free GPUs."""
 
     places: dict[str, int]
     gpus: dict[str, frozenset[int]]
 
     @classmethod
     def left(cls, hosts: Sequence[Host], running: Iterable[Gang]) -> "Room":
-        """What `running` leave; small ones take nothing."""
+        """The room that `running` gangs leave free; small ones take none."""
         room = cls(
             {host.name: host.places for host in hosts},
             {host.name: frozenset(range(0 if host.has_others_gpus else host.gpus)) for host in hosts},
@@ -142,7 +145,7 @@ class Room:
         return room
 
     def take(self, shares: Iterable[Share]) -> None:
-        """They are no longer free; of a host that is gone, nothing is."""
+        """Mark `shares` as taken; for a host that is gone, nothing changes."""
         for share in shares:
             if share.host in self.places:
                 self.places[share.host] = max(0, self.places[share.host] - share.ranks)
@@ -174,7 +177,7 @@ def decide(
     now: float,
     patience: Patience = Patience(),
 ) -> Decision:
-    """Quotas are places by team; without any all teams share all hosts, with some the others borrow what is idle."""
+    """Quotas are places by team; without any all teams share all hosts, with some the others borrow idle places."""
     return _Deciding(hosts, gangs, quotas, now, patience).decide()
 
 
@@ -210,7 +213,7 @@ class _Deciding:
         return Decision(self._starts, self._leaves, self._waits)
 
     def _check(self, gang: Gang) -> None:
-        """A small gang needs a host that checks nothing else."""
+        """A small gang needs a host that runs no other small one."""
         idle = [host.name for host in self._hosts if host.name not in self._checking]
         wanted = [name for name in idle if name not in gang.avoids] or idle
         if wanted:
@@ -261,7 +264,9 @@ class _Deciding:
         self._waits[gang.id] = self._reason(gang)
 
     def _leavers(self, gang: Gang, entitled: bool) -> list[Gang]:
-        """Those with whose places it starts: who leaves already, and as few as possible of those that must give way."""
+        """The gangs whose places it needs to start: those leaving already, and as few as possible of those that
+        must yield.
+        """
         chosen = [one for one in self._running if one.leaving]
         if self._fits_without(gang, chosen):
             return chosen
@@ -272,13 +277,13 @@ class _Deciding:
         return []
 
     def _fits_without(self, gang: Gang, leavers: Sequence[Gang]) -> bool:
-        """Whether it would take their places now: what it does not settle for yet, others would take meanwhile."""
+        """Whether it would take their places now: places that it does not accept yet, others would take meanwhile."""
         left = {one.id for one in leavers}
         room = Room.left(self._hosts, [one for one in self._holding if one.id not in left])
         return self._fit(gang, room) is not None
 
     def _needed(self, gang: Gang, chosen: list[Gang]) -> list[Gang]:
-        """Without those whose places turned out to be of no use."""
+        """`chosen` without those whose places are not needed."""
         for one in list(chosen):
             others = [other for other in chosen if other is not one]
             if self._fits_without(gang, others):
@@ -296,7 +301,7 @@ class _Deciding:
         return None
 
     def _hosts_of(self, gang: Gang) -> list[Host]:
-        """Those that start workers as the gang's operator wants them started, with the places that it could have."""
+        """The hosts whose launcher the gang accepts, with the places that it could have."""
         hosts = [host for host in self._hosts if gang.launcher in ("", host.launcher)]
         if gang.device != "gpus":
             return hosts
@@ -304,7 +309,7 @@ class _Deciding:
         return [host for host in capped if host.places]
 
     def _level(self, gang: Gang) -> Level:
-        """The nearest that it insists on by now, and that an idle cluster could give."""
+        """The locality that it insists on by now, and that an idle cluster could give."""
         hosts = self._hosts_of(gang)
         joining = [host for host in hosts if host.joins]
         if not gang.spreads or gang.ranks <= 1 or len(joining) < 2:
@@ -337,7 +342,7 @@ class _Deciding:
         return None
 
     def _reason(self, gang: Gang) -> Reason:
-        """Why it does not fit: too little is free, or not in one place."""
+        """Why it does not fit: too few places are free, or not near enough."""
         workers = "1 worker" if gang.ranks == 1 else f"{gang.ranks} workers"
         if gang.device == "gpus":
             workers += ", each with a GPU,"
@@ -365,7 +370,7 @@ class _Deciding:
 
 
 class _Where(NamedTuple):
-    """Where a gang wants to be, and what is free there."""
+    """The locality that a gang wants, and the free places there."""
 
     asked: str
     free: int
@@ -407,7 +412,7 @@ def _claims(running: Iterable[Gang], waiting: Iterable[Gang], quotas: Mapping[st
 
 
 def _yielding(gang: Gang, running: Sequence[Gang], quotas: Mapping[str, int]) -> list[Gang]:
-    """Who must leave for a gang within its quota, first those that borrow, then those that matter less to its team."""
+    """The gangs that must leave for one within its quota, first borrowers, then those of lower priority in its team."""
     borrowing = borrowers(running, quotas)
     found = [
         one

@@ -1,4 +1,4 @@
-"""What people are told of the cluster: hosts, gangs in the order of their turn, and what teams have used."""
+"""The cluster for people: hosts, gangs in the order of their turn, and what teams have used."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Launcher(NamedTuple):
 
 
 def hosts() -> "QuerySet[Host]":
-    """With the shares of gangs that they run."""
+    """All hosts, with the shares of gangs that they run."""
     return Host.objects.prefetch_related(Prefetch("shares", GangShare.objects.select_related("gang")))
 
 
@@ -43,7 +43,7 @@ def active_gangs() -> "QuerySet[Gang]":
 
 
 def gang_of(job: UUID) -> Gang | None:
-    """The workers of a job, with their places; None: it never asked for any."""
+    """The workers of a job, with their places; None: it never requested any."""
     shares = Prefetch("shares", GangShare.objects.select_related("host"))
     return Gang.objects.filter(job=job).prefetch_related(shares).first()
 
@@ -71,7 +71,7 @@ def seconds_of(gang: Gang, now: datetime) -> tuple[float, float]:
 
 
 def use_of_teams(now: datetime) -> list[GangUse]:
-    """Of all gangs that are remembered, most places first."""
+    """The use of all gangs that are kept, most places first."""
     shares = Prefetch("shares", GangShare.objects.select_related("host"))
     found: dict[str, tuple[float, float]] = {}
     for gang in Gang.objects.prefetch_related(shares):

@@ -1,4 +1,4 @@
-"""Changes to hosts and gangs: who is there, who waits, who is placed, who has to go."""
+"""Changes to hosts and gangs: which hosts are present, and which gangs wait, are placed or have to leave."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -31,23 +31,23 @@ STEPS = Steps(
 SAVES_WITHIN = timedelta(seconds=120)
 """How long a gang that is to leave may take to its next checkpoint."""
 KEPT = timedelta(days=90)
-"""How long gangs that ended are remembered: what teams have used is theirs."""
+"""How long ended gangs are kept, for the use of teams."""
 FORGOTTEN_AFTER = timedelta(days=1)
-"""When a lost host is listed no more; the pods of a deployment come and go."""
+"""When a lost host is no longer listed; the pods of a deployment come and go."""
 
 
 class GangPlacement(NamedTuple):
-    """Where a gang is now."""
+    """The current placement of a gang."""
 
     placement: int
     """Its number."""
     shares: tuple[schedule.Share, ...]
-    """Of the host that leads, then of the others."""
+    """First that of the leading host, then those of the others."""
     leaving: bool
 
     @property
     def lead(self) -> str:
-        """The host that takes the job."""
+        """The host that leads the job."""
         return self.shares[0].host
 
 
@@ -70,7 +70,9 @@ def register_host(
     now: datetime,
     launcher: str = "here",
 ) -> None:
-    """Have a machine take workers, or renew that; it is lost when it does not for a few seconds."""
+    """Register a machine for workers, or renew its registration; it is lost when it is not renewed for a few
+    seconds.
+    """
     facts = {
         "rack": rack,
         "address": address,
@@ -100,7 +102,7 @@ def add_gang(
     launcher: str = "",
     device: schedule.Device = "auto",
 ) -> None:
-    """Have the workers of a job wait for their places; nothing happens if they do."""
+    """Queue the workers of a job for their places; does nothing if they are queued already."""
     Gang.objects.get_or_create(
         job=job,
         defaults={
@@ -121,9 +123,9 @@ def add_gang(
 
 @transaction.atomic
 def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[GangStart]:
-    """Carry the scheduler's decision out as a whole, and return the gangs that it placed.
+    """Carry out the scheduler's decision as a whole, and return the gangs that it placed.
 
-    Whoever decides holds the rows of all hosts, so that no two decisions are carried out at a time.
+    The rows of all hosts are locked, so that no two decisions are carried out at a time.
     """
     hosts = list(Host.objects.select_for_update(no_key=True).order_by("pk"))
     present = {host.name: host for host in hosts if host.is_present(now)}
@@ -148,7 +150,7 @@ def place_gangs(*, quotas: Mapping[str, int], now: datetime) -> list[GangStart]:
 
 
 def place_of(job: uuid.UUID) -> GangPlacement | None:
-    """Where the workers of a job are; None: they wait, or there are none."""
+    """The places of a job's workers; None: they wait, or there are none."""
     gang = _with_shares(Gang.objects.filter(job=job, state__in=Gang.HOLDING)).first()
     if gang is None:
         return None
@@ -156,36 +158,36 @@ def place_of(job: uuid.UUID) -> GangPlacement | None:
 
 
 def holds_place(job: uuid.UUID, placement: int, now: datetime) -> bool:
-    """Whether a job's workers may go on where this placement put them."""
+    """Whether a job's workers may continue where this placement put them."""
     held = Q(state=State.PLACED) | Q(state=State.LEAVING, leaves_by__gt=now)
     return Gang.objects.filter(held, job=job, placements=placement).exists()
 
 
 def join(*, job: uuid.UUID, placement: int, host: str, now: datetime) -> bool:
-    """Begin a host's share of a gang; False if that was done, or the gang is placed elsewhere by now."""
+    """Begin a host's share of a gang; False if it has begun already, or the gang was placed elsewhere meanwhile."""
     held = {"gang__job": job, "gang__placements": placement, "gang__state": State.PLACED}
     return GangShare.objects.filter(host=host, joined_at=None, **held).update(joined_at=now) == 1
 
 
 @transaction.atomic
 def give_place_back(*, job: uuid.UUID, placement: int, now: datetime) -> bool:
-    """Have a gang that saved, or whose workers are gone, wait again; False if it is placed elsewhere, or has ended."""
+    """Queue a gang again that saved, or whose workers are gone; False if it is placed elsewhere, or has ended."""
     gang = _held(job, placement)
     return gang is not None and _wait_again(gang, gang.reason(), now, since=now, failures=0)
 
 
 @transaction.atomic
 def grow(*, job: uuid.UUID, placement: int, ranks: int, spreads: bool, now: datetime) -> bool:
-    """Have a gang whose one process tried it first wait for all of its places; False if that is out of date."""
+    """Queue a gang that one process has tried for all of its places; False if that is out of date."""
     gang = _held(job, placement)
     return gang is not None and _wait_again(gang, None, now, small=False, ranks=ranks, spreads=spreads)
 
 
 @transaction.atomic
 def try_again(*, job: uuid.UUID, placement: int, failure: Reason, advanced: bool, now: datetime) -> Retry | None:
-    """After a failure, have the gang wait for another try where its kind goes away; None: it does not.
+    """After a failure of a temporary kind, queue the gang for another attempt; None: the failure is permanent.
 
-    `advanced` tells whether a checkpoint came of this placement.
+    `advanced`: whether this placement wrote a checkpoint.
     """
     gang = _held(job, placement)
     if gang is None:
@@ -205,9 +207,10 @@ def try_again(*, job: uuid.UUID, placement: int, failure: Reason, advanced: bool
 
 @transaction.atomic
 def put_off(*, job: uuid.UUID, placement: int, lack: Reason, now: datetime) -> Reason | None:
-    """Have a gang wait until what it `lack`s may be there again; why, and None where it is placed elsewhere by now.
+    """Have a gang wait until the missing resource may be available again; returns the reason, None where it is placed
+    elsewhere by now.
 
-    It is no failure, however often. Disks and clocks are those of hosts: rather on others.
+    It does not count as a failure. Disks and clocks belong to hosts: other hosts are preferred then.
     """
     gang = _held(job, placement)
     if gang is None:
@@ -236,7 +239,7 @@ def end_gang(*, job: uuid.UUID, now: datetime) -> None:
 
 
 def tidy(*, active_jobs: Collection[uuid.UUID], now: datetime) -> None:
-    """End the gangs whose jobs are gone, and forget what ended or was lost long ago."""
+    """End the gangs whose jobs are gone, and delete old gangs and hosts."""
     for job in Gang.objects.filter(state__in=Gang.ACTIVE).exclude(job__in=active_jobs).values_list("job", flat=True):
         end_gang(job=job, now=now)
     Gang.objects.filter(state=State.ENDED, ended_at__lt=now - KEPT).delete()
@@ -244,7 +247,7 @@ def tidy(*, active_jobs: Collection[uuid.UUID], now: datetime) -> None:
 
 
 def _put_back_from_lost(present: Mapping[str, Host], now: datetime) -> None:
-    """A gang one of whose hosts is lost has lost all of its workers: they compute together."""
+    """A gang that loses one of its hosts has lost all of its workers: they compute together."""
     for gang in _with_shares(Gang.objects.filter(state__in=Gang.HOLDING)):
         missing = sorted(share.host for share in _shares(gang) if share.host not in present)
         if missing:
@@ -271,7 +274,7 @@ def _wait_again(gang: Gang, reason: Reason | None, now: datetime, **changes: obj
 
 
 def _used(gang: Gang, now: datetime) -> dict[str, float]:
-    """Seconds with those of the placement that is over."""
+    """Seconds including those of the ended placement."""
     place_s, gpu_s = seconds_of(gang, now)
     return {"place_s": place_s, "gpu_s": gpu_s}
 

@@ -1,4 +1,4 @@
-"""What this machine tells of itself, over and over, while a Celery worker runs on it."""
+"""Registers this machine, repeatedly, while a Celery worker runs on it."""
 
 import logging
 import os
@@ -23,20 +23,20 @@ from coterie.core.lease import HEARTBEAT_S
 logger = logging.getLogger(__name__)
 
 FEWEST_PLACES = 2
-"""A pair can be tried while another one trains, whatever the machine."""
+"""A pair can be checked while another one trains, on any machine."""
 GPU_NODES = ("nvidia[0-9]*", "kfd")
 """In /dev, of the drivers of GPUs on which PyTorch computes: CUDA's and ROCm's."""
 
 
 class Facts(NamedTuple):
-    """A machine."""
+    """Hardware of a machine."""
 
     cores: int
     memory_bytes: int
 
 
-def look() -> Facts:
-    """What this process may use."""
+def measure() -> Facts:
+    """The cores and memory that this process may use."""
     return Facts(len(os.sched_getaffinity(0)), psutil.virtual_memory().total)
 
 
@@ -44,13 +44,13 @@ class Gpus(NamedTuple):
     """Of a machine."""
 
     usable: int
-    """On how many a training's children can compute."""
+    """How many a training's children can compute on."""
     problem: str = ""
-    """Why they cannot, although a driver has some; blank: there is none."""
+    """Why they cannot be used, although there is a driver; blank: no problem."""
 
 
-def look_for_gpus(nodes: Path = Path("/dev")) -> Gpus:
-    """It takes seconds where `nodes` has any: a child tries them, and where it can't, one that is not confined."""
+def detect_gpus(nodes: Path = Path("/dev")) -> Gpus:
+    """Takes seconds where `nodes` has any: a child tries them, and where it fails, one that is not confined."""
     if not any(path for name in GPU_NODES for path in nodes.glob(name)):
         return Gpus(0)
     try:
@@ -66,7 +66,7 @@ def look_for_gpus(nodes: Path = Path("/dev")) -> Gpus:
 
 def count_gpus(nodes: Path = Path("/dev")) -> int:
     """How many GPUs a training's children can compute on; where a driver has others, the log says why."""
-    found = look_for_gpus(nodes)
+    found = detect_gpus(nodes)
     if found.problem:
         logger.warning("this host has GPUs that trainings cannot use, and trains on cores: %s", found.problem)
     return found.usable
@@ -77,9 +77,9 @@ def _tried(limits: Limits) -> int:
     return run_child(gpus_job.JOB, gpus_job.GpusArguments(), limits=limits).gpus
 
 
-def tell(now: datetime, *, gpus: int) -> None:
-    """Register this machine, or say that it is still there."""
-    facts = look()
+def register(now: datetime, *, gpus: int) -> None:
+    """Register this machine, or renew its registration."""
+    facts = measure()
     register_host(
         name=settings.CLUSTER_HOST,
         rack=settings.CLUSTER_RACK,
@@ -94,18 +94,18 @@ def tell(now: datetime, *, gpus: int) -> None:
 
 
 class Presence:
-    """Tells it in a thread of its own."""
+    """Registers it in a separate thread."""
 
     def __init__(self) -> None:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="presence", daemon=True)
 
     def begin(self) -> None:
-        """Return at once."""
+        """Start; returns at once."""
         self._thread.start()
 
     def end(self) -> None:
-        """Tell nothing any more: the host is lost within seconds."""
+        """Stop registering: the host is lost within seconds."""
         self._done.set()
         self._thread.join()
 
@@ -113,7 +113,7 @@ class Presence:
         gpus = count_gpus()
         while True:
             try:
-                tell(timezone.now(), gpus=gpus)
+                register(timezone.now(), gpus=gpus)
             except DatabaseError:
                 logger.warning("this host could not say that it is there; trying again", exc_info=True)
             finally:

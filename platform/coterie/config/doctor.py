@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from coterie.accounts.models import Operator
 from coterie.child.trial_job import try_confinement
-from coterie.cluster.this_host import look_for_gpus
+from coterie.cluster.this_host import detect_gpus
 from coterie.config.schema import OtherSchema, refuse_other
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
@@ -211,7 +211,7 @@ def _confinement() -> Told:
 
 
 def _gpus() -> Told:
-    found = look_for_gpus()
+    found = detect_gpus()
     if found.problem:
         yield "warning", f"trainings here compute on cores. {found.problem}"
     else:

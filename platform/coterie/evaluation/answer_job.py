@@ -1,4 +1,4 @@
-"""Job: what a model says of a few samples that a device has sent; NumPy and onnxruntime, never PyTorch."""
+"""Job: a model's answers to a few samples that a device has sent; NumPy and onnxruntime, never PyTorch."""
 
 import msgspec
 
@@ -26,7 +26,7 @@ class AnswerArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute."""
 
     model: ModelSpec
-    """What samples the graph takes, and what its output is."""
+    """Specifies the samples that the graph takes, and its output."""
     labels: tuple[str, ...]
     graph: ReadPath
     """``predict.onnx`` of the device model or of the teacher."""

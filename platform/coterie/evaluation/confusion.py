@@ -1,4 +1,4 @@
-"""Which classes a classifier takes for which, from its answers to samples whose classes are known."""
+"""How often a classifier mistakes one class for another, from its answers to labelled samples."""
 
 import msgspec
 import numpy as np
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from coterie_wire.tensors import Float32
 
 MOST_MISTAKES = 110
-"""Pairs of classes that are kept: all of eleven classes, of more those with most samples."""
+"""Pairs of classes that are stored: all of eleven classes, of more those with most samples."""
 
 
 class Mistake(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Accuracies over devices: how exact a model is for most of them, and for those that fare worst."""
+"""Accuracies over devices: for most of them, and for the worst."""
 
 from collections.abc import Sequence
 

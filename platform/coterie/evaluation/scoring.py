@@ -37,11 +37,11 @@ class Evaluation(NamedTuple):
 
     samples: int
     accuracy: float | None
-    """Share of samples that are right; None where the task has no right and wrong."""
+    """Share of samples that are correct; None where the task has no correct class."""
     loss: float
     """Mean of the plain loss of the task, of a classifier cross-entropy in nats; or of the model's own."""
     class_accuracy: tuple[float | None, ...]
-    """Of a classifier, accuracy over the samples of each class; None where there are none."""
+    """Of a classifier, accuracy for each class; None where a class has no samples."""
     confusion: Confusion | None = None
     """Of a classifier."""
 
@@ -58,10 +58,10 @@ def predict_logits(
     session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
 ) -> NDArray[np.float32]:
     """The model's output [n, ...] for the samples of `dataset`, with the tensors of a version and its frozen ones."""
-    return ask(session, parameters, dataset, frozen).output
+    return run_model(session, parameters, dataset, frozen).output
 
 
-def ask(
+def run_model(
     session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
 ) -> ModelOutputs:
     """`predict_logits`, with the losses of the samples where the model has a loss of its own."""
@@ -81,7 +81,7 @@ def evaluate(
     predict: bytes, parameters: Tensors, dataset: Dataset, model: ModelSpec, frozen: Frozen = NOTHING_FROZEN
 ) -> Evaluation:
     """Run ``predict.onnx`` with the tensors of a version over the samples of `dataset`."""
-    answer = ask(open_session(predict), parameters, dataset, frozen)
+    answer = run_model(open_session(predict), parameters, dataset, frozen)
     return score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
 
 

@@ -18,7 +18,7 @@ from coterie_wire.tensors import Array, Float32, Tensors, decode_tensors, encode
 Arrays = Mapping[str, NDArray[np.generic]]
 STEPS = TensorSpec("steps", "int64", ())
 BESIDE = "beside."
-"""Begins the names of what a checkpoint keeps beside the state of training."""
+"""Prefix of the names of tensors that a checkpoint stores beside the state of training."""
 
 
 class Training(NamedTuple):
@@ -45,11 +45,11 @@ class StepOutcome(NamedTuple):
     training: Training
     loss: float
     correct: float
-    """Samples that the parameters before the step had right; 0 where the task has no right and wrong."""
+    """Samples that the parameters before the step classified correctly; 0 where the task has no correct class."""
 
 
 def encode_training(training: Training, model: ModelSpec, beside: Mapping[str, Array]) -> bytes:
-    """`training`, and what is kept `beside` it, as a tensor file."""
+    """`training`, and the tensors `beside` it, as a tensor file."""
     names = version_names(model)
     return encode_tensors(
         {names[name]: tensor for name, tensor in training.parameters.items()}
@@ -60,7 +60,7 @@ def encode_training(training: Training, model: ModelSpec, beside: Mapping[str, A
 
 
 def decode_training(saved: bytes, model: ModelSpec) -> tuple[Training, Mapping[str, Array]]:
-    """What `encode_training` wrote, and what was kept beside. Raises WireError ``tensors.*``."""
+    """The inverse of `encode_training`. Raises WireError ``tensors.*``."""
     kept = [spec for name, spec in read_header(saved).specs.items() if name.startswith(BESIDE)]
     tensors = decode_tensors(saved, expected=(*carried(model), STEPS, *kept))
     versions, slots = version_names(model), [slot.name for slot in model.optimiser_state]
@@ -125,7 +125,7 @@ class DeviceSteps:
         return found
 
     def _padded(self, batch: Batch) -> Arrays:
-        """The batch filled up to its fixed size with copies of its first sample, whose weight is 0."""
+        """The batch padded to its fixed size with copies of its first sample, whose weight is 0."""
         model = self._model
         count, size = len(batch.dataset.labels), model.batch_size
         assert 0 < count <= size, "a batch is neither empty nor larger than the graph's"

@@ -1,4 +1,4 @@
-"""Rounds as exporters are told them: figures and versions, nothing of any device."""
+"""Rounds for exporters: figures and versions, nothing about single devices."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from coterie.rounds.models import Round
 
 
 def fact_of(round_: Round) -> RoundFact:
-    """How `round_`, which has ended, ended."""
+    """The facts of `round_`, which has ended."""
     assert round_.finished_at is not None, "it has ended"
     figures: dict[str, float] = {"updates": float(round_.updates_in)}
     if round_.opened_at is not None:
@@ -44,7 +44,7 @@ def _version(version: ModelVersion) -> VersionFact:
 
 
 def _numbers(metrics: Mapping[str, object]) -> Iterator[tuple[str, float]]:
-    """The finite numbers of stored figures, each with a name of its own."""
+    """The finite numbers of stored figures, each with its own name."""
     for name, value in metrics.items():
         many = list(enumerate(cast("list[object]", value))) if isinstance(value, list) else []
         for key, one in [(f"{name}/{index}", item) for index, item in many] or [(name, value)]:

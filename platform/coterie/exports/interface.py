@@ -1,4 +1,4 @@
-"""What an exporter is, for those that come with the platform and for those of other packages."""
+"""The interface of exporters, for those that come with the platform and for those of other packages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ class RoundFact(msgspec.Struct, frozen=True):
     federation: str
     """Its ID, which stays."""
     slug: str
-    """Its short name, which people know."""
+    """Its short name for people."""
     number: int
     state: Literal["published", "abandoned"]
     finished_at: datetime
@@ -39,11 +39,11 @@ class RoundFact(msgspec.Struct, frozen=True):
 
 
 class Exporter(Protocol):
-    """Keeps rounds elsewhere. An entry point of the group ``coterie.exporters`` is a function that makes one."""
+    """Stores rounds elsewhere. An entry point of the group ``coterie.exporters`` is a function that creates one."""
 
     def export(self, rounds: Sequence[RoundFact]) -> None:
-        """Keep `rounds`, which come in the order of their ends.
+        """Store `rounds`, which are in the order of their ends.
 
-        MUST have kept all of them when it returns. MUST change nothing where one was kept before: after a kill they
-        come again. MUST end within a minute. Raises NotTaken to have the same rounds again later.
+        MUST have stored all of them when it returns. MUST change nothing for one that was stored before: after a kill
+        they are repeated. MUST end within a minute. Raises NotTaken to get the same rounds again later.
         """

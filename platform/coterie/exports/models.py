@@ -1,4 +1,6 @@
-"""Which rounds were exported: what has no row here, and has not ended before a moment noted here, is to be told."""
+"""Which rounds were exported: a round without a row here, and that had not ended before a time recorded here, is to
+be exported.
+"""
 
 from django.db import models
 
@@ -7,7 +9,7 @@ from coterie.rounds.models import Round
 
 
 class Exported(Separated):
-    """That an exporter keeps a round as it ended."""
+    """Records that an exporter has stored a round as it ended."""
 
     project_path = "round__federation__project"
 
@@ -28,7 +30,7 @@ class Exported(Separated):
 
 
 class ExportedUntil(models.Model):
-    """That an exporter keeps every round that had ended by then; their rows may be gone."""
+    """Records that an exporter has stored every round that had ended by then; their rows may be deleted."""
 
     exporter = models.CharField(max_length=100, unique=True)
     until = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Which rounds were exported, long ago, is told by one moment for each exporter instead of by a row for each round."""
+"""For old rounds, one timestamp for each exporter replaces the row for each exported round."""
 
 from datetime import datetime
 from functools import reduce
@@ -8,11 +8,11 @@ from django.db.models import Max, Q, QuerySet
 
 from coterie.core.pruning import OldRows
 from coterie.exports.models import Exported
-from coterie.exports.services import note_kept, waiting_for
+from coterie.exports.services import record_exported, waiting_for
 
 
 def old_exported(before: datetime) -> QuerySet[Exported]:
-    """Rows of rounds that ended before any that their exporter is still to be told."""
+    """Rows of rounds that ended before any that their exporter still has to export."""
     exporters = Exported.objects.order_by().values_list("exporter", flat=True).distinct()
     known = [_before_all_that_wait(exporter) for exporter in exporters]
     old = Exported.objects.filter(at__lt=before, round__finished_at__lt=before)
@@ -20,10 +20,10 @@ def old_exported(before: datetime) -> QuerySet[Exported]:
 
 
 def note_until(rows: QuerySet[Exported]) -> None:
-    """Before rows go: note that rounds that ended as early count as told."""
+    """Before rows are deleted: record that rounds that ended as early count as exported."""
     latest = rows.order_by().values("exporter").annotate(until=Max("round__finished_at"))
     for exporter, until in latest.values_list("exporter", "until"):
-        note_kept(exporter=exporter, until=until)
+        record_exported(exporter=exporter, until=until)
 
 
 def _before_all_that_wait(exporter: str) -> Q:

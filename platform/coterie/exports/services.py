@@ -1,4 +1,4 @@
-"""Tells exporters of rounds that have ended, each once, in the order of their ends; rounds never wait for it."""
+"""Passes ended rounds to exporters, each once, in the order of their ends; rounds never wait for it."""
 
 import logging
 from datetime import datetime, timedelta
@@ -18,11 +18,11 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 50
 """Rounds of one call of an exporter."""
 SETTLED = timedelta(hours=1)
-"""So long after a round's end everyone sees it, whatever hosts' clocks say and however long a transaction took."""
+"""So long after a round's end every process sees it, despite differing clocks and long transactions."""
 
 
 def sweep(*, now: datetime) -> None:
-    """Tell each exporter the next rounds that it does not keep; one that fails keeps none of the others back."""
+    """Pass each exporter its next rounds; one that fails does not stop the others."""
     for name, exporter in chosen_exporters().items():
         try:
             export_next(name, exporter, now=now)
@@ -31,22 +31,22 @@ def sweep(*, now: datetime) -> None:
 
 
 def export_next(name: str, exporter: Exporter, *, now: datetime) -> int:
-    """Have `exporter` keep the next rounds; how many. Killed anywhere, they come again. Raises NotTaken.
+    """Have `exporter` store the next rounds; returns how many. A kill repeats them. Raises NotTaken.
 
-    Where none wait, those that ended long ago are not looked at again.
+    Where none wait, those that ended long ago are not queried again.
     """
     rounds = list(waiting_for(name)[:AT_ONCE])
     if rounds:
         exporter.export([fact_of(round_) for round_ in rounds])
         insert_all([Exported(exporter=name, round=one, state=one.state, at=now) for one in rounds], or_nothing=True)
     elif not ExportedUntil.objects.filter(exporter=name, until__gte=now - 2 * SETTLED).exists():
-        note_kept(exporter=name, until=now - SETTLED)
+        record_exported(exporter=name, until=now - SETTLED)
     return len(rounds)
 
 
 @transaction.atomic
-def note_kept(*, exporter: str, until: datetime) -> None:
-    """Note that it keeps every round that has ended by `until`."""
+def record_exported(*, exporter: str, until: datetime) -> None:
+    """Record that it has stored every round that had ended by `until`."""
     mark, _ = ExportedUntil.objects.select_for_update(no_key=True).get_or_create(
         exporter=exporter, defaults={"until": until}
     )
@@ -56,7 +56,7 @@ def note_kept(*, exporter: str, until: datetime) -> None:
 
 
 def waiting_for(exporter: str) -> QuerySet[Round]:
-    """Rounds that have ended and that it does not keep, those that ended first before others."""
+    """Ended rounds that it has not stored, in the order of their ends."""
     until = ExportedUntil.objects.filter(exporter=exporter).values_list("until", flat=True).first()
     kept = Exported.objects.filter(exporter=exporter, round=OuterRef("pk"), state=OuterRef("state"))
     ended = Round.objects.filter(state__in=[Round.State.PUBLISHED, Round.State.ABANDONED], finished_at__isnull=False)

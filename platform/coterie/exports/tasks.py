@@ -8,5 +8,5 @@ from coterie.exports import services
 
 @shared_task(name="coterie.exports.tasks.sweep")
 def sweep() -> None:
-    """Tell exporters what they do not know; runs all the time."""
+    """Pass exporters new rounds; runs periodically."""
     services.sweep(now=timezone.now())

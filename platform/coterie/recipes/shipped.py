@@ -72,7 +72,7 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a recipe that pre-trains."""
 
 
-def known_recipe(name: str) -> Recipe:
+def checked_recipe(name: str) -> Recipe:
     """Raises UnknownRecipe."""
     try:
         return load(name)

@@ -9,7 +9,7 @@ import msgspec
 from django.db import transaction
 
 from coterie.agent_rollouts.selectors import updates_of
-from coterie.analytics.selectors import asked_of
+from coterie.analytics.selectors import pending_questions
 from coterie.cloud_answers.selectors import offer_to
 from coterie.device_logs.selectors import logs_asked_of
 from coterie.federations.models import Federation
@@ -90,7 +90,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     leads = leads_of(devices, islands)
     evaluating = open_parts(devices)
     fleet = latest_count()
-    questions = asked_of(devices, now=now)
+    questions = pending_questions(devices, now=now)
     signals = signals_for(devices, now=now)
     updates = updates_of(devices)
     logs = logs_asked_of(devices)

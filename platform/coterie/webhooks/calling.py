@@ -10,7 +10,7 @@ import httpx
 from coterie.webhooks.addresses import Target, resolve
 
 DEADLINE_S = 10.0
-"""For everything together: looking the name up, connecting, sending, and the head of the answer."""
+"""For everything together: name resolution, connecting, sending, and the head of the answer."""
 
 
 def call(
@@ -21,22 +21,22 @@ def call(
     allowed_hosts: Collection[str],
     deadline_s: float = DEADLINE_S,
 ) -> int:
-    """POST to exactly the address that was judged, and give the HTTP status; the answer's body is not read.
+    """POST to exactly the address that was checked, and return the HTTP status; the answer's body is not read.
 
     Redirects are not followed. Raises AddressRefused, httpx.HTTPError, httpx.InvalidURL or TimeoutError.
     """
-    # Not asyncio.run, whose end waits for the thread that looks a name up, however long that takes.
+    # Not asyncio.run, which at its end waits for the thread that resolves a name, however long that takes.
     with closing(asyncio.new_event_loop()) as loop:
         return loop.run_until_complete(asyncio.wait_for(_call(url, body, headers, allowed_hosts), deadline_s))
 
 
 async def _call(url: str, body: bytes, headers: Mapping[str, str], allowed_hosts: Collection[str]) -> int:
     look_up = partial(resolve, url, allowed_hosts=allowed_hosts)
-    # Looked up anew each time: what a name leads to changes.
+    # Resolved each time: the addresses of a name change.
     target: Target = await asyncio.get_running_loop().run_in_executor(None, look_up)
     host = f"[{target.address}]" if ":" in target.address else target.address
     name = target.host if target.port in (80, 443) else f"{target.host}:{target.port}"
-    # The deadline around this call bounds what httpx would: its own bounds begin anew with each byte that arrives.
+    # The deadline around this call limits the whole: httpx's own limits restart with each byte that arrives.
     async with (
         httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,  # noqa: S113
         client.stream(

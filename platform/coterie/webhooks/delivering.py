@@ -15,7 +15,7 @@ from coterie.webhooks.outgoing import Clock, DeliveryOutcome, Queue
 from coterie.webhooks.signing import signed_headers
 
 Call = Callable[[str, bytes, Mapping[str, str]], int]
-"""Posts a body to a URL and gives the HTTP status. Raises what `coterie.webhooks.calling.call` does."""
+"""Posts a body to a URL and returns the HTTP status. Raises what `coterie.webhooks.calling.call` does."""
 
 RETENTION = timedelta(days=30)
 DELIVERIES = Queue(Delivery, Webhook, "webhook")
@@ -24,21 +24,21 @@ DELIVERIES = Queue(Delivery, Webhook, "webhook")
 def deliver_next(*, webhook_id: int, clock: Clock, call: Call) -> bool:
     """Try the delivery to a webhook that has been due longest; no transaction is open while it is called.
 
-    False: none is due, or somebody else tries one now.
+    False: none is due, or another worker tries one now.
     """
     return DELIVERIES.try_next(receiver_id=webhook_id, clock=clock, send=partial(_send, call=call))
 
 
 def sweep(*, now: datetime) -> None:
-    """Enqueue what is due, whatever messages were lost, and forget what is old."""
+    """Enqueue what is due, whatever messages were lost, and delete what is old."""
     with transaction.atomic():
         for webhook_id in DELIVERIES.waiting(now=now):
             DELIVER.send(webhook=webhook_id)
-    DELIVERIES.forget(before=now - RETENTION)
+    DELIVERIES.delete_old(before=now - RETENTION)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, call: Call) -> DeliveryOutcome:
-    """Post JSON to a URL; what goes wrong on the way is told, and is no error here."""
+    """Post JSON to a URL; failures are part of the result, and not raised."""
     try:
         status = call(url, body, {"Content-Type": "application/json", "User-Agent": "coterie", **headers})
     except TimeoutError:

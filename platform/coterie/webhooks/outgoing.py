@@ -1,7 +1,7 @@
-"""What goes out to other programs and people: rows that are tried until they arrive or are given up.
+"""Outgoing messages to other programs and people: rows that are tried until they are delivered or given up.
 
-At once first, then again after longer and longer pauses; each receiver gets one at a time. What was taken by a worker
-that died is tried again, so it may arrive twice under the same id; it is recorded once.
+The first attempt is immediate, the next ones after longer and longer pauses; each receiver gets one at a time. A
+message taken by a worker that died is tried again, so it may arrive twice under the same id; it is recorded once.
 """
 
 import uuid
@@ -28,17 +28,17 @@ AT_ONCE = 500
 
 
 class Receiver(models.Model):
-    """Who gets one thing at a time."""
+    """A receiver, which gets one message at a time."""
 
     held_until = models.DateTimeField(null=True, blank=True, editable=False)
-    """While one worker calls it, none else does; a worker that holds it for longer has died."""
+    """While one worker calls it, no other does; a worker that holds it for longer has died."""
 
     class Meta:
         abstract = True
 
 
 class Outgoing(models.Model):
-    """One thing for one receiver."""
+    """One message for one receiver."""
 
     class State(models.TextChoices):
         """How far it is."""
@@ -51,11 +51,11 @@ class Outgoing(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(null=True, blank=True)
-    """When it is tried next, or taken up again if the worker that tries it dies; none: it has ended."""
+    """When it is tried next, or taken again if the worker that tries it dies; none: it has ended."""
     status = models.PositiveIntegerField(null=True, blank=True)
     """HTTP status of the latest answer; none: there was none."""
     problem = models.CharField(max_length=400, blank=True)
-    """What was wrong the latest time."""
+    """What was wrong at the latest attempt."""
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -68,12 +68,12 @@ O = TypeVar("O", bound=Outgoing)  # noqa: E741 - what goes out
 
 
 class DeliveryOutcome(NamedTuple):
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     status: int | None
     """Of the answer, if there was one."""
     problem: str
-    """What was wrong; blank: it arrived."""
+    """What was wrong; blank: it was delivered."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class Queue(Generic[O]):
     """The column of `outgoing` that names the receiver."""
 
     def try_next(self, *, receiver_id: int, clock: Clock, send: Callable[[O, datetime], DeliveryOutcome]) -> bool:
-        """Try what has been due longest at a receiver; no transaction is open while `send` works.
+        """Try the message of a receiver that has been due longest; no transaction is open while `send` works.
 
-        False: nothing is due, or somebody else tries one now.
+        False: nothing is due, or another worker tries one now.
         """
         row = self._take(receiver_id, clock())
         if row is None:
@@ -98,11 +98,11 @@ class Queue(Generic[O]):
         return True
 
     def waiting(self, *, now: datetime) -> list[int]:
-        """Receivers for whom something is due."""
+        """Receivers with due messages."""
         return list(self._due(now).order_by().values_list(self.receiver, flat=True).distinct())
 
-    def forget(self, *, before: datetime) -> None:
-        """Delete some of what was made before then and has ended."""
+    def delete_old(self, *, before: datetime) -> None:
+        """Delete some of the messages made before then that have ended."""
         old = self._rows().filter(created_at__lt=before).exclude(state=State.PENDING)
         self._rows().filter(pk__in=list(old.values_list("pk", flat=True)[:AT_ONCE])).delete()
 
@@ -110,12 +110,12 @@ class Queue(Generic[O]):
         return self.outgoing._default_manager.all()
 
     def _due(self, now: datetime) -> QuerySet[O]:
-        """What is to be tried. A pause longer than any that is given was given before the clock was set back."""
+        """Due messages. A pause longer than the longest was set before the clock was set back."""
         return self._rows().filter(Q(next_at__lte=now) | Q(next_at__gt=now + LONGEST_PAUSE + SKEW), state=State.PENDING)
 
     @transaction.atomic
     def _take(self, receiver_id: int, now: datetime) -> O | None:
-        """Hold the receiver, so that nobody else calls it, and the row."""
+        """Lock the receiver, so that no other worker calls it, and the row."""
         receivers = self.receivers._default_manager.filter(pk=receiver_id)
         free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + LEASE + SKEW)
         if not receivers.filter(free).update(held_until=now + LEASE):
@@ -132,7 +132,7 @@ class Queue(Generic[O]):
 
     @transaction.atomic
     def _settle(self, row: O, receiver_id: int, outcome: DeliveryOutcome, now: datetime) -> None:
-        """Record the outcome of an attempt, unless another worker has taken it up, and let the receiver go."""
+        """Record the result of an attempt, unless another worker has taken it, and release the receiver."""
         held = self._rows().filter(pk=row.pk, state=State.PENDING, attempts=row.attempts)
         status, problem = outcome
         if not problem:

@@ -47,7 +47,7 @@ def _make_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime
 def change_webhook(
     *, webhook: Webhook, url: str | None = None, events: Sequence[Event] | None = None, is_active: bool | None = None
 ) -> None:
-    """Deliver to another URL, deliver other events, or pause. Raises AddressRefused."""
+    """Change its URL or events, or pause it. Raises AddressRefused."""
     check_permitted("webhooks.change_webhook")
     if url is not None:
         resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
@@ -61,7 +61,7 @@ def _set_webhook(*, webhook: Webhook, url: str | None, events: Sequence[Event] |
 
 @audited("webhooks.remove_webhook", subject="webhook")
 def remove_webhook(*, webhook: Webhook) -> None:
-    """Deliver nothing to it any more, and remove its log."""
+    """Remove it with its log."""
     webhook.delete()
 
 
@@ -82,7 +82,7 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
 
 
 def announce(event: Event, body: Mapping[str, object], *, about: Separated, now: datetime) -> None:
-    """Deliver the event to the webhooks of a row's project that want it, once the transaction commits.
+    """Deliver the event to the webhooks of a row's project that subscribe to it, once the transaction commits.
 
     One query where none does.
     """

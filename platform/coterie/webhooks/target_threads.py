@@ -1,4 +1,4 @@
-"""Threads for what waits for other programs: few at once, one for each target, and never a thread of the tasks."""
+"""Threads for calls of other programs: few at a time, one for each target, and never a thread of the tasks."""
 
 import logging
 import threading
@@ -10,9 +10,9 @@ logger = logging.getLogger(__name__)
 class TargetThreads:
     """Works for one target at a time in each thread, and for each target in one thread at a time.
 
-    `work` does one piece for a target and tells whether there may be more. Targets take turns, so that a slow one
-    keeps the others waiting for one piece at most. The threads end when there is nothing to do; they are daemons, as
-    what they do must be found again after a kill anyway.
+    `work` does one piece for a target and returns whether there may be more. Targets take turns, so that a slow one
+    delays the others by one piece at most. The threads end when there is nothing to do; they are daemons, as their work
+    is found again after a kill anyway.
     """
 
     def __init__(self, work: Callable[[int], bool], *, at_once: int) -> None:
@@ -43,7 +43,7 @@ class TargetThreads:
                 self._give_back(target, more)
 
     def _take(self) -> int | None:
-        """The target whose turn it is; None: this thread is not needed, and counts no more."""
+        """The next target; None: this thread is not needed, and is no longer counted."""
         with self._lock:
             target = next((target for target in self._waiting if target not in self._running), None)
             if target is None:

@@ -1,4 +1,6 @@
-"""The jobs of webhooks: Celery only hands them to threads of each target, for rounds wait for no other program."""
+"""The jobs of webhooks: Celery only passes them to threads of each target, so that rounds do not wait for other
+programs.
+"""
 
 from collections.abc import Mapping
 
@@ -23,7 +25,7 @@ def deliver(webhook: int) -> None:
 
 @shared_task(name="coterie.webhooks.tasks.sweep")
 def sweep() -> None:
-    """Find what is due; runs all the time."""
+    """Find what is due; runs periodically."""
     delivering.sweep(now=timezone.now())
 
 
@@ -35,7 +37,7 @@ def _deliver_next(webhook: int) -> bool:
 
 
 def _call(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    connection.close()  # a pool's connection is for who uses it, not for who waits for another program
+    connection.close()  # a pool's connection is for threads that use it, not for those that wait for another program
     return call(url, body, headers, allowed_hosts=settings.WEBHOOK_HOSTS)
 
 

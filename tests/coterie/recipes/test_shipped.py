@@ -2,7 +2,7 @@ import pytest
 
 from coterie.compile.recipe import parse_recipe
 from coterie.recipes.errors import UnknownRecipe
-from coterie.recipes.shipped import PRETRAINING_PLAN, expected_of, known_recipe, plan_of
+from coterie.recipes.shipped import PRETRAINING_PLAN, checked_recipe, expected_of, plan_of
 from coterie.recipes.table import verdict
 from coterie_recipes import NAMES, load
 
@@ -46,4 +46,4 @@ def test_a_recipe_that_pretrains_has_a_plan_for_it_and_says_what_it_is_worth(nam
 
 def test_an_unknown_recipe_is_told_with_those_that_there_are() -> None:
     with pytest.raises(UnknownRecipe, match="har, next_word"):
-        known_recipe("zebra")
+        checked_recipe("zebra")

@@ -15,7 +15,7 @@ from coterie.config.exclusive import bind
 from coterie.core.errors import CoterieError
 from coterie.demo.chromium import BrowserFailed, Chromium, find_chromium
 from coterie.demo.screen import Screen
-from coterie.recipes.shipped import known_recipe
+from coterie.recipes.shipped import checked_recipe
 from coterie_recipes import Recipe
 
 Phone = Literal["auto", "browser", "none"]
@@ -144,7 +144,7 @@ def _browser() -> Chromium:
 
 def _recipe(name: str) -> Recipe:
     try:
-        return known_recipe(name)
+        return checked_recipe(name)
     except CoterieError as error:
         raise CommandError(f"{error} [{error.code}]") from error
 
